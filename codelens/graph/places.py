@@ -18,6 +18,7 @@ from codelens.lang.tokens import (
     CALL,
     CATCH,
     DECLARATION,
+    DEFINITION,
     IMPORT,
     KEY,
     NAME,
@@ -99,8 +100,10 @@ class Target(NamedTuple):
     name: str
     kin: str
     """The family of languages that it belongs to; empty if there are several."""
+    asked: frozenset[int]
+    """The definitions that the user named."""
     units: frozenset[int]
-    """The definition, with overloads and parts of the same qualified name."""
+    """These, with overloads and parts of the same qualified name."""
     family: frozenset[int]
     """Methods that override these, or are overridden by them."""
     kind: str
@@ -190,8 +193,7 @@ class PlaceFinder:
         stored = {r.start: r for r in store.references.of_document(document.id)}
         roles = {text.to_original(token.start): token.role for token in tokens}
         token_resolver = _TokenResolver(target, facts, resolver, roles)
-        starts = {start for start, definition in named_at.items() if definition.id in target.units}
-        closures = [token.function for token in tokens if text.to_original(token.start) in starts]
+        closures = list(_find_closures(target, tokens, text, named_at))
         for token in tokens:
             start = text.to_original(token.start)
             inside = around.at(start)
@@ -199,13 +201,13 @@ class PlaceFinder:
             line, column = text.line_column(token.start)
             role, reference, field_of = token.role, stored.get(start), None
             if (definition := named_at.get(start)) is not None:
-                if definition.id in target.units:
+                if definition.id in target.asked:
                     continue
-                role, certainty = DECLARATION, token_resolver.resolve_name_of(definition)
+                role, certainty = token_resolver.resolve_name_of(definition)
             else:
                 place = unit.place if unit else None
                 certainty, field_of = token_resolver.resolve(token, start, line, place, reference)
-            if token.bare and role in _LEXICAL and closures and not any(_is_inside(token, one) for one in closures):
+            if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
             if field_of is not None:
                 self.declared.append((document, field_of, start, line))
@@ -261,8 +263,18 @@ _LEXICAL = (CALL, TYPE, WRITE, "read", "argument")
 """Roles in which a bare name is looked up in the functions around it."""
 
 
-def _is_inside(token: NameToken, function: tuple[int, int] | None) -> bool:
-    return function is None or function[0] <= token.start < function[1]
+def _find_closures(
+    target: Target, tokens: Sequence[NameToken], text: TextMap, named_at: Mapping[int, Definition]
+) -> Iterator[tuple[int, int]]:
+    """(start, end) of the functions in which the target is defined, of the whole text for a definition outside of any."""
+    for token in tokens:
+        definition = named_at.get(text.to_original(token.start))
+        if definition is not None and definition.id in target.units:
+            spans = ((text.to_original(start), text.to_original(end)) for start, end in token.functions)
+            outer = (start < definition.start or definition.end < end for start, end in spans)
+            yield next(
+                (span for span, is_outer in zip(token.functions, outer, strict=True) if is_outer), (0, len(text.utf8))
+            )
 
 
 class _TokenResolver:
@@ -276,11 +288,13 @@ class _TokenResolver:
         self._assigned = frozenset(start for start, role in roles.items() if role in binding)
         """Places that bind the name and do not declare another thing: assignments, and fields that are unpacked."""
 
-    def resolve_name_of(self, definition: Definition) -> str:
-        """The certainty that the name of another definition means the target."""
+    def resolve_name_of(self, definition: Definition) -> tuple[str, str]:
+        """(role, certainty) of the name of a further definition."""
+        if definition.id in self._target.units:
+            return DEFINITION, SURE
         if definition.parent is not None and definition.parent.id in self._target.units:
-            return SURE  # a constructor that has the name of its type
-        return ONLY_BY_NAME if definition.id in self._target.family else ANOTHER
+            return DECLARATION, SURE  # a constructor that has the name of its type
+        return DECLARATION, ONLY_BY_NAME if definition.id in self._target.family else ANOTHER
 
     def resolve(
         self, token: NameToken, start: int, line: int, unit: int | None, stored: Reference | None
@@ -459,7 +473,8 @@ def find_edges(view: GraphView, start: Start) -> Iterator[Edge]:
     stored = {(owner.id, e.line) for e in incoming(view.store, [node]) if (owner := view.document_of(e.source))}
     for place in PlaceFinder(view, make_target(view, [unit])).find_places():
         tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-        if tier.confidence < max(view.least, RESOLVED) or (place.document.id, place.line) in stored:
+        is_use = place.role not in (DEFINITION, DECLARATION) and (place.document.id, place.line) not in stored
+        if tier.confidence < max(view.least, RESOLVED) or not is_use:
             continue
         in_test = place.kind == "calls" and view.is_test(place.unit) and not view.is_test(node)
         kind = "tests" if in_test else place.kind
@@ -487,7 +502,8 @@ def make_target(view: GraphView, units: Sequence[UnitRow]) -> Target:
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL
     kin = kins.pop() if len(kins) == 1 else ""
-    return Target(first.name, kin, frozenset(same), frozenset(family - same), first.kind, holder, len(others))
+    asked = frozenset(unit.id for unit in units)
+    return Target(first.name, kin, asked, frozenset(same), frozenset(family - same), first.kind, holder, len(others))
 
 
 def _kin(language: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -40,6 +41,8 @@ from codelens.model.graph import (
 from codelens.model.search import Notice
 from codelens.store.targets import NothingNamed, find_units_named, list_units, split_name
 from codelens.text.identifiers import fold_identifier
+
+_NAME = re.compile(r"[\w$@?!-]+")
 
 
 def place_order(relation: Relation) -> tuple[object, ...]:
@@ -107,12 +110,11 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
             with suppress(TargetError):  # a field, say, whose name has other capitals
                 return _find_uses(view, target, options, TargetError(target))
         return _answer_definitions(view, [start], [unit], options)
+    if start.named.kind == OUTSIDE:
+        return _find_uses(view, target, options, TargetError(target), start)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
-    if start.named.qualified_name.startswith("module:"):
-        uses = uses_of_module(view, start.named.qualified_name.removeprefix("module:"), options.kinds)
-        relations += [r for r in uses if r.confidence >= view.least]
     relations.sort(key=lambda r: (r.test, place_order(r)))
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
     lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
@@ -213,25 +215,45 @@ def _is_type(view: GraphView, node: Node) -> bool:
     return unit is not None and unit.kind in TYPE_KINDS
 
 
-def _find_uses(view: GraphView, target: str, options: RelationOptions, fault: TargetError) -> Related:
-    """The places of a name without a definition of its own: a field, or a name from outside. Raises `fault` if it has none."""
+def _find_uses(
+    view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: Start | None = None
+) -> Related:
+    """The places of a name without a definition of its own: a field, or a name from outside. Raises `fault` if it has none.
+
+    `external`: the node that edges lead to, if there is one.
+    """
     wanted, last = split_name(target)
     holder = wanted.rpartition(".")[0]
-    if not last.strip("$@?!_-").replace("_", "").replace("-", "").isalnum():
+    if external is not None:
+        holder, last = "", external.named.name
+    if not _NAME.fullmatch(last):
         raise fault
-    field = Target(last, "", frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0)
-    finder, named = PlaceFinder(view, field, options.text), outside(wanted)
-    places = finder.find_places()
+    field = Target(last, "", frozenset(), frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0)
+    finder, start = PlaceFinder(view, field, options.text), external or Start(outside(wanted), ())
+    places, relations = finder.find_places() if external is None else [], list[Relation]()
     if finder.declared:
-        named = finder.first_declaration()
+        start = Start(finder.first_declaration(), ())
     else:
         finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder), options.text)
         places = finder.find_places()
-    relations = [_make_relation(view, place, named, None) for place in places]
+        relations = _find_external_uses(view, external, options) if external else []
+    listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
+    found = [_make_relation(view, place, start.named, None) for place in places]
+    relations += [r for r in found if (r.place.repository, r.place.path, r.place.line) not in listed]
     if not relations:
-        raise fault
-    answer = _answer(view, [Start(named, ())], relations, finder, options)
-    if finder.declared:
+        counted = finder.summarize(()) if finder.documents else ""
+        raise TargetError(str(fault), fault.candidates, f"the name occurs: {counted}") if counted else fault
+    answer = _answer(view, [start], relations, finder, options)
+    if finder.declared or external is not None:
         return answer
     notice = Notice("external", f"{target} is not defined in the index: these places use the name")
     return replace(answer, notices=(notice, *answer.notices))
+
+
+def _find_external_uses(view: GraphView, external: Start, options: RelationOptions) -> list[Relation]:
+    """The edges to something outside of the index, and the uses of what a module has."""
+    relations = [view.relation(edge, outgoing=False) for edge in view.arriving(external.nodes, options.kinds)]
+    name = external.named.qualified_name
+    if name.startswith("module:"):
+        relations += uses_of_module(view, name.removeprefix("module:"), options.kinds)
+    return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]

@@ -21,6 +21,7 @@ from codelens.lang.registry import Language, languages
 
 TEXT = "text"
 """Role of a name in a comment, a string or prose."""
+DEFINITION = "definition"
 DECLARATION = "declaration"
 IMPORT = "import"
 KEY = "key"
@@ -47,8 +48,8 @@ class NameToken(NamedTuple):
     """For a key or a declared field, the type whose literal or definition is around it."""
     bare: bool = True
     """False after a dot, even where the expression before it cannot be read."""
-    function: tuple[int, int] | None = None
-    """(start, end) of the innermost function around it, named or not."""
+    functions: tuple[tuple[int, int], ...] = ()
+    """(start, end) of each function around it, named or not, innermost first."""
 
 
 _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw|doc", re.IGNORECASE)
@@ -95,7 +96,7 @@ def find_name(utf8: bytes, name: str) -> Iterator[tuple[int, int]]:
     """The (start, end) of a name wherever it is not part of a longer word. `bytes.find` is many times faster than a pattern."""
     wanted = name.encode()
     start = utf8.find(wanted)
-    while start >= 0:
+    while wanted and start >= 0:
         end = start + len(wanted)
         if not (_is_letter(utf8[start - 1 : start]) or _is_letter(utf8[end : end + 1])):
             yield start, end
@@ -170,7 +171,7 @@ def _read_token(
     role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
-    return NameToken(start, end, role, receiver, holder, bare, _find_function(node, language))
+    return NameToken(start, end, role, receiver, holder, bare, tuple(_find_functions(node, language)))
 
 
 def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
@@ -220,16 +221,12 @@ def _climb(node: tree_sitter.Node) -> list[tree_sitter.Node]:
     return found
 
 
-def _find_function(node: tree_sitter.Node, language: Language) -> tuple[int, int] | None:
-    """(start, end) of the innermost function around a token, but for the one that it names."""
+def _find_functions(node: tree_sitter.Node, language: Language) -> Iterator[tuple[int, int]]:
     at = node.parent
     while at is not None:
         if at.type in language.functions:
-            name = at.child_by_field_name("name")
-            if name is None or name.start_byte != node.start_byte:
-                return at.start_byte, at.end_byte
+            yield at.start_byte, at.end_byte
         at = at.parent
-    return None
 
 
 _PATTERNS = [(re.compile(pattern), role) for pattern, role in _ROLES]

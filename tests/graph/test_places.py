@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
+from codelens.errors import TargetError
 from codelens.graph.places import PlaceFinder, make_target
 from codelens.graph.view import GraphView
 from codelens.index import Index
@@ -270,3 +271,27 @@ def test_a_variant_after_an_import_from_a_package_of_the_repository(tmp_path: Pa
         answer = index.graph.refs("Sold", asking())
         assert answer.targets[0].qualified_name == "ErrorKind.Sold"
         assert places(answer) == ["kind.rs:2:5 declaration resolved", "tests/sale.rs:4:22 read likely"]
+
+
+def test_overloads_are_listed_as_definitions(tmp_path: Path) -> None:
+    files: Files = {"A.java": "class A {\n  void put(int x) {}\n  void put(long x) {}\n  void g() { put(1); }\n}\n"}
+    with indexed(tmp_path, files) as index:
+        assert places(index.graph.refs("A.java:2", asking())) == [
+            "A.java:3:8 definition resolved",
+            "A.java:4:14 call resolved",
+        ]
+
+
+def test_a_name_that_only_text_has_is_counted_in_the_error(tmp_path: Path) -> None:
+    with indexed(tmp_path, {"a.py": "# frobnicate it\nx = 1\n"}) as index:
+        with pytest.raises(TargetError) as fault:
+            index.graph.refs("frobnicate", asking())
+        assert "1 in comments, strings and documents" in fault.value.hint
+        (place,) = index.graph.refs("frobnicate", asking(text=True)).relations
+        assert place.place.line == 1
+
+
+def test_uses_of_a_function_of_a_library(tmp_path: Path) -> None:
+    files: Files = {"a.py": "import json\nfrom json import dumps\n\njson.dumps(1)\ndumps(2)\nother.dumps(3)\n"}
+    with indexed(tmp_path, files) as index:
+        assert [r.place.line for r in index.graph.refs("json.dumps", asking()).relations] == [2, 4, 5]
