@@ -31,7 +31,7 @@ from codelens.lang.tokens import (
 )
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES, Evaluator, Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, words
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, dotted, words
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
@@ -100,10 +100,10 @@ class Target(NamedTuple):
     name: str
     kin: str
     """The family of languages that it belongs to; empty if there are several."""
-    asked: frozenset[int]
-    """The definitions that the user named."""
+    start: int
+    """The only definition that the user named, which is not listed; 0 if there are several."""
     units: frozenset[int]
-    """These, with overloads and parts of the same qualified name."""
+    """The definitions that the user named, with overloads and parts of the same qualified name."""
     family: frozenset[int]
     """Methods that override these, or are overridden by them."""
     kind: str
@@ -111,6 +111,14 @@ class Target(NamedTuple):
     """The name of the type or module that has it; empty at the top level."""
     namesakes: int
     """Other definitions of that name in languages of its family."""
+    fields: bool = False
+    """True if fields of that name are meant too, whatever type has them."""
+
+    def includes_field(self, holder: str) -> bool:
+        """True if the field of that name of a type is meant."""
+        if self.kind == FIELD and not self.holder:
+            return True
+        return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
 
 
 class PlaceFinder:
@@ -201,9 +209,9 @@ class PlaceFinder:
             line, column = text.line_column(token.start)
             role, reference, field_of = token.role, stored.get(start), None
             if (definition := named_at.get(start)) is not None:
-                if definition.id in target.asked:
+                if definition.id == target.start:
                     continue
-                role, certainty = token_resolver.resolve_name_of(definition)
+                role, certainty = token_resolver.resolve_name_of(definition, token)
             else:
                 place = unit.place if unit else None
                 certainty, field_of = token_resolver.resolve(token, start, line, place, reference)
@@ -234,9 +242,14 @@ class PlaceFinder:
                 is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
                 yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
 
-    def first_declaration(self) -> Named:
-        """The field at its first declaration."""
-        document, holder, start, line = self.declared[0]
+    def name_fields(self) -> list[Named]:
+        """The fields of that name, each at its first declaration."""
+        fields = dict[tuple[object, str], Named]()
+        for document, holder, start, line in self.declared:
+            fields.setdefault((document.repository, holder), self._name_field(document, holder, start, line))
+        return list(fields.values())
+
+    def _name_field(self, document: DocumentRow, holder: str, start: int, line: int) -> Named:
         file, name = self._view.named(document_node(document.id)), self.target.name
         qualified = f"{holder}.{name}" if holder else name
         end = start + len(name.encode())
@@ -288,13 +301,16 @@ class _TokenResolver:
         self._assigned = frozenset(start for start, role in roles.items() if role in binding)
         """Places that bind the name and do not declare another thing: assignments, and fields that are unpacked."""
 
-    def resolve_name_of(self, definition: Definition) -> tuple[str, str]:
+    def resolve_name_of(self, definition: Definition, token: NameToken) -> tuple[str, str]:
         """(role, certainty) of the name of a further definition."""
-        if definition.id in self._target.units:
+        target = self._target
+        if definition.id in target.units:
             return DEFINITION, SURE
-        if definition.parent is not None and definition.parent.id in self._target.units:
+        if definition.parent is not None and definition.parent.id in target.units:
             return DECLARATION, SURE  # a constructor that has the name of its type
-        return DECLARATION, ONLY_BY_NAME if definition.id in self._target.family else ANOTHER
+        if token.role == KEY and (target.holder or target.fields):
+            return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
+        return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
     def resolve(
         self, token: NameToken, start: int, line: int, unit: int | None, stored: Reference | None
@@ -310,7 +326,7 @@ class _TokenResolver:
             certainty = self._resolve_outside(token)
         elif token.role == DECLARATION:
             certainty = self._resolve_declaration(token)
-            holder = token.holder if target.kind == FIELD and certainty == SURE else None
+            holder = token.holder if target.fields and certainty == SURE else None
         elif token.role == UNPACK and target.holder:
             certainty = self._guess(token)
         elif token.role == IMPORT:
@@ -324,8 +340,10 @@ class _TokenResolver:
                 return self._guess(token), None
             reference = Reference(kind, target.name, receiver, unit, start, line)
             value = self._resolver.value(self._facts, reference)
+            if kind == "call" and not token.bare and (value is None or value.how != "definition"):
+                value = self._resolver.value(self._facts, reference._replace(kind="use")) or value  # a field is called
             certainty = self._resolve_value(value, token, reference)
-            is_field = value is not None and value.how == "field" and certainty == SURE and target.kind == FIELD
+            is_field = value is not None and value.how == "field" and certainty == SURE and target.fields
             holder = value.definition.name if is_field and value and value.definition else None
         return certainty, holder
 
@@ -350,9 +368,7 @@ class _TokenResolver:
         if value.how == "definition" and value.definition is not None:
             return self._resolve_definition(value.definition, token)
         if value.how == "field" and value.definition is not None:
-            if target.holder and target.holder != SEVERAL:
-                return SURE if value.definition.name == target.holder else ANOTHER
-            return SURE if target.holder or target.kind == FIELD else ANOTHER
+            return SURE if target.includes_field(value.definition.name) else ANOTHER
         if not token.bare:
             if value.how != "external":
                 return self._guess(token)
@@ -361,9 +377,9 @@ class _TokenResolver:
             if owner is None or owner.how not in ("module", "external") or imported is None:
                 return ONLY_BY_NAME
             return self._guess(token) if self._may_be_own(imported) else ANOTHER
-        if value.how == "external":
-            imported = self._facts.names.get(target.name)
-            return self._guess(token) if imported is None or self._may_be_own(imported) else ANOTHER
+        imported = self._facts.names.get(target.name)
+        if value.how == "external" and imported is not None:
+            return self._resolve_imported(imported) or self._guess(token)
         if self._is_bound(reference):
             return A_LOCAL
         at_top = self._facts.top.get(target.name, ())
@@ -394,35 +410,50 @@ class _TokenResolver:
     def _resolve_declaration(self, token: NameToken) -> str:
         """A declared name without a unit: a field, or the prototype of a function."""
         target = self._target
-        if target.kind == FIELD:
-            return SURE if not target.holder or token.holder == target.holder else ANOTHER
+        if target.kind == FIELD or (target.fields and token.holder):
+            return SURE if target.includes_field(token.holder) else ANOTHER
         if target.kind in FUNCTIONS and not token.holder:
             return LIKELY if not target.namesakes else ONLY_BY_NAME
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
     def _resolve_import(self, token: NameToken) -> str:
         """The certainty of a name in an import; empty if the token is another part of it."""
-        target = self._target
         for imported in self._facts.imports:
-            if target.name not in (imported.name, imported.alias):
-                continue
-            module = find_import(self._values.catalog, self._facts, imported)
-            if module is None:
-                return self._guess(token) if self._may_be_own(imported) else ANOTHER
-            value = self._values.from_module(module, imported.name) if imported.name else None
-            if value is not None and value.definition is not None:
-                ids = {value.definition.id} | {d.id for d in value.definition.facts.top.get(target.name, ())}
-                return SURE if ids & target.units else ANOTHER
+            if self._target.name in (imported.name, imported.alias):
+                return self._resolve_imported(imported) or self._guess(token)
+        return ""
+
+    def _resolve_imported(self, imported: Import) -> str:
+        """The certainty that an import brings the target; empty if that is unknown."""
+        target, values = self._target, self._values
+        module = find_import(values.catalog, self._facts, imported)
+        if module is None:
+            return "" if self._may_be_own(imported) else ANOTHER
+        value = values.from_module(module, imported.name) if imported.name else None
+        if value is not None and value.definition is not None:
+            ids = {value.definition.id} | {d.id for d in value.definition.facts.top.get(target.name, ())}
+            return SURE if ids & target.units else ANOTHER
+        for document in module.documents if module.within else ():
+            for owner in values.catalog.facts(document).types:
+                if owner.qualified == module.within and (declaring := values.declaring(owner, target.name)) is not None:
+                    return SURE if target.includes_field(declaring.name) else ANOTHER
         return ""
 
     def _may_be_own(self, imported: Import) -> bool:
-        """True if an import whose module was not found may be of this repository: by a relative path or its package's name."""
-        module = imported.module
+        """True if an import whose module was not found may be of this repository: by a path, a package's name or a namespace."""
+        module, catalog = imported.module, self._values.catalog
         if module.startswith((".", "crate", "super", "self")):
             return True
         parts = module.replace("::", "/").split("/")
         names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
-        return any(map(self._values.catalog.manifests.declares_package, names))
+        if any(map(catalog.manifests.declares_package, names)):
+            return True
+        kin, outer = self._facts.file.language.kin, dotted(module).replace("/", ".")
+        if catalog.named(kin, outer.partition(".")[0], ("module",)):
+            return True
+        while outer and (kin, outer) not in catalog.by_namespace:
+            outer = outer.rpartition(".")[0]
+        return bool(outer)
 
     def _resolve_key(self, token: NameToken, unit: int | None) -> str:
         """A key of a literal: a field of the literal's type, or a parameter of the call."""
@@ -436,7 +467,7 @@ class _TokenResolver:
                 return SURE  # an embedded struct of Go is a field with the name of its type
             declaring = values.declaring(owner, target.name)
             if declaring is not None:
-                return SURE if declaring.name == target.holder or target.kind == FIELD else ANOTHER
+                return SURE if target.includes_field(declaring.name) else ANOTHER
         return self._guess(token)
 
     def _guess(self, token: NameToken) -> str:
@@ -481,8 +512,8 @@ def find_edges(view: GraphView, start: Start) -> Iterator[Edge]:
         yield Edge(place.unit, kind, node, place.line, tier.provenance, tier.confidence)
 
 
-def make_target(view: GraphView, units: Sequence[UnitRow]) -> Target:
-    """The target for definitions that have one name."""
+def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False) -> Target:
+    """The target for definitions that have one name; with `fields`, for the fields of that name too."""
     store, first = view.store, units[0]
     kins = {_kin(unit.language) for unit in units}
     named = store.units.rows([UnitId(u) for u, *_ in store.units.namesakes(first.name)]).values()
@@ -502,8 +533,10 @@ def make_target(view: GraphView, units: Sequence[UnitRow]) -> Target:
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL
     kin = kins.pop() if len(kins) == 1 else ""
-    asked = frozenset(unit.id for unit in units)
-    return Target(first.name, kin, asked, frozenset(same), frozenset(family - same), first.kind, holder, len(others))
+    start = first.id if len(units) == 1 else 0
+    return Target(
+        first.name, kin, start, frozenset(same), frozenset(family - same), first.kind, holder, len(others), fields
+    )
 
 
 def _kin(language: str) -> str:

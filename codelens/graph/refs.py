@@ -18,6 +18,7 @@ from codelens.graph.places import (
 )
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
 from codelens.graph.view import GraphView, Start, outside, resolve_start
+from codelens.lang.registry import is_prose
 from codelens.lang.tokens import IMPORT
 from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
 from codelens.model.extraction import Reference
@@ -89,6 +90,7 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
 
     Raises TargetError if the name is neither defined nor used.
     """
+    is_name = target == split_name(target)[1] and ":" not in target
     try:
         start = resolve_start(target, view)
     except NothingNamed as fault:
@@ -97,21 +99,22 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         units = find_units_named(target, view.store)
         if not units:
             raise
-        if units[0].name != split_name(target)[1]:
+        if not _are_exact(units, target):
             with suppress(TargetError):
                 return _find_uses(view, target, options, fault)
         starts = [Start(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
         told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
-        found = _answer_definitions(view, starts, units, options)
+        found = _answer_definitions(view, starts, units, options, is_name)
         return replace(found, notices=(told, *found.notices))
-    if (unit := find_named_unit(view, start)) is not None:
-        last = split_name(target)[1]
-        if not start.inherited_by and unit.name != last and fold_identifier(unit.name) == fold_identifier(last):
-            with suppress(TargetError):  # a field, say, whose name has other capitals
-                return _find_uses(view, target, options, TargetError(target))
-        return _answer_definitions(view, [start], [unit], options)
     if start.named.kind == OUTSIDE:
         return _find_uses(view, target, options, TargetError(target), start)
+    unit = find_named_unit(view, start)
+    is_section = is_name and unit is None and not start.whole_file
+    if is_section or (unit is not None and not start.inherited_by and not _are_exact([unit], target)):
+        with suppress(TargetError):
+            return _find_uses(view, target, options, TargetError(target))
+    if unit is not None:
+        return _answer_definitions(view, [start], [unit], options, is_name)
     own = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
@@ -121,11 +124,21 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
+def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
+    """False for definitions with other capitals than the target, and for code that a document quotes: a field may be meant."""
+    last = split_name(target)[1]
+    folded = any(unit.name != last and fold_identifier(unit.name) == fold_identifier(last) for unit in units)
+    return not folded and not all(is_prose(unit.language) for unit in units)
+
+
 def _answer_definitions(
-    view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions
+    view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions, fields: bool
 ) -> Related:
-    """The places of definitions of one name, and the edges that lead to them from lines without it."""
-    finder = PlaceFinder(view, make_target(view, units), options.text)
+    """The places of definitions of one name, and the edges that lead to them from lines without it.
+
+    With `fields`, the places of fields of that name too.
+    """
+    finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
     edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
@@ -150,7 +163,12 @@ def _answer_definitions(
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
         if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=grade_confidence(relation.confidence)))
-    return _answer(view, starts, relations, finder, options)
+    answer = _answer(view, starts, relations, finder, options)
+    if not (named := finder.name_fields()):
+        return answer
+    places = ", ".join(f"{one.path}:{one.line}  field {one.qualified_name}" for one in named[:3])
+    notice = Notice("several", f"fields have this name too; name one as TYPE.FIELD: {places}")
+    return replace(answer, notices=(notice, *answer.notices))
 
 
 def _answer(
@@ -228,13 +246,13 @@ def _find_uses(
         holder, last = "", external.named.name
     if not _NAME.fullmatch(last):
         raise fault
-    field = Target(last, "", frozenset(), frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0)
+    field = Target(last, "", 0, frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0, fields=True)
     finder, start = PlaceFinder(view, field, options.text), external or Start(outside(wanted), ())
     places, relations = finder.find_places() if external is None else [], list[Relation]()
     if finder.declared:
-        start = Start(finder.first_declaration(), ())
+        start = Start(finder.name_fields()[0], ())
     else:
-        finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder), options.text)
+        finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder, fields=False), options.text)
         places = finder.find_places()
         relations = _find_external_uses(view, external, options) if external else []
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}

@@ -68,7 +68,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         "pattern",
     ),
     (
-        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator",
+        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition",
         KEY,
     ),
     (r"label|goto|\Abreak|\Acontinue", "label"),
@@ -260,6 +260,8 @@ def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], dep
     if role == KEY:
         if outer.type == "pair" and inner.type == "identifier":
             return False  # an expression, as in a dictionary of Python
+        if outer.type == "method_definition" and around[depth + 1].type != "object":
+            return False
         return depth <= 1 and inner.start_byte == _first(outer).start_byte
     if role == WRITE:
         left = outer.child_by_field_name("left") or _first(outer)
@@ -295,6 +297,8 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
         if at is None:
             break
         before = at.prev_named_sibling
+        if before is not None and before.type == "optional_chain":
+            before = before.prev_named_sibling
         if before is not None:
             if _MEMBER.fullmatch(utf8[before.end_byte : at.start_byte]) and "parameter" not in before.type:
                 return shortened(before, MAX_RECEIVER) or LONG_RECEIVER, False

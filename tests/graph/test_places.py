@@ -158,7 +158,12 @@ def test_several_definitions_are_named_and_all_answered(tmp_path: Path) -> None:
     }
     with indexed(tmp_path, files) as index:
         answer = index.graph.refs("run", asking())
-        assert places(answer) == ["a.py:5:1 call resolved", "b.py:5:1 call resolved"]
+        assert places(answer) == [
+            "a.py:1:5 definition resolved",
+            "a.py:5:1 call resolved",
+            "b.py:1:5 definition resolved",
+            "b.py:5:1 call resolved",
+        ]
         assert answer.notices[0].text.startswith("2 things are named run; name one as PATH:LINE: ")
         assert places(index.graph.refs("a.py:1", asking())) == ["a.py:5:1 call resolved"]
 
@@ -295,3 +300,68 @@ def test_uses_of_a_function_of_a_library(tmp_path: Path) -> None:
     files: Files = {"a.py": "import json\nfrom json import dumps\n\njson.dumps(1)\ndumps(2)\nother.dumps(3)\n"}
     with indexed(tmp_path, files) as index:
         assert [r.place.line for r in index.graph.refs("json.dumps", asking()).relations] == [2, 4, 5]
+
+
+JAVA: Files = {
+    "src/shop/Token.java": "package shop;\n\npublic enum Token {\n  OPEN, CLOSE\n}\n",
+    "src/shop/Use.java": (
+        "package shop;\n\nimport static shop.Token.OPEN;\nimport static org.other.Io.CLOSE;\n\n"
+        "class Use {\n  Object a = OPEN;\n  Object b = CLOSE;\n}\n"
+    ),
+}
+
+
+def test_constants_that_are_imported_from_a_type(tmp_path: Path) -> None:
+    with indexed(tmp_path, JAVA) as index:
+        assert places(index.graph.refs("OPEN", asking())) == [
+            "src/shop/Token.java:4:3 declaration resolved",
+            "src/shop/Use.java:3:26 import resolved",
+            "src/shop/Use.java:7:14 read resolved",
+        ]
+        close = index.graph.refs("CLOSE", asking())
+        assert places(close) == ["src/shop/Token.java:4:9 declaration resolved"]
+        assert "2 mean something else" in summary(close)
+
+
+OPTIONS: Files = {
+    "src/options.ts": (
+        "export interface Options {\n  filter?: (x: string) => boolean\n}\n\n"
+        "export function run(options?: Options) {\n  return options?.filter\n}\n"
+    ),
+    "src/options.test.ts": "import { run } from './options'\n\nrun({ filter: (x) => x.length > 0 })\n",
+    "docs/options.md": "# Options\n\n## filter\n\nText.\n",
+}
+
+
+def test_a_function_in_an_object_may_be_the_field_of_an_interface(tmp_path: Path) -> None:
+    with indexed(tmp_path, OPTIONS) as index:
+        found = index.graph.refs("Options.filter", asking())
+        assert places(found) == [
+            "src/options.ts:2:3 declaration resolved",
+            "src/options.ts:6:19 read resolved",
+            "src/options.test.ts:3:7 key by name",
+        ]
+
+
+def test_a_name_means_definitions_and_fields(tmp_path: Path) -> None:
+    files: Files = GO | {"limit.go": "package shop\n\nfunc Limit() int {\n\treturn 1\n}\n\nvar most = Limit()\n"}
+    with indexed(tmp_path, files) as index:
+        answer = index.graph.refs("Limit", asking())
+        assert {(r.place.path, r.place.line) for r in answer.relations} == {
+            ("config.go", 4),
+            ("config.go", 8),
+            ("use.go", 4),
+            ("use.go", 8),
+            ("use.go", 9),
+            ("limit.go", 7),
+        }
+        assert answer.notices[0].text.startswith(
+            "fields have this name too; name one as TYPE.FIELD: config.go:4  field"
+        )
+        assert places(index.graph.refs("limit.go:3", asking())) == ["limit.go:7:12 call resolved"]
+
+
+def test_a_heading_does_not_compete_with_a_field(tmp_path: Path) -> None:
+    files: Files = {"docs/a.md": "# Text\n\n## Limit\n\nMore.\n"} | GO
+    with indexed(tmp_path, files) as index:
+        assert index.graph.refs("Limit", asking()).targets[0].kind == "field"
