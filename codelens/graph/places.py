@@ -22,6 +22,7 @@ from codelens.lang.tokens import (
     IMPORT,
     KEY,
     NAME,
+    PARAMETER,
     TEXT,
     TYPE,
     UNPACK,
@@ -67,7 +68,7 @@ SEVERAL = "*"
 """In place of the holder, if definitions of several types are meant."""
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
 """Role of a name → kind of the edge that it would be; `references` for the others."""
-_KINDS = {CALL: "call", TYPE: "type", CATCH: "type"}
+_KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
 """Role → kind of the reference that the linker evaluates; `use` for the others."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
 
@@ -272,6 +273,8 @@ class PlaceFinder:
         return "; ".join(parts)
 
 
+_CLOSED_MODULES = ("dotted", "relative", "package", "crate")
+"""Rules of languages in which a bare name is defined or imported in its file or package."""
 _LEXICAL = (CALL, TYPE, WRITE, "read", "argument")
 """Roles in which a bare name is looked up in the functions around it."""
 
@@ -306,8 +309,8 @@ class _TokenResolver:
         target = self._target
         if definition.id in target.units:
             return DEFINITION, SURE
-        if definition.parent is not None and definition.parent.id in target.units:
-            return DECLARATION, SURE  # a constructor that has the name of its type
+        if self._constructs(definition):
+            return DECLARATION, SURE
         if token.role == KEY and (target.holder or target.fields):
             return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
         return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
@@ -322,9 +325,11 @@ class _TokenResolver:
         target, holder = self._target, None
         if token.role in (NAME, TEXT):
             certainty = ONLY_BY_NAME
+        elif token.role == PARAMETER:
+            certainty = A_LOCAL
         elif target.kind == OUTSIDE:
             certainty = self._resolve_outside(token)
-        elif token.role == DECLARATION:
+        elif token.role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
             certainty = self._resolve_declaration(token)
             holder = token.holder if target.fields and certainty == SURE else None
         elif token.role == UNPACK and target.holder:
@@ -336,6 +341,7 @@ class _TokenResolver:
         else:
             kind = stored.kind if stored is not None and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
             receiver = stored.receiver if stored is not None else token.receiver
+            receiver = "" if token.bare and target.kind in TYPE_KINDS else receiver  # a base, in the initializer of C++
             if not token.bare and not receiver:
                 return self._guess(token), None
             reference = Reference(kind, target.name, receiver, unit, start, line)
@@ -366,7 +372,7 @@ class _TokenResolver:
         if value is None:
             return self._guess(token)
         if value.how == "definition" and value.definition is not None:
-            return self._resolve_definition(value.definition, token)
+            return self._resolve_definition(value.definition, token, reference)
         if value.how == "field" and value.definition is not None:
             return SURE if target.includes_field(value.definition.name) else ANOTHER
         if not token.bare:
@@ -395,17 +401,28 @@ class _TokenResolver:
             around = around.parent
         return False
 
-    def _resolve_definition(self, definition: Definition, token: NameToken) -> str:
+    def _resolve_definition(self, definition: Definition, token: NameToken, reference: Reference) -> str:
         target, parent = self._target, definition.parent
+        is_made = reference.kind in ("call", "construct")
+        has_type_name = definition.container.rpartition(".")[2] == definition.name == target.name
+        if has_type_name and target.kind in FUNCTIONS and not is_made:
+            return ANOTHER  # the type of the constructor
         if definition.id in target.units or (parent is not None and parent.id in target.units):
             return SURE  # its parent is meant by a constructor, which may have the name of its type
         if definition.id in target.family:
             return ONLY_BY_NAME  # one may run instead of the other
         if definition.name != target.name:
             return self._guess(token)
-        if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name:
-            return SURE
-        return ANOTHER
+        if target.kind in FUNCTIONS and target.holder == definition.name and is_made:
+            return SURE  # an object of the type is made by the constructor
+        return SURE if self._constructs(definition) else ANOTHER
+
+    def _constructs(self, definition: Definition) -> bool:
+        """True for a constructor that has the name of its type, if the type is the target."""
+        if definition.kind not in FUNCTIONS or definition.container.rpartition(".")[2] != definition.name:
+            return False
+        holder = self._values.holder(definition.facts, definition.place)
+        return holder is not None and holder.id in self._target.units
 
     def _resolve_declaration(self, token: NameToken) -> str:
         """A declared name without a unit: a field, or the prototype of a function."""
@@ -414,6 +431,8 @@ class _TokenResolver:
             return SURE if target.includes_field(token.holder) else ANOTHER
         if target.kind in FUNCTIONS and not token.holder:
             return LIKELY if not target.namesakes else ONLY_BY_NAME
+        if target.kind in TYPE_KINDS:
+            return SURE if token.holder == target.name else ANOTHER  # a constructor
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
     def _resolve_import(self, token: NameToken) -> str:
@@ -475,14 +494,17 @@ class _TokenResolver:
         target = self._target
         if target.namesakes or target.family or target.name in words().common:
             return ONLY_BY_NAME
-        is_member = bool(target.holder)
+        is_member, language = bool(target.holder), self._facts.file.language
         if token.role == KEY:
             return LIKELY if is_member and target.kind in (*VALUES, FIELD) else ONLY_BY_NAME
         if is_member:
-            fits = not token.bare or self._facts.file.language.implicit_self
+            fits = not token.bare or language.implicit_self
+        elif token.bare:
+            is_script = language.modules == "relative" and not self._facts.imports
+            is_closed = language.modules in _CLOSED_MODULES and not self._facts.wildcards
+            fits = not is_closed or is_script or target.kind == "macro"
         else:
-            of_package = self._facts.file.language.package == "directory"  # Go: a bare name of it would have been found
-            fits = not of_package if token.bare else token.receiver in self._facts.names
+            fits = token.receiver in self._facts.names
         return LIKELY if fits else ONLY_BY_NAME
 
 
@@ -528,7 +550,9 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     others = [
         u
         for u in code
-        if u.id not in same and Node(u.id) not in family and not any(_is_constructor(u, o) for o in units)
+        if u.id not in same
+        and Node(u.id) not in family
+        and not any(_is_constructor(u, o) or _is_constructor(o, u) for o in units)
     ]
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL

@@ -1,4 +1,5 @@
-"""Macros of C and C++ that a grammar takes for something else: before the name of a type, around a namespace, between statements.
+"""Macros of C and C++ that a grammar takes for something else: before the name of a type, around a namespace, after
+parameters, between statements.
 
 They are replaced by spaces before a text is parsed, so that all places stay as they are.
 """
@@ -20,6 +21,13 @@ _AROUND_NAMESPACE = lazy_pattern(
     rb"\n[ \t]* ((?=\w*(?:NAMESPACE|DECLS)) (?=\w*(?:BEGIN|END|OPEN|CLOSE))" + _MACRO + rb") [ \t]*\r?(?=\n)",
     re.VERBOSE,
 )
+_ATTRIBUTES = (b"LOCK", b"GUARDED", b"ATTRIBUTE", b"NOEXCEPT")
+_AFTER_PARAMETERS = lazy_pattern(
+    rb"\b (?<=[)\w]\s) (?<!return\s) (?=[A-Z_]*(?:LOCKS?_|GUARDED|ATTRIBUTE|NOEXCEPT)) ("
+    + _MACRO
+    + rb") (?=\s*(?:[;{=A-Z]|->|(?:const|override|final)\b))",
+    re.VERBOSE,
+)
 _ALONE = lazy_pattern(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
 MOST_COMMENT_LINES = 20
 """Lines of comments before a macro that are looked through."""
@@ -30,7 +38,12 @@ def blank_macros(utf8: bytes, language: str) -> bytes:
     kinds = languages()[language].macros
     if not kinds:
         return utf8
-    spans = [found.span(1) for pattern in (_BEFORE_NAME, _AROUND_NAMESPACE) for found in pattern.finditer(utf8)]
+    patterns = [_BEFORE_NAME]
+    if b"NAMESPACE" in utf8 or b"DECLS" in utf8:
+        patterns.append(_AROUND_NAMESPACE)
+    if kinds == "lines" and any(word in utf8 for word in _ATTRIBUTES):
+        patterns.append(_AFTER_PARAMETERS)
+    spans = [found.span(1) for pattern in patterns for found in pattern.finditer(utf8)]
     if kinds == "lines":
         spans += [found.span(1) for found in _ALONE.finditer(utf8) if _is_between_statements(utf8, found.start())]
     if not spans:

@@ -31,6 +31,8 @@ CALL = "call"
 TYPE = "type"
 CATCH = "catch"
 WRITE = "write"
+PARAMETER = "parameter"
+"""Role of a parameter's name where its function has no body: in prototypes and types of functions, say."""
 NAME = "name"
 """Role of a code token in a file whose language has no grammar here."""
 
@@ -41,7 +43,8 @@ class NameToken(NamedTuple):
     start: int
     end: int
     role: str
-    """declaration, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export, name or text."""
+    """declaration, parameter, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export,
+    name or text."""
     receiver: str = ""
     """The expression before the dot, as in a `Reference`."""
     holder: str = ""
@@ -78,9 +81,12 @@ _ROLES: tuple[tuple[str, str], ...] = (
 )
 _FIELD_NODES = re.compile(
     r"field_decl|property_decl|public_field|field_definition|property_signature|property_element|enum_(?:variant|constant|member|"
-    r"entry|assignment)|enumerator|const_spec|const_element|method_(?:spec|elem|signature)|function_(?:declarator|signature)|preproc_def"
+    r"entry|assignment)|enumerator|const_spec|const_element|method_(?:spec|elem|signature)|function_(?:declarator|signature)|preproc_def|"
+    r"type_definition"
 )
 _DECLARATOR = re.compile(r"declarator\Z")
+_PARAMETERS = re.compile(r"(?:required|optional)_parameter\Z|parameter_declaration\Z|formal_parameter\Z")
+_FIELD_MODIFIERS = ("accessibility_modifier", "override_modifier", "readonly")
 _UNPACKED = re.compile(r"shorthand_(?:property|field)_identifier(?:_pattern)?\Z")
 _TYPE_NODES = re.compile(
     r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
@@ -170,6 +176,8 @@ def _read_token(
     around = _climb(node)
     role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
+    if [outer.type for outer in around[:3]] == ["field_initializer", "field_initializer_list", "function_definition"]:
+        role, receiver = WRITE, "this"  # the initializer of a constructor in C++
     holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
     return NameToken(start, end, role, receiver, holder, bare, tuple(_find_functions(node, language)))
 
@@ -235,6 +243,8 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """The role by the nodes around the token, up to the statement that it is in."""
+    if _is_parameter(node, around):
+        return PARAMETER
     if around and _names(around[0], node):
         is_part = len(around) > 1 and _DECLARATOR.search(around[0].type) and not _FIELD_NODES.search(around[0].type)
         outer = around[1] if is_part else around[0]
@@ -253,6 +263,20 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
         if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
             break
     return "read"
+
+
+def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> bool:
+    """True for the name of a parameter, unless it declares a field too, as `private` does in TypeScript."""
+    inner, kinds = node, [outer.type for outer in around]
+    for outer in around:
+        if _PARAMETERS.search(outer.type):
+            names = [outer.child_by_field_name(field) for field in ("name", "pattern", "declarator")]
+            is_field = any(child.type in _FIELD_MODIFIERS for child in outer.children) or "record_declaration" in kinds
+            return inner in names and not is_field
+        if not _DECLARATOR.search(outer.type) or outer.child_by_field_name("declarator") != inner:
+            return False
+        inner = outer
+    return False
 
 
 def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
@@ -284,10 +308,8 @@ def _is_called(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
 
 def _names(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
     """True if `inner` is the name, or a declared name, in `outer`."""
-    for field in ("name", "declarator", "property"):
-        if inner in outer.children_by_field_name(field):
-            return True
-    return outer.child_by_field_name("name") is None and _first(outer) == inner
+    fields = [outer.children_by_field_name(field) for field in ("name", "declarator", "property")]
+    return any(inner in field for field in fields) if any(fields) else _first(outer) == inner
 
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:

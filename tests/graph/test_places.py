@@ -365,3 +365,47 @@ def test_a_heading_does_not_compete_with_a_field(tmp_path: Path) -> None:
     files: Files = {"docs/a.md": "# Text\n\n## Limit\n\nMore.\n"} | GO
     with indexed(tmp_path, files) as index:
         assert index.graph.refs("Limit", asking()).targets[0].kind == "field"
+
+
+CPP: Files = {
+    "box.h": (
+        "class Box {\npublic:\n    Box(int size);\n    ~Box();\n    int size;\n};\n\n"
+        "typedef struct line { int price; } line;\nstruct order { line *line; Box box; };\n"
+    ),
+    "box.cc": (
+        '#include "box.h"\n\nBox::Box(int size) : size(size) {}\n\nBox::~Box() {}\n\n'
+        "Box *make(line *of) { return new Box(3); }\n"
+    ),
+}
+
+
+def test_a_constructor_and_its_type_differ_by_role(tmp_path: Path) -> None:
+    with indexed(tmp_path, CPP) as index:
+        assert places(index.graph.refs("box.cc:3", asking())) == [
+            "box.cc:7:34 type resolved",
+            "box.h:3:5 declaration likely",
+        ]
+        assert places(index.graph.refs("box.h:1", asking())) == [
+            "box.cc:3:1 read resolved",
+            "box.cc:3:6 declaration resolved",
+            "box.cc:5:1 read resolved",
+            "box.cc:5:7 read resolved",
+            "box.cc:7:1 type resolved",
+            "box.cc:7:34 type resolved",
+            "box.h:3:5 declaration resolved",
+            "box.h:4:6 read resolved",
+            "box.h:9:28 type resolved",
+        ]
+
+
+def test_a_type_a_field_and_a_parameter_of_one_name(tmp_path: Path) -> None:
+    with indexed(tmp_path, CPP) as index:
+        assert places(index.graph.refs("box.h:8", asking())) == [
+            "box.cc:7:11 type resolved",
+            "box.h:8:36 declaration resolved",
+            "box.h:9:16 type resolved",
+        ]
+        assert places(index.graph.refs("Box.size", asking())) == [
+            "box.cc:3:22 write resolved",
+            "box.h:5:9 declaration resolved",
+        ]

@@ -3,8 +3,9 @@
     python -m tools.bench.language_servers jedi INDEX TREE [--names 40]
     python -m tools.bench.language_servers lsp INDEX TREE --command 'gopls serve' --language go
 
-A place is contradicted if the server finds definitions for it and none is the target's, confirmed if one is. The server reads a
-copy of the tree. `jedi` needs that package, in the environment that runs this.
+A place is contradicted if the server finds definitions for it and none is the target's, confirmed if one is. Some servers answer
+with a prototype, a typedef or an import: it counts as the target's if the answer lists it as such. The server reads a copy of the
+tree. `jedi` needs that package, in the environment that runs this.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any, Self
 
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model.graph import CERTAINTIES, Relation, RelationOptions
+from codelens.lang.tokens import DECLARATION, DEFINITION, IMPORT
+from codelens.model.graph import CERTAINTIES, ONLY_BY_NAME, Relation, RelationOptions
 from codelens.model.search import SearchOptions
 
 KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")
@@ -94,7 +96,9 @@ class LanguageServer:
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         size = 0
-        while (line := self._process.stdout.readline().strip()) or not size:
+        while (line := self._process.stdout.readline()).strip() or not size:
+            if not line:
+                raise SystemExit("the language server has ended")
             if line.lower().startswith(b"content-length:"):
                 size = int(line.split(b":")[1])
         found: dict[str, Any] = json.loads(self._process.stdout.read(size))
@@ -162,13 +166,16 @@ def compare(index: Index, options: argparse.Namespace, ask: Ask) -> tuple[Counte
         except TargetError:
             continue
         target_lines = {
-            unit.name_line for unit in index.symbols(target.path) if unit.qualified_name == target.qualified_name
+            (target.path, unit.name_line)
+            for unit in index.symbols(target.path)
+            if unit.qualified_name == target.qualified_name
         }
+        target_lines |= {(r.place.path, r.place.line) for r in answer.relations if is_declaration(r)}
         places = [r for r in answer.relations if r.span.end and r.source.language == options.language]
         for place in chance.sample(places, min(len(places), options.most)):
             path = options.tree / place.place.path
             found = ask(path, place.place.line, place.place.column_utf16)
-            verdict = judge(found, target.path, target_lines, place)
+            verdict = judge(found, target_lines, place)
             counts[place.certainty, verdict] += 1
             if verdict == "contradicted":
                 where = f"{place.place.path}:{place.place.line}:{place.place.column} {found[:2]}"
@@ -179,13 +186,18 @@ def compare(index: Index, options: argparse.Namespace, ask: Ask) -> tuple[Counte
     return counts, wrong
 
 
-def judge(found: Sequence[Place], path: str, lines: Collection[int], place: Relation) -> str:
-    """confirmed, contradicted or unanswered, by the lines of the target, of which an overloaded function has several.
+def is_declaration(place: Relation) -> bool:
+    """True if a place introduces the target's name in its file, and is not only a guess."""
+    return place.role in (DEFINITION, DECLARATION, IMPORT) and place.certainty != ONLY_BY_NAME
+
+
+def judge(found: Sequence[Place], targets: Collection[Place], place: Relation) -> str:
+    """confirmed, contradicted or unanswered, by the places of the target, of which an overloaded function has several.
 
     A definition that is asked about itself, such as an import, does not count.
     """
     others = [one for one in found if one != (place.place.path, place.place.line)]
-    if any(other == path and min(abs(line - one) for one in lines) <= 2 for other, line in found):
+    if any(path == other and abs(line - at) <= 2 for path, line in found for other, at in targets):
         return "confirmed"
     return "contradicted" if others else "unanswered"
 

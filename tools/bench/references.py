@@ -112,7 +112,7 @@ def draw_names(tree: Path, files: frozenset[str], number: int, seed: int) -> lis
 def _run_ctags(tree: Path) -> Iterator[str]:
     command = ["ctags", "-R", "--output-format=json", "--fields=+nKl", "--kinds-all=*", "-f", "-", "."]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, errors="replace", check=True)
-    yield from done.stdout.splitlines()
+    yield from filter(None, done.stdout.split("\n"))
 
 
 def lex(tree: Path, files: frozenset[str]) -> Mapping[str, frozenset[Place]]:

@@ -2,7 +2,9 @@
 
 ; Functions. A prototype defines nothing. The name lies under the pointers of the return type, or in parentheses that keep
 ; a macro of the same name away.
-((function_definition declarator: [
+((function_definition !type declarator: (function_declarator declarator: (identifier) @name)) @definition.function
+  (#not-match? @name "^([A-Z][A-Z0-9_]+|if|for|while|switch|return|sizeof)$"))
+((function_definition type: (_) declarator: [
   (function_declarator declarator: (identifier) @name)
   (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))
   (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))
@@ -11,6 +13,18 @@
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))))]) @definition.function
   (#not-match? @name "^(if|for|while|switch|return|sizeof)$"))
+
+; DEFINE_READER(json) {…}, TEST(Status, Move) {…}: the macro makes a name of its last argument. In TEST_F and TEST_P, the first one is
+; a class; elsewhere it may name the class that is tested.
+((function_definition !type declarator: (function_declarator
+  declarator: (identifier) @_macro
+  parameters: (parameter_list . (parameter_declaration type: (type_identifier) @container !declarator)
+    . (parameter_declaration type: (type_identifier) @name !declarator) .))) @definition.function
+  (#match? @_macro "^[A-Z][A-Z0-9_]+_[FP]$"))
+((function_definition !type declarator: (function_declarator
+  declarator: (identifier) @_macro
+  parameters: (parameter_list (parameter_declaration type: (type_identifier) @name !declarator) .))) @definition.function
+  (#match? @_macro "^[A-Z][A-Z0-9_]+$") (#not-match? @_macro "_[FP]$"))
 
 ; static int FUNC(read)(…): the macro makes a name of what it is given.
 (function_definition declarator: (function_declarator declarator: (function_declarator
