@@ -60,6 +60,8 @@ from codelens.text.lines import TextMap
 
 MOST_READ = 2000
 """Files of which the tokens are read and decided. Further ones are counted and not listed."""
+SMALLEST = 4_000
+"""Bytes of a file of which functions without the name are not parsed."""
 LARGEST = 2_000_000
 """Bytes of a file whose tokens are read; larger ones are counted."""
 FIELD = "field"
@@ -144,13 +146,13 @@ class PlaceFinder:
         documents = self._documents_with_name()
         self.unread += max(0, len(documents) - MOST_READ)
         for document in documents[:MOST_READ]:
-            tokens, text = self._read_tokens(document)
-            if text is None or not tokens:
-                continue
             if document.repository not in resolvers:
                 catalog = Catalog(self._view.store, document.repository)
                 resolvers[document.repository] = Resolver(Evaluator(catalog))
             resolver = resolvers[document.repository]
+            tokens, text = self._read_tokens(document, resolver.catalog)
+            if text is None or not tokens:
+                continue
             before = resolver.values.steps
             places += self._resolve_tokens(document, text, tokens, resolver)
             self.steps += len(tokens) + resolver.values.steps - before
@@ -169,7 +171,7 @@ class PlaceFinder:
             allowed = set(store.postings.documents_matching(expression))
         return [row for row in view.documents_in_order(allowed) if view.includes(row.id)]
 
-    def _read_tokens(self, document: DocumentRow) -> tuple[list[NameToken], TextMap | None]:
+    def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
         """The tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
         row = languages().get(document.language)
         if row and row.grammar and not row.prose and self.target.kin not in ("", row.kin):
@@ -179,7 +181,14 @@ class PlaceFinder:
             return [], None
         stored = text_of(document, self._view.store)
         text = TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
-        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name)
+        functions = list[tuple[int, int]]()
+        if document.stamp.size > SMALLEST and row and row.grammar and not row.prose and self.target.name in stored.text:
+            functions = [
+                (text.to_utf8(d.start), text.to_utf8(d.end))
+                for d in catalog.facts(document.id).definitions
+                if d.kind in ("function", "method")
+            ]
+        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
         self.partly_parsed += not is_complete
         if tokens:
             self.documents.add(document.id)

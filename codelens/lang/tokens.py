@@ -7,8 +7,9 @@ costs little more than its parse. A language without a grammar has only the text
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple
 
@@ -71,7 +72,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         "pattern",
     ),
     (
-        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition",
+        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition|jsx_attribute",
         KEY,
     ),
     (r"label|goto|\Abreak|\Acontinue", "label"),
@@ -113,8 +114,13 @@ def _is_letter(byte: bytes) -> bool:
     return byte.isalnum() or byte == b"_" or byte > b"\x7f"
 
 
-def find_tokens(utf8: bytes, language: str, name: str) -> tuple[list[NameToken], bool]:
-    """The tokens in order of place, and whether the grammar could read all of the text."""
+def find_tokens(
+    utf8: bytes, language: str, name: str, functions: Sequence[tuple[int, int]] = ()
+) -> tuple[list[NameToken], bool]:
+    """The tokens in order of place, and whether the grammar could read all of the text.
+
+    `functions`: (start, end) of functions, in order of place; those without the name are not parsed, which is faster.
+    """
     matches = list(find_name(utf8, name))
     if not matches:
         return [], True
@@ -123,11 +129,23 @@ def find_tokens(utf8: bytes, language: str, name: str) -> tuple[list[NameToken],
         role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
-        root = _parsed_texts.parse(utf8, language).root_node
+        root = _parsed_texts.parse(_blank_functions(utf8, functions, matches), language).root_node
+        if functions and root.has_error:  # perhaps because something is missing now
+            root = _parsed_texts.parse(utf8, language).root_node
     except GrammarMissing:
         return [NameToken(start, end, NAME) for start, end in matches], False
     found = [_read_token(root, start, end, utf8, name, row) for start, end in matches]
     return [one for one in found if one is not None], not root.has_error
+
+
+def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches: Sequence[tuple[int, int]]) -> bytes:
+    """The text with spaces in place of the functions without a match."""
+    pieces, at, starts = list[bytes](), 0, [start for start, _ in matches]
+    for start, end in functions:
+        if start >= at and bisect_left(starts, start) == bisect_left(starts, end):
+            pieces += utf8[at:start], b" " * (end - start)
+            at = end
+    return b"".join((*pieces, utf8[at:])) if pieces else utf8
 
 
 MOST_KEPT = 1_000_000

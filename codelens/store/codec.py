@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Any
 
 from codelens.errors import IndexCorrupt
@@ -86,16 +86,20 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
     return PackedReferences(_packed(columns) if references else b"", names, _pack_bindings(bindings))
 
 
-def unpack_references(columns: bytes) -> tuple[Reference, ...]:
-    """The packed references in their order."""
+def unpack_references(columns: bytes, name: str | None = None) -> tuple[Reference, ...]:
+    """The packed references in their order; those of one name, if it is given."""
     if not columns:
         return ()
-    texts, kinds, names, receivers, units, starts, lines = _unpacked(columns)
+    texts, *packed, starts, lines = _unpacked(columns)
+    places = [*packed, list(accumulate(starts)), list(accumulate(lines))]
+    if name is not None:
+        wanted = texts.index(name) if name in texts else -1
+        chosen = [number == wanted for number in packed[1]]
+        places = [list(compress(column, chosen)) for column in places]
+    kinds, names, receivers, units, starts, lines = places
     text = texts.__getitem__
     rows = zip(
-        *(map(text, kinds), map(text, names), map(text, receivers), map(_unit, units)),
-        *(accumulate(starts), accumulate(lines)),
-        strict=True,
+        *(map(text, kinds), map(text, names), map(text, receivers), map(_unit, units), starts, lines), strict=True
     )
     return tuple(map(_reference, rows))
 

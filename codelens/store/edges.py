@@ -407,10 +407,10 @@ class References:
         self._connection.execute("DELETE FROM refs WHERE document_id = ?", (document,)).fetchall()
         self._connection.execute("DELETE FROM imports WHERE document_id = ?", (document,)).fetchall()
 
-    def of_document(self, document: DocumentId) -> tuple[Reference, ...]:
-        """References in order of place; `unit` is a position in the document's list of units."""
+    def of_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
+        """References in order of place, or only those of a name; `unit` is a position in the document's list of units."""
         row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
-        return unpack_references(row[0]) if row else ()
+        return unpack_references(row[0], name) if row else ()
 
     def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
         """The references of a document that lead nowhere, in order of place."""

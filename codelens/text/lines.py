@@ -7,11 +7,12 @@ Lines end at \\n only: editors, compilers and grep number them this way, with \\
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import accumulate, count
+from operator import add
 
 from codelens.model.code import Span
 from codelens.model.extraction import DecodedText
@@ -57,7 +58,8 @@ class TextMap:
     @cached_property
     def line_starts(self) -> array[int]:
         """Start of each line in `utf8`; after a final newline there is one empty line."""
-        return array("q", [0, *(found.end() for found in re.finditer(b"\n", self.utf8))])
+        lengths = map(len, self.utf8.split(b"\n")[:-1])
+        return array("q", [0, *map(add, accumulate(lengths), count(1))])
 
     @cached_property
     def lines(self) -> int:
