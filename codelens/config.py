@@ -117,14 +117,11 @@ PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
 MODEL_ENDING = ".model"
 FOR_PROJECTS = frozenset({"codelens", "hashing"})
 """Models that a project's file may name: they are the same for everybody."""
-ADDRESSES = ("http://", "https://")
-"""Prefixes of a model's address."""
+ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
 
 
-LARGEST_FILE = 100_000
-"""Most bytes of a configuration file. A file with every setting has 2 000; chosen."""
-MOST_TOLD = 5
-"""Most faults of a project's file that are reported one by one."""
+LARGEST_FILE = 100_000  # Most bytes of a configuration file. A file with every setting has 2 000; chosen.
+MOST_TOLD = 5  # Most faults of a project's file that are reported one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +219,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
 """Minimum of each number, where it is not 0. Infinity and NaN are not allowed."""
 NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
-MOST = 2**63 - 1
-"""The largest integer that SQLite stores."""
+MOST = 2**63 - 1  # The largest integer that SQLite stores
 
 
 def _environment() -> list[tuple[str, str, Any]]:

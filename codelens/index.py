@@ -414,8 +414,7 @@ class Index:
         self.close()
 
 
-MOST_RESTING = 2
-"""Readers that wait to be asked again. Each keeps up to 64 MiB of pages."""
+MOST_RESTING = 2  # Readers that wait to be asked again. Each keeps up to 64 MiB of pages.
 _RESTING: list[Store] = []
 
 

@@ -30,14 +30,10 @@ from codelens.processes.python import start
 from codelens.text.notation import parse_json
 from codelens.worktree.place import find_index
 
-LONGEST_ORDER = 4_000_000
-"""Bytes of an order; the environment is most of it."""
-PATIENCE = 1.0
-"""Seconds to wait for a client that has begun to ask. Chosen."""
-END_SECONDS = 5.0
-"""How long the end of a watch or server waits for the process. Chosen."""
-WAITING = 16
-"""Clients that may wait; each gives up after a moment, and answers itself."""
+LONGEST_ORDER = 4_000_000  # Bytes of an order; the environment is most of it
+PATIENCE = 1.0  # Seconds to wait for a client that has begun to ask
+END_SECONDS = 5.0  # How long the end of a watch or server waits for the process
+WAITING = 16  # Clients that may wait; each gives up after a moment, and answers itself
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from codelens.cli.workplace import Workplace, settings_at, working_folder
 from codelens.errors import FilesFailed, UsageError
 from codelens.fleet.open import FleetPlace
 
-ONE_INDEX = ("refresh", "require_fresh")
-"""Options about the file and the trees of one index."""
+ONE_INDEX = ("refresh", "require_fresh")  # Options about the file and the trees of one index
 SHOWN = ("store", "scheduler", "require_complete")
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from codelens.cli.streams import write
 
-ASKING = "_CODELENS_COMPLETE"
-"""The variable that names the shell that asks."""
+ASKING = "_CODELENS_COMPLETE"  # The variable that names the shell that asks
 _BASH = """\
 _codelens() {
     local found
@@ -57,8 +56,7 @@ complete --command codelens --no-files --arguments '(__codelens_offers)'
 """
 SCRIPTS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 SHELLS = (*SCRIPTS, "powershell")
-MOST_SYMBOLS = 200
-"""Symbols that are offered. Chosen: a screen or two."""
+MOST_SYMBOLS = 200  # Symbols that are offered. A screen or two.
 
 
 def script(shell: str) -> str:
@@ -111,8 +109,7 @@ def _without_equals(words: Sequence[str]) -> list[str]:
 
 # What parameters offer
 
-Offer = Callable[[Any, str], Iterable[str]]
-"""Context of the command line, text that was begun → words that begin so."""
+Offer = Callable[[Any, str], Iterable[str]]  # Context of the command line, text that was begun → words that begin so
 Values = str | Sequence[str] | Offer
 """The values of a parameter: these words; those of `module:NAME`, a collection or a function without arguments; or an offer."""
 

@@ -18,8 +18,7 @@ from codelens.text.identifiers import nearest
 from codelens.text.notation import parse_toml
 from codelens.worktree.place import find_index
 
-NAMES = tuple(field.name for field in fields(Settings))
-"""The settings, in the order in which they are printed."""
+NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the order in which they are printed
 
 
 class ConfigFlags(CommonFlags, JsonFlags):

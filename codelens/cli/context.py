@@ -32,8 +32,7 @@ from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 
 SOURCE = "For"
-EVERYTHING = 1_000_000_000
-"""The limit where none was given: the budget is one."""
+EVERYTHING = 1_000_000_000  # The limit where none was given: the budget is one
 
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):

@@ -17,8 +17,7 @@ from codelens.cli.dashes import MARK
 
 F = TypeVar("F")
 
-OTHER = "Options"
-"""The section of options that name none."""
+OTHER = "Options"  # The section of options that name none
 
 
 class Parameter(NamedTuple):

@@ -22,8 +22,7 @@ COLON = frozenset(("hx", "helix", "subl", "sublime_text", "zed", "zeditor", "ato
 """Editors that take `FILE:LINE`."""
 LINE_OPTION = frozenset(("idea", "pycharm", "goland", "clion", "webstorm", "rider", "rubymine", "phpstorm", "kate"))
 """Editors that take `--line LINE FILE`."""
-SHELLS = frozenset(("cmd", "bat", "exe", "sh"))
-"""Endings of a program's name that say nothing of which it is."""
+SHELLS = frozenset(("cmd", "bat", "exe", "sh"))  # Endings of a program's name that say nothing of which it is
 
 
 def open_at_line(file: Path, line: int) -> None:

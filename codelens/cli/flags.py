@@ -15,8 +15,7 @@ LINES = "Lines, as in grep"
 
 Texts = list[str] | None
 
-LANGUAGES = "codelens.lang.registry:languages"
-"""The place of their names, for `values`."""
+LANGUAGES = "codelens.lang.registry:languages"  # The place of their names, for `values`
 TYPES: Any = option(
     None,
     "-t",

@@ -14,10 +14,8 @@ from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, RepositoryInfo, TreeLook, TreeState
 
-AUTO_SECONDS = 1.0
-"""An update that takes longer is left to the user, with `refresh = "auto"`."""
-MOST_TOLD = 3
-"""Changed files that the line names."""
+AUTO_SECONDS = 1.0  # An update that takes longer is left to the user, with `refresh = "auto"`
+MOST_TOLD = 3  # Changed files that the line names
 
 
 @contextmanager

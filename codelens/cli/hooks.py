@@ -68,8 +68,7 @@ def remove_hooks(flags: CommonFlags) -> int:
 remove_command = declare("remove", CommonFlags, remove_hooks, epilog="Exit: 0 removed, or not installed, 2 error.")
 
 
-PATIENCE_SECONDS = 1800.0
-"""How long another writer is waited for: a first build of a very large tree. Chosen."""
+PATIENCE_SECONDS = 1800.0  # How long another writer is waited for: a first build of a very large tree
 RETRY_SECONDS = 1.0
 
 

@@ -27,8 +27,7 @@ from codelens.worktree.place import (
 
 WALK = "Files"
 REMOVAL = "Removing"
-FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)
-"""Skips that are errors for --strict."""
+FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Skips that are errors for --strict
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):

@@ -43,8 +43,7 @@ LINES: Mapping[str, str] = {
 RANKED = (
     *("mode", "weights", "rrf_k", "profile", "intent", "expand", "depth", "decay", "rerank", "min_score", "memory"),
 )
-SPECIAL = set(".*+?[](){}|^$\\")
-"""Characters of patterns, which a query without --regex takes as they are."""
+SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query without --regex takes as they are
 
 
 def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) -> bool:

@@ -183,8 +183,7 @@ forget_command = declare(
 )
 
 
-SCHEMA = 1
-"""Version of the export; its fields change only with this number."""
+SCHEMA = 1  # Version of the export; its fields change only with this number
 
 
 def export(flags: CommonFlags) -> int:

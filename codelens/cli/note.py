@@ -54,8 +54,7 @@ MESSAGE: Any = option(
     None, "-m", "--message", metavar="TEXT", help="The text; `-` is stdin [default: what is piped in, else $EDITOR]"
 )
 
-MOST_LETTERS = 500
-"""Characters of a title, status or tag; much longer lines of front matter are not read. Chosen."""
+MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of front matter are not read
 
 
 class NoteAddFlags(CommonFlags, JsonFlags):

@@ -17,12 +17,9 @@ from codelens.model.context import Change
 from codelens.model.fast_dataclass import names_of
 from codelens.model.search import SearchOptions
 
-EVERYTHING = 1_000_000_000
-"""The limit of -l, -L and -c, which are about files: far above any pool of candidates."""
-LIKENESS = "likeness"
-"""The profile of --like where none is named."""
-MOST_WEIGHT = 1e9
-"""Only the ratios of weights count; sums of larger ones could overflow."""
+EVERYTHING = 1_000_000_000  # The limit of -l, -L and -c, which are about files: far above any pool of candidates
+LIKENESS = "likeness"  # The profile of --like where none is named
+MOST_WEIGHT = 1e9  # Only the ratios of weights count; sums of larger ones could overflow
 
 
 def without_query(flags: RankingFlags) -> bool:

@@ -13,10 +13,8 @@ from codelens.errors import UsageError
 from codelens.model.runs import Progress
 from codelens.render.visible import for_terminal
 
-PATIENCE_SECONDS = 0.3
-"""Seconds; work that ends sooner shows no bar."""
-JSON_SECONDS = 0.1
-"""Between two JSON lines of the same phase."""
+PATIENCE_SECONDS = 0.3  # Seconds; work that ends sooner shows no bar
+JSON_SECONDS = 0.1  # Between two JSON lines of the same phase
 
 Watch = Callable[[Progress], None] | None
 

@@ -36,8 +36,7 @@ OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 ABOUT_FILES = ("files", "files_without", "count")
 """Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
-LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)
-"""Formats that show lines without the units around them."""
+LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without the units around them
 
 
 class SearchView(NamedTuple):

@@ -22,8 +22,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.history import SnapshotDocument
 
 HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"
-LEAST_DIGITS = 4
-"""Shortest beginning of a digest that names a state, as in git."""
+LEAST_DIGITS = 4  # Shortest beginning of a digest that names a state, as in git
 
 
 @dataclass(frozen=True, slots=True)

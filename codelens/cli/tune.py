@@ -57,8 +57,7 @@ command = declare(
 )
 
 
-CERTAIN = 0.05
-"""p below which chance is not named."""
+CERTAIN = 0.05  # p below which chance is not named
 PLACES = 6
 
 

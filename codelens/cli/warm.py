@@ -18,10 +18,8 @@ from codelens import __version__
 COMMANDS = ("search", "files", "why")
 OWN = ("--open", "--refresh", "--help")
 """Options that start an editor, write an index or need more than the answerer has imported."""
-SWITCH = "CODELENS_WARM"
-"""The variable of the setting `warm`; the answerer reads the setting itself."""
-PATIENCE = 0.3
-"""Seconds to wait for "go". A search by oneself takes as long."""
+SWITCH = "CODELENS_WARM"  # The variable of the setting `warm`; the answerer reads the setting itself
+PATIENCE = 0.3  # Seconds to wait for "go". A search by oneself takes as long.
 STREAMS = ("stdin", "stdout", "stderr")
 
 

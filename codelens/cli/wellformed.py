@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from codelens.cli.dashes import Options, marked
 from codelens.cli.declare import Command, Parameter
 
-HELP = ("-h", "--help", "--help-all")
-"""Typer's own options, and that of a command whose help is brief."""
+HELP = ("-h", "--help", "--help-all")  # Typer's own options, and that of a command whose help is brief
 Convert = Callable[[str], Any]
 
 
@@ -35,8 +34,7 @@ class Taken(NamedTuple):
     """The value of a flag."""
 
 
-Given = dict[str, list[tuple[Taken, str | None]]]
-"""Field → what the line says of it, in order; a flag has no text."""
+Given = dict[str, list[tuple[Taken, str | None]]]  # Field → what the line says of it, in order; a flag has no text
 
 
 def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:

@@ -23,8 +23,7 @@ from codelens.text.identifiers import fold_identifier
 
 # Arguments
 
-Parts = Mapping[int, Any]
-"""Shard → its part of an argument."""
+Parts = Mapping[int, Any]  # Shard → its part of an argument
 Cut = Callable[[Numbers, Any], Parts | None]
 """Argument → the parts of shards; None if it names nothing, so that all shards are asked."""
 
@@ -100,8 +99,7 @@ WITHIN: Cut = _within
 
 # Answers
 
-Lift = Callable[[Numbers, int, Any], Any]
-"""A shard's value → the whole's."""
+Lift = Callable[[Numbers, int, Any], Any]  # A shard's value → the whole's
 
 
 def _same(_: Numbers, __: int, value: Any) -> Any:

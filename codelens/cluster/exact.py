@@ -138,8 +138,7 @@ class ShardEdges:
         return iter([found for found in edges if counts.get(found[0], 0) <= widest])
 
 
-FARTHER, MOST_FARTHER = 3, 300
-"""Steps that shards read ahead from units that a walk came to, and units in each step. Chosen."""
+FARTHER, MOST_FARTHER = 3, 300  # Steps that shards read ahead from units that a walk came to, and units in each step
 
 
 def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:

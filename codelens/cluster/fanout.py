@@ -16,10 +16,8 @@ from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
-MOST_KEPT = 5_000
-"""Answers that are kept from one search to the next: a server is asked for ever new words. Chosen."""
-Asked = tuple[str, tuple[Any, ...]]
-"""A method with its arguments."""
+MOST_KEPT = 5_000  # Answers that are kept from one search to the next: a server is asked for ever new words
+Asked = tuple[str, tuple[Any, ...]]  # A method with its arguments
 
 
 class FanOut:

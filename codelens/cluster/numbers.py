@@ -13,8 +13,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow, RootNames, telling_names
 
-LOCAL_BITS = 25
-"""33 million units to a shard, and 32,768 shards below the numbers of externals."""
+LOCAL_BITS = 25  # 33 million units to a shard, and 32,768 shards below the numbers of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
 MOST_SHARDS = EXTERNAL >> LOCAL_BITS
 

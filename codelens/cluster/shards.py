@@ -45,8 +45,7 @@ def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[s
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
 """Keys of `meta` that shards must agree on."""
-SETS_HELD = 8
-"""Sets of units that a shard remembers; a search has a scope and a pool of candidates. Chosen."""
+SETS_HELD = 8  # Sets of units that a shard remembers; a search has a scope and a pool of candidates
 
 
 class HeldSet(NamedTuple):

@@ -18,8 +18,7 @@ import xxhash
 from codelens.store.postings import phrases_alone
 from codelens.store.store import Store
 
-BITS = 10
-"""Bits a term. Measured over 96 real shards: one of 120 terms that a shard lacks seems to be there."""
+BITS = 10  # Bits a term. Measured over 96 real shards: one of 120 terms that a shard lacks seems to be there.
 _HEADER = struct.Struct("<4sBxxxQ")
 _MAGIC = b"CLS1"
 _HALF = (1 << 64) - 1
@@ -85,10 +84,8 @@ def _packed_digest(term: str) -> bytes:
     return xxhash.xxh3_128_digest(term.encode("utf-8", "surrogatepass"))
 
 
-WORD, NAME = "w", "n"
-"""Marks before terms, so that words and names differ."""
-_PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')
-"""A phrase of FTS5's, and what marks it as a beginning."""
+WORD, NAME = "w", "n"  # Marks before terms, so that words and names differ
+_PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # A phrase of FTS5's, and what marks it as a beginning
 
 
 def sketch_of(store: Store) -> Sketch:

@@ -34,8 +34,7 @@ LASTING = (
     *("vectors.width", "files.totals", "edges.is_empty", "history.all"),
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
-MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000
-"""Documents, and bytes of their source, that are asked about in one round. Chosen."""
+MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Documents, and bytes of their source, that are asked about in one round
 
 
 class Gateway:

@@ -23,17 +23,14 @@ from codelens.model.context import ContextRequest, PackedText, PackLayout
 from codelens.model.search import Notice
 from codelens.text.notation import parse_json
 
-MOST_KEPT = 50
-"""Most packs; the oldest are removed. Chosen: some days of one person's requests, 10 MB at 50,000 tokens each."""
-LARGEST = 4_000_000
-"""Most bytes of a cached pack."""
+MOST_KEPT = 50  # Most packs; the oldest are removed. Some days of one person's requests, 10 MB at 50,000 tokens each.
+LARGEST = 4_000_000  # Most bytes of a cached pack
 OF_THE_INDEX = frozenset({"no-fuzzy", "no-vector", "many-literal", "no-graph"})
 """Notices that depend only on the snapshot and quote nothing of the request."""
 QUOTES = frozenset('"`/')
 ENDING = ".pack.json"
 
-States = tuple[tuple[str, str, str], ...]
-"""(repository, path, freshness) of each file of a pack."""
+States = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) of each file of a pack
 
 
 def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *own: str) -> str:

@@ -25,11 +25,9 @@ from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.files import shown_path
 
 NEW, OLD, OTHER = "new-state", "old-state", "other-state"
-MOST_TRIED = 200
-"""Most positions tried for a hunk that moved, nearest first. Chosen: the rarest line of a hunk has fewer."""
+MOST_TRIED = 200  # Most positions tried for a hunk that moved, nearest first. The rarest line of a hunk has fewer.
 
-DOC_MARKS = 3
-"""Lines of a doc comment in addition to its text: its first line, and marks that open and close it."""
+DOC_MARKS = 3  # Lines of a doc comment in addition to its text: its first line, and marks that open and close it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +112,7 @@ def owners(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
     return held
 
 
-NAMED = 5
-"""Most files that a notice names; it counts the others."""
+NAMED = 5  # Most files that a notice names; it counts the others
 
 
 @dataclass(frozen=True, slots=True)

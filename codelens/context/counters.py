@@ -18,8 +18,7 @@ from codelens.model.context import Counter
 
 AUTO, CHARS, TIKTOKEN = "auto", "chars", "tiktoken"
 KINDS = (AUTO, CHARS, TIKTOKEN)
-CHARS_PER_TOKEN = 4
-"""knowing's estimate."""
+CHARS_PER_TOKEN = 4  # knowing's estimate
 VOCABULARIES = (
     # (encoding, address that names the cached file, its SHA-256), newest first; from tiktoken's openai_public.py
     (

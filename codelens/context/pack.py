@@ -29,8 +29,7 @@ LARGEST_SHARE = 0.25
 LEAST_EXPONENT, MOST_EXPONENT, EXPONENT_STEP = 0.3, 0.7, 0.2
 """knowing's: .3 was the best of nine tried, more where many candidates are phantoms."""
 
-Place = tuple[int, int, int]
-"""(document, start, end) in bytes."""
+Place = tuple[int, int, int]  # (document, start, end) in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +180,9 @@ def _inside(item: Item, beside: Sequence[ChosenItem]) -> list[ChosenItem]:
     return [c for c in beside if _within(c.item, item)]
 
 
-CUT_SHARE = 0.05
-"""Share of the room for the list of cut symbols. Chosen, not measured."""
-MOST_CUT = 20
-"""Most symbols on that list; the others are counted. Chosen: enough to show what a larger budget would add."""
-BORDER = 1
-"""Tokens added to each entry's estimate for joining it to its neighbours."""
+CUT_SHARE = 0.05  # Share of the room for the list of cut symbols
+MOST_CUT = 20  # Most symbols on that list; the others are counted. Enough to show what a larger budget would add.
+BORDER = 1  # Tokens added to each entry's estimate for joining it to its neighbours
 LIKELY_TOKENS, LIKELY_DENSITY = 999, 1.23e-05
 """Figures as long as those that an entry will print, for layouts that print them."""
 MOST_ATTEMPTS = 200

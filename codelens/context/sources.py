@@ -32,8 +32,7 @@ from codelens.worktree.files import freshness
 BESIDE = 120
 """Most characters around a symbol on its first and last line that are shown with it: indent, `export default`, a brace. If
 there are more, as in minified text, the symbol is shown alone. Chosen, not measured."""
-LONGEST_HEAD = 200
-"""Most characters of the first line, shown for a unit without a signature."""
+LONGEST_HEAD = 200  # Most characters of the first line, shown for a unit without a signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +90,9 @@ def _head(body: str) -> str:
     return next((line.strip() for line in body.split("\n") if line.strip()), "")[:LONGEST_HEAD]
 
 
-CALLS = frozenset({"calls", "tests"})
-"""Kinds of calls; `tests` is a call from test code to other code."""
-FAINT = 0.02
-"""Least share of the walk's largest mass for a unit to count as reached (knowing's)."""
-MOST_EDGES = 20_000
-"""Most edges read at once, so that a widely called function does not slow down a small change. Chosen, not measured."""
+CALLS = frozenset({"calls", "tests"})  # Kinds of calls; `tests` is a call from test code to other code
+FAINT = 0.02  # Least share of the walk's largest mass for a unit to count as reached (knowing's)
+MOST_EDGES = 20_000  # Most edges read at once, so that a widely called function does not slow down a small change
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +155,9 @@ def _frozen(found: Mapping[UnitId, set[UnitId]]) -> Mapping[UnitId, frozenset[Un
     return {unit: frozenset(seeds) for unit, seeds in found.items()}
 
 
-BLAST_RADIUS, CONFIDENCE, RECENCY, DISTANCE = 0.40, 0.25, 0.20, 0.15
-"""knowing's weights without HITS."""
-STATIC_RECENCY = 0.3
-"""Recency of a unit that no run-time trace has seen (knowing's)."""
-TEST_FACTOR = 0.3
-"""Factor for tests that were not named (knowing's)."""
+BLAST_RADIUS, CONFIDENCE, RECENCY, DISTANCE = 0.40, 0.25, 0.20, 0.15  # knowing's weights without HITS
+STATIC_RECENCY = 0.3  # Recency of a unit that no run-time trace has seen (knowing's)
+TEST_FACTOR = 0.3  # Factor for tests that were not named (knowing's)
 
 
 def composite(
@@ -197,8 +190,7 @@ def _part(source: str, weight: float, value: float, reason: str) -> Contribution
 
 POOL = 300
 """Most candidates of a pack; the text of each is read. The bodies of 300 symbols fill 50,000 tokens in most trees."""
-NEXT = 0.5
-"""Nearness of a unit one edge away if there is no walk: 1 / (1 + hops), as knowing's distance."""
+NEXT = 0.5  # Nearness of a unit one edge away if there is no walk: 1 / (1 + hops), as knowing's distance
 NO_GRAPH = Notice("no-graph", "the index holds no edges: callers are not known")
 
 

@@ -148,8 +148,7 @@ def _parameters(unit: UnitRow) -> Sequence[str]:
 
 KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "overrides", "decorates", "throws")
 """Kinds of edges by which one thing runs, replaces or passes on another. `imports` also counts, from a changed file."""
-DEPTH = 6
-"""Most hops. Chosen."""
+DEPTH = 6  # Most hops
 
 
 def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:

@@ -69,11 +69,9 @@ def as_text(fields: EmbeddedFields) -> str:
     return "\n".join(part for part in (head, *signature, body) if part)
 
 
-LENGTH = 127.0
-"""Length of a vector."""
+LENGTH = 127.0  # Length of a vector
 STEP = 8
-MOST_DIMENSIONS = 16_384
-"""Four times the largest known models; a longer answer is not a vector. Chosen."""
+MOST_DIMENSIONS = 16_384  # Four times the largest known models; a longer answer is not a vector
 
 
 def rounded(values: Sequence[float]) -> bytes:

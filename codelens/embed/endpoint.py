@@ -25,14 +25,11 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
-AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses that are tried again."""
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the second try, doubled each time, and the maximum, whatever the server asks for. Chosen."""
-MOST_BYTES = 64_000_000
-"""Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB."""
-MOST_TOLD = 200
-"""Characters of a server's error message that are shown."""
+MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
+MOST_TOLD = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536
 
 
@@ -128,17 +125,13 @@ def _unanswered(url: str, cause: Exception) -> EmbedderFault:
 
 
 KEY = "CODELENS_API_KEY"
-RULES = "endpoint 1"
-"""Raise the number with any change of what is sent."""
-BATCH = 64
-"""Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit. Chosen."""
+RULES = "endpoint 1"  # Raise the number with any change of what is sent
+BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
 MOST_CHARACTERS = 8000
 """Characters of a text. A piece has at most 2048 and a short head; longer texts would exceed the limit of 8192 tokens. Chosen."""
 INDEXING = Patience(seconds=60, tries=6, in_all=300)
-ASKING = Patience(seconds=5, tries=2, in_all=8)
-"""A search waits less than the 10 s that a channel may take."""
-NEAR = ("localhost", "127.0.0.1", "::1")
-"""Hosts that receive a key without encryption."""
+ASKING = Patience(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
+NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,9 @@ from codelens.text.identifiers import is_cjk
 from codelens.text.terms import index_terms
 
 DIMENSIONS = 256
-VERSION = "2"
-"""Change it with any change of a vector."""
+VERSION = "2"  # Change it with any change of a vector
 
-Features = tuple[int, ...]
-"""Each is weight × 256 + dimension; weights are signed, and a dimension may repeat."""
+Features = tuple[int, ...]  # Each is weight × 256 + dimension; weights are signed, and a dimension may repeat
 
 # Fitted on 5 400 pairs of a docstring's first sentence and its function without it, the answer among up to 2 000 functions
 # of its package. The 13 packages: asyncio, concurrent and multiprocessing, email, logging and unittest, the single modules

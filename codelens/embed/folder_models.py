@@ -48,14 +48,10 @@ def knows_whole(tokenizer: Tokenizer, text: str) -> bool:
     return False
 
 
-ONNX_RULES = "onnx 1"
-"""Raise the number with any change of the vectors."""
-WHOLE_OUTPUT = "sentence_embedding"
-"""Name of an output that is already pooled."""
-MOST_THREADS = 8
-"""At most as many threads as index workers."""
-FATAL = 4
-"""Log level of onnxruntime: its errors reach us as exceptions."""
+ONNX_RULES = "onnx 1"  # Raise the number with any change of the vectors
+WHOLE_OUTPUT = "sentence_embedding"  # Name of an output that is already pooled
+MOST_THREADS = 8  # At most as many threads as index workers
+FATAL = 4  # Log level of onnxruntime: its errors reach us as exceptions
 
 
 class GraphEmbedder:
@@ -180,8 +176,7 @@ def _one_line(fault: Exception) -> str:
     return " ".join(str(fault).split())[:200]
 
 
-MODEL2VEC_RULES = "model2vec 1"
-"""Raise the number with any change of the vectors."""
+MODEL2VEC_RULES = "model2vec 1"  # Raise the number with any change of the vectors
 
 
 class StaticTableEmbedder:
@@ -240,8 +235,7 @@ class StaticTableEmbedder:
             raise UsageError(f"model2vec cannot read {self._path}: {fault}", "copy the model again") from None
 
 
-SENTENCE_RULES = "sentence-transformers 1"
-"""Raise the number with any change of the vectors."""
+SENTENCE_RULES = "sentence-transformers 1"  # Raise the number with any change of the vectors
 
 
 class SentenceEmbedder:

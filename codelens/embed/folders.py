@@ -61,8 +61,7 @@ def digest(rules: str, path: Path, files: Iterable[Path]) -> str:
 
 
 MEAN, CLS = "mean", "cls"
-LONGEST = 512
-"""Default token limit: that of BERT's encoders."""
+LONGEST = 512  # Default token limit: that of BERT's encoders
 QUERY_PROMPTS, CODE_PROMPTS = ("query", "Query", "s2p_query"), ("document", "passage", "Document")
 """Names of prompts; the first that exists counts. `query` and `document` are sentence-transformers' own."""
 

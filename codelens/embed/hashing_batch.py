@@ -16,8 +16,7 @@ from codelens.text.terms import token_counts
 
 Whole = npt.NDArray[np.int64]
 _LOW, _BITS = DIMENSIONS - 1, DIMENSIONS.bit_length() - 1
-MOST_TEXTS = 512
-"""Entries per pass: 512 × 4 fields × 256 dimensions are 4 MB of sums."""
+MOST_TEXTS = 512  # Entries per pass: 512 × 4 fields × 256 dimensions are 4 MB of sums
 MOST_TOKENS = 400_000
 """Maximum number of cached tokens, about 100 MB of source; then the cache is cleared, which bounds a worker's memory."""
 

@@ -146,11 +146,9 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-PIECE = "\t"
-"""Prefix of the names of rows for word pieces."""
+PIECE = "\t"  # Prefix of the names of rows for word pieces
 LONGEST_PIECE = 10
-MOST_PIECES = 12
-"""Maximum number of pieces per word. Longer strings are not words."""
+MOST_PIECES = 12  # Maximum number of pieces per word. Longer strings are not words.
 
 
 def words_of(token: str) -> list[str]:

@@ -49,8 +49,7 @@ def is_static(path: Path) -> bool:
     return isinstance(config, dict) and config.get("model_type") == "model2vec"
 
 
-SHIPPED, HASHING = "codelens", "hashing"
-"""Settings that name an embedder without a file."""
+SHIPPED, HASHING = "codelens", "hashing"  # Settings that name an embedder without a file
 MODELS = Path(__file__).with_name("models")
 
 

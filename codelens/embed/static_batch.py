@@ -18,14 +18,11 @@ import numpy.typing as npt
 from codelens.embed.model_file import ModelFile, key_of, rows_of, words_of
 from codelens.text.terms import kept_tokens
 
-MOST_WORDS = 4096
-"""Words per pass: 2 MB of gathered rows, which fit a cache."""
+MOST_WORDS = 4096  # Words per pass: 2 MB of gathered rows, which fit a cache
 MOST_TOKENS = 25_000
 """Maximum number of cached tokens; then the cache is cleared, which bounds a worker's memory. Chosen, as CACHE_TOKENS."""
-ROW = 4
-"""Bytes of a row number."""
-NARROW = (1 << 31) // 128
-"""Entries whose integers sum to less are added in 32 bits."""
+ROW = 4  # Bytes of a row number
+NARROW = (1 << 31) // 128  # Entries whose integers sum to less are added in 32 bits
 
 Whole = npt.NDArray[np.int64]
 

@@ -15,11 +15,9 @@ from codelens.search.fuse import FUSIONS
 from codelens.search.profiles import Profile
 from codelens.search.retrieve import MODES
 
-GONE = None
-"""The value of an edit that removes a key."""
+GONE = None  # The value of an edit that removes a key
 
-Edit = tuple[tuple[str, ...], Any]
-"""Path of a key in the profile, and its new value; GONE removes it."""
+Edit = tuple[tuple[str, ...], Any]  # Path of a key in the profile, and its new value; GONE removes it
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "calls": ("calls",),
@@ -44,14 +42,12 @@ COMPOSITE: Mapping[str, Edit] = {
 """Stages of a composite profile."""
 
 SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
-FIELDS = ("fields", "bm25f")
-"""Sections with weights of full-text columns."""
+FIELDS = ("fields", "bm25f")  # Sections with weights of full-text columns
 NOT_LISTED = frozenset(
     {"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum", "keywords", "packing"}
 )
 """Sections whose rows are listed one by one below."""
-WALK = "walk"
-"""The walk's feature; profiles with a graph have a row for the walk instead."""
+WALK = "walk"  # The walk's feature; profiles with a graph have a row for the walk instead
 
 
 @dataclass(frozen=True, slots=True)

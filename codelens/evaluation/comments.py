@@ -136,16 +136,14 @@ _NAMES = re.compile(
     r"|(?<![\w.#/`])(?P<bare>(?:\w+(?:\.|::|\#))?(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]+[a-z0-9]*[A-Z]\w*|\w*[a-z0-9]_[a-z]\w*)"
     r"|\w+(?=\(\)))(?P<call>\([\w, .]*\))?"
 )
-_SAID = ("tag", "cref", "role", "target", "linked", "bracket")
-"""Groups of _NAMES whose markup marks a name."""
+_SAID = ("tag", "cref", "role", "target", "linked", "bracket")  # Groups of _NAMES whose markup marks a name
 _NAME = re.compile(r"(?:[A-Za-z_$][\w$]*(?:\.|::|\#|->|/))*[A-Za-z_$][\w$]*[?!]?")
 _PLAIN = re.compile(r"[a-z]+|[A-Z][a-z]*|[A-Z]+|-?\d+")
 _JOINT = re.compile(r"\.|::|\#|->|/")
 _MARK = re.compile(r"Zq(\d+)Zq")
 _THROWN = re.compile(rf"\b([Rr]ais(?:es?|ed|ing)|[Tt]hrow(?:s|n|ing)?)\s+(?:an?\s+)?{_MARK.pattern}")
 _TYPE = re.compile(r"[A-Z]\w*")
-SHORTEST_NOUN = 4
-"""Minimum length of a noun at the end of a type's name. Chosen: shorter ones are mostly abbreviations."""
+SHORTEST_NOUN = 4  # Minimum length of a noun at the end of a type's name. Shorter ones are mostly abbreviations.
 _ARTICLES = frozenset({"a", "an", "the", "this", "that", "these", "those", "its", "their", "any", "each", "all", "one"})
 _GOVERNING = (
     "of to in on at by for from with without into onto via using as than per through over between within inside outside upon"
@@ -158,8 +156,7 @@ _OPEN = (
 )
 _PREPOSITIONS = frozenset(_GOVERNING.split())
 _BORDERS = _PREPOSITIONS | frozenset(_JOINING.split())
-_DANGLING = _BORDERS | _ARTICLES | frozenset(_OPEN.split()) | {""}
-"""Words that cannot end a sentence."""
+_DANGLING = _BORDERS | _ARTICLES | frozenset(_OPEN.split()) | {""}  # Words that cannot end a sentence
 
 
 class MarkedComment:
@@ -274,10 +271,8 @@ def _is_object(word: str) -> bool:
     return word.lower() in _ARTICLES or bool(_MARK.match(word))
 
 
-FEWEST_WORDS, MOST_WORDS = 6, 32
-"""Words of the query. Chosen, as for guides."""
-LONGEST_DOC = 4000
-"""Characters. A longer comment is a guide to more than its definition. Chosen."""
+FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query. Chosen, as for guides.
+LONGEST_DOC = 4000  # Characters. A longer comment is a guide to more than its definition.
 _CODE = re.compile(r"[`{}<>|=@\[\]\\$]|::|\w\(|\w_\w|\w\.\w+\(|[a-z][A-Z]\w*[.(]|\w#\w")
 _EXAMPLE = re.compile(
     r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|<pre>.*?(?:</pre>|\Z)|^[ \t]*>>>[^\n]*$", re.MULTILINE | re.DOTALL

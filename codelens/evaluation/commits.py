@@ -110,14 +110,10 @@ def _paragraph(body: str) -> str:
     return " ".join(kept)
 
 
-LOOKED_AT = 10
-"""Maximum number of commits examined per wanted task."""
-MOST_FILES = MOST_DEFINITIONS = 8
-"""Limits of one commit. A larger change says little about each part. Chosen."""
-STEP = 1.25
-"""Growth of the search window. Chosen: at most a quarter of the commits is read in vain."""
-AT_ONCE = 40
-"""Commits whose files are read from git together."""
+LOOKED_AT = 10  # Maximum number of commits examined per wanted task
+MOST_FILES = MOST_DEFINITIONS = 8  # Limits of one commit. A larger change says little about each part.
+STEP = 1.25  # Growth of the search window. At most a quarter of the commits is read in vain.
+AT_ONCE = 40  # Commits whose files are read from git together
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,7 @@ class Comparison:
     worse: int
 
 
-Values = Mapping[str, float]
-"""Task key → value of one metric."""
+Values = Mapping[str, float]  # Task key → value of one metric
 
 
 @dataclass(frozen=True, slots=True)

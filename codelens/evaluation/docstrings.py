@@ -101,8 +101,7 @@ def _blank_above(lines: list[str], first: int, wanted: set[str]) -> None:
             return
 
 
-CANDIDATES, QUESTIONS = 2000, 150
-"""Limits per tree. The second is chosen for the time that searching takes."""
+CANDIDATES, QUESTIONS = 2000, 150  # Limits per tree. The second is chosen for the time that searching takes.
 CUTOFF = 10
 FUSED = {
     "rrf 1:1": ("rrf", 1.0, 1.0),
@@ -111,8 +110,7 @@ FUSED = {
 }
 """Name → fusion of the word and vector channels, and their weights."""
 
-Questions = dict[tuple[str, int], str]
-"""(path, line of a definition's name) → query."""
+Questions = dict[tuple[str, int], str]  # (path, line of a definition's name) → query
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,10 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 RANKS = "rrf"
 """The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned."""
-COLUMNS = (*FEATURES, WALK, RANKS)
-"""The feature columns of a sample."""
+COLUMNS = (*FEATURES, WALK, RANKS)  # The feature columns of a sample
 TINY = 1e-9
 """A weight for features that have none, so that their values are computed. It is too small to change an order."""
-ASIDE = frozenset(("test", "docs", "example"))
-"""Roles of files that commits often change along with the code."""
+ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits often change along with the code
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +166,7 @@ KINDS: Mapping[str, float] = {
 development tasks, within .01 of each other. Explained commits weigh little: their answers are those of the commits' subjects."""
 OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, concepts=40, queries=10)
 """Number of tasks made from the user's repository. Chosen: takes a few minutes."""
-FEWEST_OF_A_KIND = 30
-"""A kind with fewer tasks than this weighs proportionally less. Chosen."""
+FEWEST_OF_A_KIND = 30  # A kind with fewer tasks than this weighs proportionally less
 OWN_PULL = 10.0
 """Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
 Chosen."""
@@ -215,10 +212,8 @@ def bounds_of(feature: str) -> Bounds:
     return Bounds(0.0, None) if feature in SIGNS["at least 0"][1] else Bounds()
 
 
-STEPS = 300
-"""Limit of L-BFGS-B iterations; it converges after about 100."""
-ROWS = 200_000
-"""Candidates per block: a matrix of 50 MB."""
+STEPS = 300  # Limit of L-BFGS-B iterations; it converges after about 100
+ROWS = 200_000  # Candidates per block: a matrix of 50 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +313,7 @@ class _QueryBlock:
         return float(losses.astype(np.float64) @ self.counts), slope.astype(np.float64)
 
 
-Weights = Mapping[str, float | Mapping[str, float]]
-"""Feature → weight, or weight by set, as in `[codelens.features]`."""
+Weights = Mapping[str, float | Mapping[str, float]]  # Feature → weight, or weight by set, as in `[codelens.features]`
 TOPIC, SECTION = "topic", COLUMNS.index("section")
 
 

@@ -24,15 +24,13 @@ from codelens.training.phrases import is_asked, without_markup
 from codelens.worktree.classify import path_roles
 
 MOST_BEARERS = 2
-SHORTEST = 3
-"""Minimum length of a name. Chosen."""
+SHORTEST = 3  # Minimum length of a name
 FEWEST_ANSWERS, MOST_ANSWERS = 2, 8
 """Number of answers of a task. Fewer belong to documentation tasks, more are lists of everything. Chosen."""
 LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})
 """Roles of paths whose definitions prose does not mean."""
 _ITSELF = frozenset({"self", "this", "cls", "Self"})
-_TESTS = frozenset({"test", "tests"})
-"""Names of inner modules that hold tests."""
+_TESTS = frozenset({"test", "tests"})  # Names of inner modules that hold tests
 _TOKEN = re.compile(r"\w+")
 
 
@@ -116,12 +114,9 @@ def _spoken(text: str) -> str:
     return " ".join(word for token in _TOKEN.findall(text) for word in split_identifier(token))
 
 
-FEWEST_WORDS, MOST_WORDS = 6, 32
-"""Words of the query. Chosen."""
-MOST_HEADING = 6
-"""Words of a heading that may precede the sentence. Chosen."""
-PARAGRAPHS = 3
-"""Paragraphs searched for the sentence. Chosen."""
+FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query
+MOST_HEADING = 6  # Words of a heading that may precede the sentence
+PARAGRAPHS = 3  # Paragraphs searched for the sentence
 _UNASKED = re.compile(
     r"chang(?:e|log)|history|histories|news|release|upgrad|migrat|contribut|licen[cs]e|copying|roadmap|security|conduct"
     r"|deprecat|authors|credits|thanks|governance|support|sponsor|whatsnew|what-s-new|announce|install|readme.+\.md$",
@@ -136,8 +131,7 @@ _TEXT_ROLE = re.compile(
     r":(?:doc|ref|term|pep|rfc|abbr|topic|source|issue|guilabel|setting|reqmeta|signal):`([^`<]+?)(?:\s*<[^`>]*>)?`"
 )
 _CODE = re.compile(r"`|[{}<>|=@\\$]|::|\w\(|\w_\w|\[|\]|[a-z][A-Z]\w*[A-Z(.]|\b\w+\.\w+\(|(?<!\w)--?\w|\*\*")
-_LINK_MARK = re.compile(r"(?<=\w)__?(?!\w)")
-"""End mark of a reStructuredText link."""
+_LINK_MARK = re.compile(r"(?<=\w)__?(?!\w)")  # End mark of a reStructuredText link
 _SENTENCE = re.compile(r"(?<=[.!?:])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+(?=[A-Z`*:\[(])")
 _POINTS = re.compile(
     r"\b(?:following|below|above|as follows|here is|here are|this (?:section|page|chapter|guide|document|proposal|topic|SEP)"

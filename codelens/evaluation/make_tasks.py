@@ -109,8 +109,7 @@ def _is_own(entry: Path) -> bool:
     return isinstance(first, dict) and first.get("repo") == name and "kind" in first
 
 
-SHORT_ID = 10
-"""Digits of a commit id in a task id."""
+SHORT_ID = 10  # Digits of a commit id in a task id
 
 
 def commit_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
@@ -128,8 +127,7 @@ def _of_commit(name: str, base: str, one: ChangingCommit, query: str, kind: str)
     return row(identity, name, query, one.places, kind) | {"commit": one.message.id, "base": base}
 
 
-SHORTEST = 3
-"""Minimum length of a name. Chosen."""
+SHORTEST = 3  # Minimum length of a name
 
 
 def name_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:

@@ -24,8 +24,7 @@ from codelens.errors import MissingExtra
 from codelens.evaluation.tasks import ABSENT, Relevant, Task
 from codelens.model.fast_dataclass import dataclass
 
-CUTOFF = 10
-"""Number of judged hits, the cutoff of all published figures."""
+CUTOFF = 10  # Number of judged hits, the cutoff of all published figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +163,9 @@ METRICS = (
 )
 """Metrics of the loose rule, then those of the strict rule; `absent` is that of a task without an answer, 1 if there is no hit."""
 
-Values = dict[str, dict[str, float]]
-"""Task key → metric → value; file@10 only if the task names a file."""
+Values = dict[str, dict[str, float]]  # Task key → metric → value; file@10 only if the task names a file
 
-Documents = Mapping[str, float]
-"""Document → gain in qrels, score in a run."""
+Documents = Mapping[str, float]  # Document → gain in qrels, score in a run
 
 
 def measures() -> Any:

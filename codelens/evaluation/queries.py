@@ -28,12 +28,9 @@ from codelens.search.terms import load_words
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.worktree.classify import path_roles
 
-MOST_ANSWERS = 3
-"""Definitions that may hold a text for it to ask for them. Chosen."""
-FEWEST_WORDS, MOST_WORDS = 3, 9
-"""Words of a message. Chosen."""
-FRAGMENT = (6, 10)
-"""Letters of a fragment."""
+MOST_ANSWERS = 3  # Definitions that may hold a text for it to ask for them
+FEWEST_WORDS, MOST_WORDS = 3, 9  # Words of a message
+FRAGMENT = (6, 10)  # Letters of a fragment
 LONGEST_LITERAL = 60
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`")
 _PRINTS = re.compile(

@@ -138,10 +138,8 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     return {name: ordered[min(len(ordered) - 1, int(share * len(ordered)))] for name, share in PERCENTILES.items()}
 
 
-SCHEMA = 1
-"""Version of the record, raised when a field is removed, renamed or changes its meaning."""
-PLACES = 6
-"""Decimals of what is printed or kept; the reckoning has all of them."""
+SCHEMA = 1  # Version of the record, raised when a field is removed, renamed or changes its meaning
+PLACES = 6  # Decimals of what is printed or kept; the reckoning has all of them
 
 Record = dict[str, Any]
 
@@ -240,8 +238,7 @@ def task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
 PLOTTED_METRIC = "strict_ndcg@10"
 PLOTTED = ("repo", "tier")
 COLORS = {"repo": "#33658a", "tier": "#c8553d"}
-GAP = 0.6
-"""Gap between repositories and tiers, in rows."""
+GAP = 0.6  # Gap between repositories and tiers, in rows
 INK, PALE = "#333333", "#999999"
 
 

@@ -25,8 +25,7 @@ from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile
 from codelens.store.store import Store
 
-Change = Callable[[Profile], Profile]
-"""A change of a profile; picklable if there are several processes."""
+Change = Callable[[Profile], Profile]  # A change of a profile; picklable if there are several processes
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,8 @@ class GitReader:
         return found
 
 
-MAX_FILE = 400_000
-"""Bytes. A longer file is generated, or a whole library in one file. Chosen."""
-CERTAIN = 0.5
-"""Minimum confidence in a guessed encoding. Chosen: nearly all sources are UTF-8."""
+MAX_FILE = 400_000  # Bytes. A longer file is generated, or a whole library in one file.
+CERTAIN = 0.5  # Minimum confidence in a guessed encoding. Nearly all sources are UTF-8.
 MOST_ALIKE = 4
 """Definitions of a file that may share a qualified name, as overloads do; of more than these none can be meant."""
 COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
@@ -235,8 +233,7 @@ def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) 
             yield TreeText(seen.path, read.raw, read.decoded.text, found)
 
 
-AT_ONCE = 400
-"""Files read at once, to bound memory."""
+AT_ONCE = 400  # Files read at once, to bound memory
 
 
 def drawn(files: Mapping[str, TreeFile], needed: Collection[str], most: int) -> list[str]:

@@ -25,8 +25,7 @@ from codelens.text.notation import parse_toml
 from codelens.worktree.repository import Repository
 
 TABLE = "[codelens.features]"
-DECIMALS = 3
-"""Decimals of a weight. More would be noise."""
+DECIMALS = 3  # Decimals of a weight. More would be noise.
 
 
 def features_text(weights: Weights) -> str:
@@ -76,10 +75,8 @@ def _tasks(name: str, folder: Path, kinds: Sequence[str]) -> list[Task]:
     return read_tasks([file for file in files if file.is_file()])
 
 
-NEWEST = 0.2
-"""Share of held-out tasks, as in `codelens model train`."""
-EXPLAINED = "-task-"
-"""Part of the id of a task made from a commit's explanation."""
+NEWEST = 0.2  # Share of held-out tasks, as in `codelens model train`
+EXPLAINED = "-task-"  # Part of the id of a task made from a commit's explanation
 
 
 def split(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
@@ -117,12 +114,9 @@ def kinds_of(tasks: Sequence[Task]) -> Mapping[str, int]:
     return {name: sum(task.kind == name for task in tasks) for name in names}
 
 
-METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}
-"""Column title → metric."""
-DECIDES = "nDCG@10"
-"""The metric that decides whether the weights are a gain."""
-FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6
-"""Minimum number of tasks. Chosen."""
+METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}  # Column title → metric
+DECIDES = "nDCG@10"  # The metric that decides whether the weights are a gain
+FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6  # Minimum number of tasks
 ALL = "all"
 
 

@@ -17,18 +17,14 @@ from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of, sketch_file
 from codelens.model.fast_dataclass import dataclass, field, replace
 
-SHARD_BYTES = 500_000_000
-"""Most bytes of source that small repositories share a shard for. Chosen."""
+SHARD_BYTES = 500_000_000  # Most bytes of source that small repositories share a shard for
 LEAST_SHARD_BYTES = 8_000_000
 SHARDS_PER_WORKER = 4
 """A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
 GO_ON = "run the command again: it goes on where it was"
-RETRIES = 2
-"""Times that a shard is tried again, each time on another worker while there is one. Chosen."""
-LOOKS_AT_ONCE = 16
-"""Repositories that are looked at together: most of the time goes to waiting for servers and disks. Chosen."""
-LOOK_SECONDS = 5.0
-"""Time between two looks at which workers are there, while none of them has finished. Chosen."""
+RETRIES = 2  # Times that a shard is tried again, each time on another worker while there is one
+LOOKS_AT_ONCE = 16  # Repositories that are looked at together: most of the time goes to waiting for servers and disks
+LOOK_SECONDS = 5.0  # Time between two looks at which workers are there, while none of them has finished
 WRITING_SHARE = 0.05
 """Most of the time that goes to replacing the manifest while shards are being built: it names all repositories. Chosen."""
 GRACE_SECONDS = 3600

@@ -13,10 +13,8 @@ from codelens.errors import CannotWrite, unwritable
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of
 
-ROOM = ".room"
-"""Suffix of an empty file as large as a shard that is being copied: others count it."""
-_held: dict[Path, IO[bytes]] = {}
-"""Shard → its lock, for as long as this process has it open."""
+ROOM = ".room"  # Suffix of an empty file as large as a shard that is being copied: others count it
+_held: dict[Path, IO[bytes]] = {}  # Shard → its lock, for as long as this process has it open
 
 
 def local_copy(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:

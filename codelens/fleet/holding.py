@@ -20,8 +20,7 @@ from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
-FETCH_SECONDS = 1.0
-"""For an answer that is ready when the time is over. Chosen."""
+FETCH_SECONDS = 1.0  # For an answer that is ready when the time is over
 
 
 class ShardLostError(FleetIncomplete):
@@ -98,8 +97,7 @@ class HeldShard:
         return list(Index(self._store, settings).status().repositories)
 
 
-_OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()
-"""Shard → its store, if it is shared."""
+_OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
 
 
 class ShardsHere(OpenShards):

@@ -26,16 +26,11 @@ from codelens.model.search import SearchOptions, SearchResult, WhyResult
 
 T = TypeVar("T")
 
-RETRY_SECONDS = 20.0
-"""How long a shard that was lost is left alone before it is opened again. Chosen."""
-SECONDS = 30.0
-"""How long a shard may take for an answer, by default. Chosen."""
-USES_BEFORE = 3
-"""Questions before a process reads the shards' sketches: by then it is a server. Chosen."""
-MOST_RESTING = 2
-"""Connections that a process keeps for the next question: a server asks in two threads at most."""
-MOST_NAMED = 3
-"""Repositories of a missing shard that a notice names."""
+RETRY_SECONDS = 20.0  # How long a shard that was lost is left alone before it is opened again
+SECONDS = 30.0  # How long a shard may take for an answer, by default
+USES_BEFORE = 3  # Questions before a process reads the shards' sketches: by then it is a server
+MOST_RESTING = 2  # Connections that a process keeps for the next question: a server asks in two threads at most
+MOST_NAMED = 3  # Repositories of a missing shard that a notice names
 
 
 EVERY = ("*",)

@@ -11,8 +11,7 @@ from codelens.fleet.stores import open_store
 from codelens.fleet.workers import SHARDS, fleet_recipe
 from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
 
-LOOKS_AT_ONCE = 16
-"""Repositories that are looked at together. Chosen."""
+LOOKS_AT_ONCE = 16  # Repositories that are looked at together
 
 
 def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:

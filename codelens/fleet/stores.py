@@ -17,10 +17,8 @@ import xxhash
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, unwritable
 from codelens.store.connection import writer_lock
 
-OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}
-"""Protocol → the package that fsspec needs for it."""
-PART = ".part"
-"""Suffix of a file that is being written."""
+OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}  # Protocol → the package that fsspec needs for it
+PART = ".part"  # Suffix of a file that is being written
 
 
 class StoredFile(NamedTuple):

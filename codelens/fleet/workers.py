@@ -27,10 +27,8 @@ from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
-OBJECTS = 100_000
-"""See `codelens/cli/main.py`; a worker's process is Dask's."""
-SHARDS = "shards"
-"""Folder of a store."""
+OBJECTS = 100_000  # See `codelens/cli/main.py`; a worker's process is Dask's
+SHARDS = "shards"  # Folder of a store
 
 
 @contextmanager

@@ -26,8 +26,7 @@ def step_order(step: GraphStep) -> tuple[Node, str, bool]:
     return step.target, step.kind, not step.outgoing
 
 
-Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]
-"""Nodes → the steps from each, in any order."""
+Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]  # Nodes → the steps from each, in any order
 
 
 class Hop(NamedTuple):
@@ -41,11 +40,9 @@ class Hop(NamedTuple):
 
 KEEPS: Mapping[str, float] = {"contains": 0.95, "extends": 0.85, "implements": 0.85, "imports": 0.70}
 KEEPS_ELSE = 0.8
-ONLY_OUTGOING = frozenset({"imports"})
-"""From Graph Memory: Search Algorithms, step 4."""
+ONLY_OUTGOING = frozenset({"imports"})  # From Graph Memory: Search Algorithms, step 4
 DEPTH = 1
-MINIMUM = 0.5
-"""From Graph Memory, for scores divided by the best; .3 for files."""
+MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from codelens.model.code import DocumentId
 from codelens.model.graph import EXTERNAL, KINDS, Edge, GraphLink, GraphStream, Named, Node, document_node
 from codelens.store.documents import DocumentRow
 
-EXPORTED = (*KINDS, "contains")
-"""Default kinds: all stored kinds, and containment."""
+EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containment
 
 
 def graph_stream(view: GraphView, kinds: Collection[str]) -> GraphStream:

@@ -26,8 +26,7 @@ from codelens.store.targets import SAME_NAME
 from codelens.text.identifiers import fold_identifier
 
 HIERARCHY_KINDS = ("extends", "implements")
-DEEPEST = 50
-"""Levels followed; real hierarchies have fewer. Chosen."""
+DEEPEST = 50  # Levels followed; real hierarchies have fewer
 
 
 def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related:

@@ -14,8 +14,7 @@ from codelens.graph.walk import Adjacency, Node
 from codelens.model.fast_dataclass import dataclass
 
 ITERATIONS = 10
-POOL = 200
-"""Number of nodes that take part, the walk's best. Both numbers are from knowing, section 5."""
+POOL = 200  # Number of nodes that take part, the walk's best. Both numbers are from knowing, section 5.
 
 
 class Hits(NamedTuple):

@@ -27,11 +27,9 @@ MAP_KINDS = (
 )
 ALWAYS = (*TYPE_KINDS, "function", "method", "macro")
 """Kinds that may be on a map even if no other file uses them. Constants and variables must be used."""
-DAMPING = 0.85
-"""Brin and Page's."""
+DAMPING = 0.85  # Brin and Page's
 STEPS = 30
-TOLERANCE = 1e-6
-"""Chosen: smaller changes (L1) do not affect the order that a reader sees."""
+TOLERANCE = 1e-6  # Smaller changes (L1) do not affect the order that a reader sees
 CHARACTERS_A_TOKEN = 4
 
 

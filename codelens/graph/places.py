@@ -58,16 +58,11 @@ from codelens.store.targets import is_same_thing
 from codelens.store.texts import text_of
 from codelens.text.lines import TextMap
 
-MOST_READ = 2000
-"""Files of which the tokens are read and decided. Further ones are counted and not listed."""
-SMALLEST = 4_000
-"""Bytes of a file of which functions without the name are not parsed."""
-LARGEST = 2_000_000
-"""Bytes of a file whose tokens are read; larger ones are counted."""
-FIELD = "field"
-"""Kind of a target that is looked for among fields."""
-SEVERAL = "*"
-"""In place of the holder, if definitions of several types are meant."""
+MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
+SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed
+LARGEST = 2_000_000  # Bytes of a file whose tokens are read; larger ones are counted
+FIELD = "field"  # Kind of a target that is looked for among fields
+SEVERAL = "*"  # In place of the holder, if definitions of several types are meant
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
 """Role of a name → kind of the edge that it would be; `references` for the others."""
 _KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}

@@ -218,8 +218,7 @@ PATH_KINDS = (
     *("calls", "tests", "references", "type_hint_of", "accesses_field", "imports", "extends", "implements"),
     *("inherits", "overrides", "decorates", "throws", "documents"),
 )
-LONGEST_PATH = 8
-"""Hops. A longer path explains nothing to a reader. Chosen."""
+LONGEST_PATH = 8  # Hops. A longer path explains nothing to a reader.
 IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "overrides", "decorates")
 """Edges along which a change has an effect. A change of a file also affects its importers."""
 IMPACT_DEPTH = 3

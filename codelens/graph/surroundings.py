@@ -17,11 +17,9 @@ from codelens.model.code import UnitId
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
 from codelens.store.store import Store
 
-WIDEST = 300
-"""Edges that end at one node, above which they are not followed back: every tenth file uses such a thing. Chosen."""
+WIDEST = 300  # Edges that end at one node, above which they are not followed back: every tenth file uses such a thing
 PRECISE = TIERS["precise"].number
-UNKNOWN = "unknown"
-"""The name, among the weights of kinds, of the weight of kinds that are not named."""
+UNKNOWN = "unknown"  # The name, among the weights of kinds, of the weight of kinds that are not named
 BACK: Mapping[str, str] = {"tests": "tested_by"}
 """Kind of edge → the kind that has its weight against its direction, where the weights name it."""
 

@@ -40,13 +40,10 @@ from codelens.text.lines import column_utf8, column_utf16
 from codelens.worktree.files import freshness
 
 IMPLIED = TIERS["implied"]
-MOST_SUBJECTS = 8
-"""A test with more subjects says little about any two of them. Chosen, as are the next three."""
+MOST_SUBJECTS = 8  # A test with more subjects says little about any two of them.
 LEAST_SHARED = 3
-LEAST_ALIKE = 0.5
-"""Shared callees divided by the callees of either (Jaccard)."""
-MOST_CALLERS = 50
-"""Callees with more callers are so common that they show no similarity."""
+LEAST_ALIKE = 0.5  # Shared callees divided by the callees of either (Jaccard)
+MOST_CALLERS = 50  # Callees with more callers are so common that they show no similarity
 
 
 def outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
@@ -491,8 +488,7 @@ def _external(text: str, view: GraphView) -> Node | None:
     return None
 
 
-MOST_OVERRIDES = 50
-"""Longest chain of overriding methods that is followed."""
+MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
 
 
 def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:

@@ -68,13 +68,11 @@ def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
     return [(node, weight / total) for node, weight in pairs if weight] if total else []
 
 
-ALPHA = 0.2
-"""knowing, experiments 13 to 16: every other value and scheme lost more than it won."""
+ALPHA = 0.2  # knowing, experiments 13 to 16: every other value and scheme lost more than it won
 MAX_STEPS = 20
 TOLERANCE = 1e-3
 STABLE_TOP = 10
-STABLE_STEPS = 2
-"""The last four values are knowing's: section 4, parameters."""
+STABLE_STEPS = 2  # The last four values are knowing's: section 4, parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +266,7 @@ def _chosen(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Nod
     return [node for node in new if waiting[node] > enough]
 
 
-HOPS = 4
-"""Radius of knowing's walk around its seeds."""
+HOPS = 4  # Radius of knowing's walk around its seeds
 
 
 class Sent(NamedTuple):

@@ -17,10 +17,8 @@ from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 
-CHUNK_SIZE = 2048
-"""Maximum bytes of a chunk: about 512 tokens of 4 characters."""
-WINDOW, OVERLAP = 2048, 204
-"""Characters: 512 tokens, and 10 % of them."""
+CHUNK_SIZE = 2048  # Maximum bytes of a chunk: about 512 tokens of 4 characters
+WINDOW, OVERLAP = 2048, 204  # Characters: 512 tokens, and 10 % of them
 MAX_WINDOWS = 64
 """The store numbers a unit's vectors from unit × 64; text beyond 118 000 characters is found by its words only."""
 
@@ -80,11 +78,9 @@ def windows(text: str, size: int = WINDOW, overlap: int = OVERLAP) -> list[str]:
 SECTION_SIZE = 16 * CHUNK_SIZE
 """Bytes. A longer section is cut into pieces under the same heading: a megabyte of change log is too large to rank."""
 REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
-MOST_REACHED_OVER = 512
-"""Bytes of such symbols that a code chunk may span at once."""
+MOST_REACHED_OVER = 512  # Bytes of such symbols that a code chunk may span at once
 
-MOST_ON_LINE = 3
-"""Words before or after a symbol on its line that belong to it: export, static, the name of a type."""
+MOST_ON_LINE = 3  # Words before or after a symbol on its line that belong to it: export, static, the name of a type
 
 _WORD = lazy_pattern(r"\w")
 BLANKS = b" \t\n\r\f\v"

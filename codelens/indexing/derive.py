@@ -168,14 +168,12 @@ def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[P
 
 PART_SIZE = 1_000_000
 """Characters of a part, plus at most a chunk or a section. Deriving a part of source code takes about 25 MB. Chosen."""
-LARGE_SIZE = 4_000_000
-"""Bytes above which a text is read in parts; twice the default of `max_file_size`. Chosen."""
+LARGE_SIZE = 4_000_000  # Bytes above which a text is read in parts; twice the default of `max_file_size`
 MOST_HELD = 100_000
 """Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it. Chosen."""
 MOST_PARSED = 10_000_000
 """Bytes up to which a whole file is parsed: the SQLite amalgamation has 9 MB. Parsing C takes 45 MB of memory per MB (measured)."""
-MOST_NOTEBOOK = 32_000_000
-"""Bytes. A notebook is one JSON value, which is read whole. Chosen."""
+MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
 LEVELLED = frozenset({"rst", "restructuredtext"})
 """Languages whose heading levels depend on earlier headings; large files of these have no sections."""
 

@@ -69,8 +69,7 @@ class KeepingEmbedder:
         return xxhash.xxh3_128_digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
-DOC_LINES = 3
-"""Lines of a doc comment that are embedded with the signature; all of it is in the body or in postings."""
+DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; all of it is in the body or in postings
 
 
 def embedder_of(settings: Settings) -> Embedder | None:
@@ -156,8 +155,7 @@ def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields
 
 Embedded = tuple[DocumentRow, Pieces, bool]
 """(document, the pieces of each unit of one part, whether this is the last part, which ends with the piece of the file)"""
-AT_ONCE = 256
-"""Pieces that an embedder gets together, in whole documents: four requests to an endpoint. Chosen."""
+AT_ONCE = 256  # Pieces that an embedder gets together, in whole documents: four requests to an endpoint
 
 
 def with_stored_model(store: Store, settings: Settings) -> Settings:

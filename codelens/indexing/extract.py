@@ -106,8 +106,7 @@ def _code(source: Excerpt, path: str, language: str, above: list[Heading], extra
     return replace(found, units=units)
 
 
-NOT_READ = "front matter"
-"""Prefix of the fault of a note with invalid fields."""
+NOT_READ = "front matter"  # Prefix of the fault of a note with invalid fields
 
 
 def extract_note(text: TextMap, path: str) -> Extraction:

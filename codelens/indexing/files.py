@@ -15,8 +15,7 @@ from codelens.worktree.classify import classify_bytes
 from codelens.worktree.decode import decode
 from codelens.worktree.files import content_hash
 
-TICK_NS = 10_000_000
-"""The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer."""
+TICK_NS = 10_000_000  # The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer
 
 
 class ReadText(NamedTuple):

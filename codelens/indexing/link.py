@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 DOCUMENTS_A_WORKER = 200
 """Documents that justify another linking process: it must first read the list of all documents. Chosen."""
-DOCUMENTS_A_CALL = 256
-"""Documents that a worker links in one call: neighbours look up the same things. Chosen."""
-CALLS_AHEAD = 3
-"""Calls of each worker that may wait to be written: a bound on memory. Chosen."""
+DOCUMENTS_A_CALL = 256  # Documents that a worker links in one call: neighbours look up the same things
+CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on memory
 
 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:

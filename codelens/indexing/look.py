@@ -33,18 +33,12 @@ on hardware). What looks may cost is 20 ms."""
 MOST_FILES = 50
 """Files whose time differs that are examined, in each tree. Chosen, with the next three: a look that finds changes may cost twice
 as much as one that finds none."""
-MOST_BYTES = 4_000_000
-"""Bytes of files that are hashed because their times differ and their sizes do not."""
-MOST_FOLDERS = 30
-"""Folders whose time differs that are listed, and as many new folders."""
-MOST_NAMES = 1000
-"""Names that are read from all of these."""
-ENOUGH_FILES = 100
-"""With fewer, most of a build's time is that of starting processes. Chosen."""
-_PACE = "pace"
-"""Key of `meta`: the speed of the last run that wrote."""
-_ROOT = "/"
-"""The root's path in the list. Other folders are relative to it, and end in a slash like all folders."""
+MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
+MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
+MOST_NAMES = 1000  # Names that are read from all of these
+ENOUGH_FILES = 100  # With fewer, most of a build's time is that of starting processes
+_PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
+_ROOT = "/"  # The root's path in the list. Other folders are relative to it, and end in a slash like all folders.
 
 
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:

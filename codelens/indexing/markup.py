@@ -32,8 +32,7 @@ class Heading:
     """The title without markup."""
 
 
-Line = tuple[int, bytes]
-"""(start, bytes without the line end)"""
+Line = tuple[int, bytes]  # (start, bytes without the line end)
 
 _ATX = lazy_pattern(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = lazy_pattern(rb" {0,3}(=+|-+)[ \t]*$")
@@ -160,10 +159,8 @@ def plain_words(title: str) -> str:
     return " ".join(words.split()) or " ".join(title.split())
 
 
-MOST_BLOCKS = 500
-"""Limit for one document. Chosen: the longest guides have about two hundred, and each costs a parse."""
-FALLBACK = "python"
-"""Language to try for a block of reStructuredText that names none."""
+MOST_BLOCKS = 500  # Limit for one document. The longest guides have about two hundred, and each costs a parse.
+FALLBACK = "python"  # Language to try for a block of reStructuredText that names none
 
 _CODE_FENCE = lazy_pattern(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
 _DIRECTIVE = lazy_pattern(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")

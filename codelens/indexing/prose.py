@@ -26,8 +26,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, TextMap
 
-MAX_MENTION = 60
-"""Characters of a name including its qualifier."""
+MAX_MENTION = 60  # Characters of a name including its qualifier
 MAX_LINK = 200
 
 # Quantifiers are bounded, so that matching takes linear time.

@@ -104,8 +104,7 @@ def _new(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
 
 
-Loader = Callable[[Path], LoadedSettings]
-"""Loads the settings for one root."""
+Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 
 
 def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:

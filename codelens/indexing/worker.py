@@ -43,8 +43,7 @@ LARGE = "large"
 """Sent before a result with parts. Each part follows in its own frame, then None or the reason why the rest is missing."""
 LARGE_FRAME = marshal.dumps(LARGE, 2)
 
-Result = DerivedDocument | Skip | Unchanged
-"""The result of one file."""
+Result = DerivedDocument | Skip | Unchanged  # The result of one file
 
 _UNIT_FIELDS = (
     *("kind", "name", "container", "parent", "span.start", "span.end", "name_span.start", "name_span.end"),

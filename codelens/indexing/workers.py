@@ -26,30 +26,23 @@ from codelens.model.fast_dataclass import dataclass, field, replace, values_of
 if TYPE_CHECKING:
     from codelens.processes.worker import WorkerProcess
 
-AHEAD_JOBS = 256
-"""Files that the workers may be ahead of the consumer. Chosen."""
-AHEAD_BYTES = 3_000_000
-"""The same in bytes of source: a result is about four times its source, so at most 12 MB wait. Chosen."""
-PARTS_AHEAD = 2
-"""Parts of a large file that may wait for the consumer, each a few megabytes. Chosen."""
-QUEUED = 4
-"""Jobs that a worker holds, so that it need not wait while this process writes to the database. Chosen."""
+AHEAD_JOBS = 256  # Files that the workers may be ahead of the consumer
+AHEAD_BYTES = 3_000_000  # The same in bytes of source: a result is about four times its source, so at most 12 MB wait
+PARTS_AHEAD = 2  # Parts of a large file that may wait for the consumer, each a few megabytes
+QUEUED = 4  # Jobs that a worker holds, so that it need not wait while this process writes to the database
 BYTES_A_WORKER = 400_000
 """Bytes of source that justify another worker: about what one derives in the time a worker takes to start."""
-JOBS_A_WORKER = 100
-"""The same in files, for trees of small ones."""
+JOBS_A_WORKER = 100  # The same in files, for trees of small ones
 MOST_WORKERS = 8
 """Limit unless the setting `jobs` is larger. In a prototype the writing process was the limit from three workers on."""
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0
 """Wall-clock seconds before a worker is killed: parse_seconds × 10 + 20. The CPU limit normally comes first, so both
 are generous, for a busy machine."""
-WATCH_SECONDS = 0.25
-"""Interval of checks for overdue workers, at most a quarter of the wall-clock limit. Chosen."""
+WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of the wall-clock limit
 KEPT_BYTES = 1_000_000
 """Bytes of source of a repository after which workers are kept for the next one. After a larger one they are ended: linking needs
 the memory, and starting them again costs little, compared with what they did. Chosen."""
-STOP_SECONDS = 0.05
-"""Interval of attempts to end a worker, whose thread may just have replaced a killed process. Chosen."""
+STOP_SECONDS = 0.05  # Interval of attempts to end a worker, whose thread may just have replaced a killed process
 
 
 class KeptWorkers:

@@ -54,10 +54,8 @@ from codelens.model.fast_dataclass import dataclass
 
 MAX_SIGNATURE = 300
 """Characters. Of 11,826 definitions in 500 modules of Python's standard library two have a longer head."""
-MAX_DOC = 4000
-"""Characters. Of the 3,800 doc comments of these definitions three are longer."""
-_ENDLESS = 1 << 62
-"""An end after that of any file, for the outermost region."""
+MAX_DOC = 4000  # Characters. Of the 3,800 doc comments of these definitions three are longer.
+_ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
 
 
 @dataclass(slots=True)

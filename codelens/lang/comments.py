@@ -102,10 +102,8 @@ def _clean(comment: str) -> str:
     return cleandoc("\n".join(lines)).strip("\n")
 
 
-MOST_NAME = 160
-"""Characters of the text that become its name. Chosen."""
-MOST_LINES = 20
-"""Lines of one unit. Chosen; a limit for commented-out files."""
+MOST_NAME = 160  # Characters of the text that become its name
+MOST_LINES = 20  # Lines of one unit. Chosen; a limit for commented-out files.
 _MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
 MARK = lazy_pattern(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
 _BEFORE = lazy_pattern(rb"[^\w\n]{0,40}\Z")

@@ -29,8 +29,7 @@ _AFTER_PARAMETERS = lazy_pattern(
     re.VERBOSE,
 )
 _ALONE = lazy_pattern(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
-MOST_COMMENT_LINES = 20
-"""Lines of comments before a macro that are looked through."""
+MOST_COMMENT_LINES = 20  # Lines of comments before a macro that are looked through
 
 
 def blank_macros(utf8: bytes, language: str) -> bytes:

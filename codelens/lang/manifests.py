@@ -250,8 +250,7 @@ _GRADLE = lazy_pattern(
         (?:project)\s*\(\s*(?:path\s*[:=]\s*)?["']:?([\w:.-]+)["'])""",
     re.VERBOSE,
 )
-_DECLARATION = lazy_pattern(r"\s*<\?xml[^>]*\?>")
-"""The declared encoding may differ from that of the decoded text."""
+_DECLARATION = lazy_pattern(r"\s*<\?xml[^>]*\?>")  # The declared encoding may differ from that of the decoded text
 _CONFIGURATION = lazy_pattern(
     r"\w*(?:implementation|api|compile|runtime|compileOnly|runtimeOnly|kapt|ksp)\w*", re.IGNORECASE
 )
@@ -410,8 +409,7 @@ def _child(element: ElementTree.Element | None, tag: str) -> str:
     return (found.text or "").strip() if found is not None else ""
 
 
-MAX_MANIFEST = 1 << 18
-"""Characters. Longer ones are generated."""
+MAX_MANIFEST = 1 << 18  # Characters. Longer ones are generated.
 
 _READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest | None]], ...] = tuple(
     (re.compile(pattern), reader)

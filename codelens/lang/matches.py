@@ -16,14 +16,11 @@ from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.expressions import without_arguments
 from codelens.text.lazily import lazy_pattern
 
-MAX_RECEIVER = 200
-"""Characters, without the arguments of calls. Chosen: a chain of a dozen calls fits."""
+MAX_RECEIVER = 200  # Characters, without the arguments of calls. A chain of a dozen calls fits.
 LONG_RECEIVER = "?"
 """The receiver of a member if the expression is longer: it is not known, and the name is not that of a function."""
-MAX_BOUND = 100
-"""Characters of a type or value. Chosen: longer ones do not name a single definition."""
-MAX_SOURCE = 2000
-"""Bytes of an expression to read, before its arguments are left out."""
+MAX_BOUND = 100  # Characters of a type or value. Longer ones do not name a single definition.
+MAX_SOURCE = 2000  # Bytes of an expression to read, before its arguments are left out
 
 Captures = Mapping[str, list[tree_sitter.Node]]
 Key = tuple[int, int]
@@ -279,19 +276,16 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
 
 
-MAX_LITERAL = 200
-"""Characters. Chosen: handwritten routes are shorter."""
+MAX_LITERAL = 200  # Characters. Handwritten routes are shorter.
 
 _SET = lazy_pattern(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
-Part = tuple[int, int]
-"""(start, end) of a name in a text."""
+Part = tuple[int, int]  # (start, end) of a name in a text
 
 _QUOTED = lazy_pattern(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
 _ENV = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _PROCESS = lazy_pattern(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII)
 """The first word without its directory, after `NAME=value` words of a shell."""
-_ROUTE = lazy_pattern(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")
-"""Go 1.22 writes `GET /items/{id}`."""
+_ROUTE = lazy_pattern(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")  # Go 1.22 writes `GET /items/{id}`
 _ENDPOINT = lazy_pattern(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?")
 _LOCAL = lazy_pattern(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
 _FLAG = lazy_pattern(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)

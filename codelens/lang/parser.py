@@ -30,8 +30,7 @@ class GrammarMissing(Exception):
     """The grammar of a language is not installed here, or does not fit this tree-sitter."""
 
 
-MOST_KEPT = 300_000
-"""Bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C. Chosen."""
+MOST_KEPT = 300_000  # Bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C
 
 
 class Grammar:
@@ -116,8 +115,7 @@ def unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     return sorted([*unknown, *(name for name in fields if grammar.field_id_for_name(name) is None)])
 
 
-_NOT_NAMES = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"')
-"""Comments and strings of a query."""
+_NOT_NAMES = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"')  # Comments and strings of a query
 _NAMES = lazy_pattern(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 

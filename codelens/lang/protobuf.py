@@ -17,13 +17,10 @@ from codelens.model.extraction import Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.lazily import lazy_pattern
 
-RULES = "protobuf 1"
-"""Increase the number when the result for a file changes."""
+RULES = "protobuf 1"  # Increase the number when the result for a file changes
 MAX_SIGNATURE = 300
-MAX_DOC = 4000
-"""Characters, as for the other languages."""
-DEEPEST = 50
-"""Nesting of messages. Chosen; a limit because each qualified name contains the enclosing ones."""
+MAX_DOC = 4000  # Characters, as for the other languages
+DEEPEST = 50  # Nesting of messages. Chosen; a limit because each qualified name contains the enclosing ones.
 _COMMENT = lazy_pattern(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOKEN = lazy_pattern(
     _COMMENT.pattern

@@ -16,8 +16,7 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lazily import lazy_pattern
 
-PLAIN_TEXT = "text"
-"""The language of files that no row claims."""
+PLAIN_TEXT = "text"  # The language of files that no row claims
 
 _SHEBANG = lazy_pattern(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
 
@@ -117,8 +116,7 @@ def _by_shebang() -> Mapping[str, str]:
     return {s: lang.name for lang in languages().values() for s in lang.shebangs}
 
 
-HEAD = 50_000
-"""Bytes at the start of a file that its language is detected by."""
+HEAD = 50_000  # Bytes at the start of a file that its language is detected by
 _NOT_CODE = lazy_pattern(
     rb"""/\*.*?(?:\*/|\Z) | //[^\n]* | "(?:\\.|[^"\\\n])*"
     | ^[ \t]*\#[ \t]*if[^\n]*\b__cplusplus\b.*?(?:^[ \t]*\#[ \t]*endif|\Z)""",

@@ -20,22 +20,19 @@ from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shortened
 from codelens.lang.parser import GrammarMissing, load_parser
 from codelens.lang.registry import Language, languages
 
-TEXT = "text"
-"""Role of a name in a comment, a string or prose."""
+TEXT = "text"  # Role of a name in a comment, a string or prose
 DEFINITION = "definition"
 DECLARATION = "declaration"
 IMPORT = "import"
 KEY = "key"
-UNPACK = "unpack"
-"""Role of a field's name that also declares a local variable: `const { name } = it`."""
+UNPACK = "unpack"  # Role of a field's name that also declares a local variable: `const { name } = it`
 CALL = "call"
 TYPE = "type"
 CATCH = "catch"
 WRITE = "write"
 PARAMETER = "parameter"
 """Role of a parameter's name where its function has no body: in prototypes and types of functions, say."""
-NAME = "name"
-"""Role of a code token in a file whose language has no grammar here."""
+NAME = "name"  # Role of a code token in a file whose language has no grammar here
 
 
 class NameToken(NamedTuple):
@@ -95,8 +92,7 @@ _TYPE_NODES = re.compile(
 _LITERALS = re.compile(
     r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal"
 )
-MOST_CLIMBED = 12
-"""Nodes around a token that are examined for its role."""
+MOST_CLIMBED = 12  # Nodes around a token that are examined for its role
 
 
 def find_name(utf8: bytes, name: str) -> Iterator[tuple[int, int]]:
@@ -148,8 +144,7 @@ def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches:
     return b"".join((*pieces, utf8[at:])) if pieces else utf8
 
 
-MOST_KEPT = 1_000_000
-"""Bytes of text whose trees are kept: some 50 MB for C."""
+MOST_KEPT = 1_000_000  # Bytes of text whose trees are kept: some 50 MB for C
 
 
 class _ParsedTexts:

@@ -25,8 +25,7 @@ from codelens.worktree.patterns import PLACES, Owners
 MODULES: Key = ("f", "modules")
 """One key for all that manifests declare about modules' names: it changes seldom, and concerns many documents."""
 OWNERS: Key = ("f", "owners")
-MOST_EXTENDED = 8
-"""Configurations in one chain of `extends`. Chosen; a guard against circles."""
+MOST_EXTENDED = 8  # Configurations in one chain of `extends`. Chosen; a guard against circles.
 
 
 def is_declaration(path: str) -> bool:
@@ -176,12 +175,9 @@ def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
         yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
 
 
-MOST_LOADED = 70_000
-"""Definitions, imports and bindings kept at a time, at some 700 bytes each. Chosen."""
-MOST_ROWS = 60_000
-"""Rows of tables by name kept at a time, at some 100 bytes each. Chosen."""
-MOST_NAMED = 12
-"""Definitions of one name that count; a name with more of them identifies nothing. Chosen."""
+MOST_LOADED = 70_000  # Definitions, imports and bindings kept at a time, at some 700 bytes each
+MOST_ROWS = 60_000  # Rows of tables by name kept at a time, at some 100 bytes each
+MOST_NAMED = 12  # Definitions of one name that count; a name with more of them identifies nothing
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
 """Endings that a link to a document may leave out, in order of preference, as in Sphinx and most Markdown sites."""
 FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}

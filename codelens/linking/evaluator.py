@@ -19,18 +19,12 @@ from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
 from codelens.text.expressions import ExpressionStep, steps, type_text
 
-FUEL = 24
-"""Depth of nested questions for one reference. Chosen: 16 and 24 give the same edges on Django and Guava."""
-MOST_ANSWERS = 15_000
-"""Answers kept at a time, at some 500 bytes each. Chosen."""
-MOST_BASES = 40
-"""Types in the lineage of one. Chosen."""
-MOST_MODULES = 100
-"""Modules that one name is followed through, by re-exports and wildcards. Chosen."""
-VALUES = ("variable", "constant", "property")
-"""Kinds of definitions that a program reads and writes like a field."""
-END = 1 << 62
-"""A place behind all others of a document."""
+FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
+MOST_ANSWERS = 15_000  # Answers kept at a time, at some 500 bytes each
+MOST_BASES = 40  # Types in the lineage of one
+MOST_MODULES = 100  # Modules that one name is followed through, by re-exports and wildcards
+VALUES = ("variable", "constant", "property")  # Kinds of definitions that a program reads and writes like a field
+END = 1 << 62  # A place behind all others of a document
 T = TypeVar("T")
 
 

@@ -34,16 +34,13 @@ u path qualified         the content of a definition: its bases, declared type, 
 e path                   all that a document offers others; changes if a key changes that the offers depend on
 f modules, f owners      declarations of manifests about modules' names; owners of files
 rpc                      the names of all remote procedures"""
-HOLDERS = (*TYPE_KINDS, "module")
-"""Kinds with members, which are found by the holder's name."""
+HOLDERS = (*TYPE_KINDS, "module")  # Kinds with members, which are found by the holder's name
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
 MOST_CLOSED = 50
 """Bindings of one name in functions without a name that are examined before a place. Chosen; a guard: tests have hundreds."""
-PROCEDURES = "rpc"
-"""The key of the names of all remote procedures."""
-_FIELD = lazy_pattern(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")
-"""A field in the text of a member: self.x, $this->x, @x."""
+PROCEDURES = "rpc"  # The key of the names of all remote procedures
+_FIELD = lazy_pattern(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
 
 
 class Definition:

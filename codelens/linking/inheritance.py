@@ -15,13 +15,11 @@ from codelens.model.code import TYPE_KINDS, DocumentId, UnitId
 from codelens.model.graph import KINDS, TIERS
 from codelens.store.store import Store
 
-MOST_BELOW = 100_000
-"""Types examined below a changed one; a guard against circles in bad input."""
+MOST_BELOW = 100_000  # Types examined below a changed one; a guard against circles in bad input
 MOST_HOLDERS = 2000
 """Types examined for one member's name. Chosen; a guard: kubernetes has some 1 500 methods of one name."""
 _TIER = TIERS["implied"].number
-ImpliedRow = tuple[int, int, int, int, int]
-"""(source, number of the kind, target, 0, number of the tier)"""
+ImpliedRow = tuple[int, int, int, int, int]  # (source, number of the kind, target, 0, number of the tier)
 
 
 class Inheritance:

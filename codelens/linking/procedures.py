@@ -19,8 +19,7 @@ from codelens.model.extraction import Reference
 from codelens.text.expressions import steps, type_text
 from codelens.text.lazily import lazy_pattern
 
-DEEPEST = 4
-"""Names that a stub passes through on its way to a call. Chosen: field, parameter, variable."""
+DEEPEST = 4  # Names that a stub passes through on its way to a call. Field, parameter, variable.
 _SURE = lazy_pattern(
     r"(?:^|\.)(?:(\w+?)(?:Async)?Servicer|(?:Unimplemented|Unsafe)(\w+?)(?:Server|Handler)|(\w+?)(?:Coroutine)?ImplBase"
     r"|(\w+)\.(?:\4Base|(?:Async|Callback)?Service))$"

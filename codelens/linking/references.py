@@ -22,15 +22,13 @@ LITERALS: dict[str, tuple[str, str]] = {
     "flag": ("gated_by_flag", "flag"),
 }
 """Kind of a reference to something that a literal names → (kind of its edge, kind of the external at its end)."""
-MOST_GUESSES = 4
-"""Definitions that one ambiguous name may lead to. Chosen: a guess among more of them is worth nothing."""
+MOST_GUESSES = 4  # Definitions that one ambiguous name may lead to. A guess among more of them is worth nothing.
 WRITTEN_OUT = ("extends", "implements", "throws", "decorates", "type_hint_of")
 """Kinds of edges whose targets outside of the repository are kept as externals: they have telling names, and two functions that
 take the same type from outside belong together."""
 
 _INTERFACES = ("interface", "trait")
-_ACCESSES = ("field", "use")
-"""Kinds of references that may name a field."""
+_ACCESSES = ("field", "use")  # Kinds of references that may name a field
 
 
 class EdgeEnd(NamedTuple):

@@ -30,8 +30,7 @@ from codelens.store.texts import Texts
 from codelens.text.terms import tokens
 from codelens.worktree.place import memory_place
 
-WIDEST = 64
-"""Most edges into a unit. The users of a more widely used unit are left out of its digest. Chosen."""
+WIDEST = 64  # Most edges into a unit. The users of a more widely used unit are left out of its digest.
 
 
 def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
@@ -85,13 +84,11 @@ def _digest(
     return hashlib.blake2b("\n".join((own, *relations)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-MOST_PLACES = 50
-"""Most places of an answer that are recorded, best first. Chosen: later ones are not opened."""
+MOST_PLACES = 50  # Most places of an answer that are recorded, best first. Later ones are not opened.
 NO_ANSWER = "search first, with memory on; `codelens memory show` lists the records"
 
 
-SHORTEST_NAME = 3
-"""Letters of a name that a diff uses where it says it. Chosen."""
+SHORTEST_NAME = 3  # Letters of a name that a diff uses where it says it
 
 
 def names_in_diff(diff: str) -> frozenset[str]:

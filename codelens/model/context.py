@@ -13,10 +13,8 @@ from codelens.model.code import Freshness, IndexInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Notice, SearchOptions
 
-TASK, FILES, CHANGE = "task", "files", "change"
-"""Sources of a pack: a task in words, files, or a diff."""
-BUDGETS: Mapping[str, int] = {TASK: 50_000, FILES: 50_000, CHANGE: 8_000}
-"""Default number of tokens (knowing's)."""
+TASK, FILES, CHANGE = "task", "files", "change"  # Sources of a pack: a task in words, files, or a diff
+BUDGETS: Mapping[str, int] = {TASK: 50_000, FILES: 50_000, CHANGE: 8_000}  # Default number of tokens (knowing's)
 
 
 class Form(StrEnum):

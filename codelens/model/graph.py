@@ -13,8 +13,7 @@ from codelens.model.code import Freshness, IndexInfo, Span
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Notice, SearchOptions
 
-Node = NewType("Node", int)
-"""A unit by its id, a document by minus its id, an external by EXTERNAL and its id."""
+Node = NewType("Node", int)  # A unit by its id, a document by minus its id, an external by EXTERNAL and its id
 EXTERNAL = 1 << 40
 
 KINDS: Mapping[str, int] = {
@@ -95,8 +94,7 @@ LINK_COUNTS = ("resolved", "external", "local", "guessed", "unresolved", "out_of
 """Outcomes of linking a reference: it leads to a definition in the repository, to something outside, or to a variable or
 module; it is guessed by name alone; nothing is found. References for which fuel ran out are also counted as guessed or
 unresolved."""
-RESOLVED = 0.5
-"""Confidence from which an edge counts as resolved."""
+RESOLVED = 0.5  # Confidence from which an edge counts as resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +127,12 @@ def is_unit(node: int) -> bool:
 
 FILE, OUTSIDE = "file", "external"
 """Kinds of the nodes that are not units: a document, and something outside of the index."""
-BY_NAME = "name"
-"""Provenance of a relation to a name whose definition is not in the index."""
-BY_NAME_CONFIDENCE = 0.5
-"""The confidence of the tier `unique`. Chosen."""
+BY_NAME = "name"  # Provenance of a relation to a name whose definition is not in the index
+BY_NAME_CONFIDENCE = 0.5  # The confidence of the tier `unique`
 SURE, LIKELY, ONLY_BY_NAME = CERTAINTIES = ("resolved", "likely", "by name")
 """How sure it is that a place means the target: scopes, imports or types lead there; only this definition is in reach; it has
 the name."""
-UNRESOLVED = "unresolved"
-"""Provenance of a relation to a name that linking could not follow; its confidence is 0."""
+UNRESOLVED = "unresolved"  # Provenance of a relation to a name that linking could not follow; its confidence is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +256,7 @@ class Central:
         return f"{self.named.line:>5}  {'  ' * self.depth}{signature[:LONGEST_SIGNATURE]}"
 
 
-LONGEST_SIGNATURE = 120
-"""Most characters of a signature on the map. Chosen."""
+LONGEST_SIGNATURE = 120  # Most characters of a signature on the map
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,8 @@ from typing import NamedTuple
 from codelens.model.code import UnitRow
 from codelens.model.fast_dataclass import dataclass
 
-FILE = "file"
-"""The kind of a place that is a whole file. Its name is empty."""
-NEUTRAL_SUCCESS = 0.5
-"""Success rate of a place without judgements (the marketplace's figure)."""
+FILE = "file"  # The kind of a place that is a whole file. Its name is empty.
+NEUTRAL_SUCCESS = 0.5  # Success rate of a place without judgements (the marketplace's figure)
 
 
 class Place(NamedTuple):
@@ -77,8 +75,7 @@ class Remembered:
         return useful / judged if judged else NEUTRAL_SUCCESS
 
 
-NOTHING = Remembered()
-"""The records about a place without any."""
+NOTHING = Remembered()  # The records about a place without any
 
 
 class Learned(NamedTuple):

@@ -110,8 +110,7 @@ class QueryTarget:
     column: int = 0
 
 
-Says = Callable[[UnitRow, str, float], str]
-"""Function from unit, feature and value to the reason."""
+Says = Callable[[UnitRow, str, float], str]  # Function from unit, feature and value to the reason
 
 
 @dataclass(slots=True)
@@ -228,13 +227,11 @@ class Notice:
 
 
 NOTHING_ASKED = "nothing-asked"
-WEAK = "weak"
-"""Code of the notice that probably none of the hits is what the query asks for."""
+WEAK = "weak"  # Code of the notice that probably none of the hits is what the query asks for
 """Code of the notice that no channel of the profile could run. The empty result then means nothing."""
 
 
-MEMORY_UNUSED = "memory"
-"""Code of the notice that the memory file cannot be used."""
+MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be used
 
 
 @dataclass(frozen=True, slots=True)

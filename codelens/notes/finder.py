@@ -25,8 +25,7 @@ from codelens.worktree.files import freshness
 
 LEAST_LETTERS = 8
 """Fewest characters of a line that is searched in other files, or without the lines below it. Chosen: shorter lines repeat."""
-MOST_FILES = 200
-"""Most files read for one line. Chosen."""
+MOST_FILES = 200  # Most files read for one line
 
 
 class AnchorState(StrEnum):

@@ -16,10 +16,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.notes.note import FOLDER, Note, kind_of_path, read_note
 from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, notes_folder
 
-MOST_SLUG = 60
-"""Most characters of an id made from a title. Chosen."""
-MOST_BYTES = 2_000_000
-"""Most bytes of a note. The walk leaves out longer files too."""
+MOST_SLUG = 60  # Most characters of an id made from a title
+MOST_BYTES = 2_000_000  # Most bytes of a note. The walk leaves out longer files too.
 _PART = ".part"
 NO_NOTE = "`codelens note list` names them"
 

@@ -18,10 +18,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.frontmatter import FrontMatter, Item, read_front_matter
 from codelens.text.lazily import lazy_pattern
 
-WINDOW = 5
-"""Non-blank lines that are hashed from the anchored line on: enough to distinguish two `return None`. Chosen."""
-MOST_TEXT = 200
-"""Most characters of the line that are kept."""
+WINDOW = 5  # Non-blank lines that are hashed from the anchored line on: enough to distinguish two `return None`
+MOST_TEXT = 200  # Most characters of the line that are kept
 _NAME = lazy_pattern(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*(?:\(\))?")
 _DRIVE = lazy_pattern(r"[A-Za-z]:")
 
@@ -129,10 +127,8 @@ SKILL_FILE = "SKILL.md"
 KINDS = ("note", "task")
 FIELDS = ("title", "name", "kind", "status", "tags", "links", "created", "description", "triggers")
 """Fields that are read. Others are left to other tools."""
-OPEN = "open"
-"""Status of a task without one."""
-MOST_LINKS = 100
-"""Most links of a note. Chosen."""
+OPEN = "open"  # Status of a task without one
+MOST_LINKS = 100  # Most links of a note
 _HEADING = lazy_pattern(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
 _IN_FOLDER = lazy_pattern(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re.DOTALL)
 

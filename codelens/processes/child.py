@@ -22,8 +22,7 @@ LOOK_SECONDS = 0.5
 """Time between two checks for the parent where the kernel does not report its end. Chosen: a fourth of the two seconds
 promised.
 """
-GRACE_SECONDS = 1.0
-"""Time that a process gets to end in order after its parent is gone. Chosen."""
+GRACE_SECONDS = 1.0  # Time that a process gets to end in order after its parent is gone
 _PR_SET_PDEATHSIG = 1
 
 
@@ -119,8 +118,7 @@ def connection() -> tuple[BinaryIO, BinaryIO]:
 
 
 _LENGTH = struct.Struct("<I")
-_FORMAT = 2
-"""marshal's version 2 has no table of shared objects, which would cost more here than it saves."""
+_FORMAT = 2  # marshal's version 2 has no table of shared objects, which would cost more here than it saves
 
 
 def write_frame(pipe: BinaryIO, value: Any) -> None:

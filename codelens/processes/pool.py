@@ -19,11 +19,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 from codelens.processes.child import connection, read_frame, write_frame
 from codelens.processes.worker import WorkerProcess
 
-STOP_SECONDS = 0.05
-"""Time between two attempts to end a worker, whose thread may just be starting another process. Chosen."""
+STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 
-END_SECONDS = 2.0
-"""How long an idle worker may take to end when the pool is closed. Chosen."""
+END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -24,8 +24,7 @@ from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, read_own_file
 from codelens.text.terms import fold
 
-LARGEST = 100_000_000
-"""Most bytes of a metadata table: a row of a hundred bytes for each file of the largest trees. Chosen."""
+LARGEST = 100_000_000  # Most bytes of a metadata table: a row of a hundred bytes for each file of the largest trees
 HINT = (
     "a row for each path or repository: CSV with a first line as path,stars,rating,category,updated, or a list in JSON"
 )
@@ -36,8 +35,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "success": (0, 1),
 }
 """Column → least and most value. These columns are numbers, and the profile `marketplace` weighs them."""
-UPDATED = "updated"
-"""The column with a time: ISO 8601 or unix seconds. Stored as unix seconds."""
+UPDATED = "updated"  # The column with a time: ISO 8601 or unix seconds. Stored as unix seconds.
 KEYS = ("path", "repository")
 
 Scalar = str | float | bool
@@ -182,8 +180,7 @@ def unix_seconds(value: object) -> int:
         ) from None
 
 
-_WORD = lazy_pattern(rf"[^\W{CJK}]+")
-"""A maximal run of characters for which `_in_word` is true."""
+_WORD = lazy_pattern(rf"[^\W{CJK}]+")  # A maximal run of characters for which `_in_word` is true
 
 
 @dataclass(frozen=True, slots=True)

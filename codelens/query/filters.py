@@ -28,8 +28,7 @@ from codelens.text.identifiers import nearest
 from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import fold
 
-_LONGEST = 24
-"""Most characters of a name to make a suggestion for, and of a text quoted in a notice."""
+_LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
 
 
 MISTAKEN = {

@@ -18,10 +18,8 @@ from codelens.query.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf,
 from codelens.query.patterns import parse_tree
 from codelens.text.lazily import lazy_pattern
 
-AS_TEXT = "; searched as text"
-"""End of a notice. A strict query raises QueryError instead."""
-MOST = 8
-"""Most notices of one kind, so that a pasted page of text does not cause a page of notices."""
+AS_TEXT = "; searched as text"  # End of a notice. A strict query raises QueryError instead.
+MOST = 8  # Most notices of one kind, so that a pasted page of text does not cause a page of notices
 
 
 @dataclass(slots=True)
@@ -52,8 +50,7 @@ class Faults:
 
 MOST_PATTERNS = 32
 """Most patterns in one query. Each runs on the text of every unit that the other conditions leave open. Chosen."""
-MAX_DEPTH = 50
-"""Most nested groups. Deeper parentheses are text."""
+MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 
 _SPACE = lazy_pattern(r"\s*")
 _RUN = lazy_pattern(r"[^\s()]*")

@@ -104,8 +104,7 @@ def _is_case(token: QueryToken) -> bool:
     return isinstance(token.leaf, Filter) and token.leaf.field == "case"
 
 
-_LOOSE = Word("")
-"""Placeholder for text that later tokens may extend."""
+_LOOSE = Word("")  # Placeholder for text that later tokens may extend
 
 
 def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Faults) -> list[QueryToken]:

@@ -84,10 +84,8 @@ def repeat_of(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, 
     return int(least), int(most), items_of(body)
 
 
-LONGEST_QUOTED = 60
-"""Characters of a pattern that a notice repeats."""
-Ranges = tuple[tuple[int, int], ...]
-"""Half-open ranges of characters."""
+LONGEST_QUOTED = 60  # Characters of a pattern that a notice repeats
+Ranges = tuple[tuple[int, int], ...]  # Half-open ranges of characters
 _DOTLESS = str.maketrans("İı", "ƻƻ")
 """The engine matches these with i when it ignores case, unlike Python. Their replacement is a letter without case."""
 _NO_REPEAT = lazy_pattern(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
@@ -260,10 +258,8 @@ def has_upper(source: str) -> bool:
     return any(c.isupper() for c in re.sub(r"\\.|\(\?P[<=>]\w*", "", source, flags=re.DOTALL))
 
 
-SHORTEST = 3
-"""Length of a trigram."""
-MOST_ALTERNATIVES = 64
-"""Most literals of an alternation. More cost more than they filter out."""
+SHORTEST = 3  # Length of a trigram
+MOST_ALTERNATIVES = 64  # Most literals of an alternation. More cost more than they filter out.
 
 
 @dataclass(frozen=True, slots=True)

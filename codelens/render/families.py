@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
 
-OTHER = "other"
-"""The family of a source that FAMILIES does not list; a test checks that every source has one."""
+OTHER = "other"  # The family of a source that FAMILIES does not list; a test checks that every source has one
 MOST_REASONS = 3
-LEAST_PART = 0.2
-"""A reason counts if its amount is at least this share of the family's largest. Chosen."""
+LEAST_PART = 0.2  # A reason counts if its amount is at least this share of the family's largest
 _PLACE = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
 
 

@@ -10,8 +10,7 @@ from codelens.model.fleet import FleetRepositoryStatus, FleetStatus
 from codelens.render.records import SCHEMA, Record
 from codelens.render.reports import megabytes
 
-MOST_LISTED = 20
-"""Repositories of one kind that the text lists; --json has all."""
+MOST_LISTED = 20  # Repositories of one kind that the text lists; --json has all
 
 
 def fleet_record(status: FleetStatus, exit_code: int) -> Record:

@@ -9,8 +9,7 @@ from codelens.model.search import FileLines, MatchedLine
 from codelens.render.paths import PathStyle
 from codelens.text.lines import column_utf8
 
-PATH, PLACE, MATCH = "35", "32", "1;31"
-"""SGR codes, as grep and ripgrep colour these parts."""
+PATH, PLACE, MATCH = "35", "32", "1;31"  # SGR codes, as grep and ripgrep colour these parts
 
 
 class LineView(NamedTuple):
@@ -96,8 +95,7 @@ def _shown(line: MatchedLine, view: LineView) -> Iterator[tuple[int, str]]:
     yield column, _marked(line) if view.color and line.ranges else text
 
 
-OMITTED = "[Omitted long {} line]"
-"""The words of ripgrep in place of a line that is longer than -M."""
+OMITTED = "[Omitted long {} line]"  # The words of ripgrep in place of a line that is longer than -M
 
 
 def fits(text: str, longest: int, ending: int = 1) -> bool:

@@ -16,8 +16,7 @@ from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import path_bytes
 
 SCHEMA = 1
-MOST_REPOSITORIES = 100
-"""Repositories that are listed with each answer, whichever it names. Chosen: 10,000 take 0.9 MB."""
+MOST_REPOSITORIES = 100  # Repositories that are listed with each answer, whichever it names. 10,000 take 0.9 MB.
 
 Record = dict[str, Any]
 

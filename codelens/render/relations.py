@@ -29,8 +29,7 @@ from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64, to_json
 from codelens.render.visible import for_line, for_terminal
 
-PLACES = ("refs", "callers", "callees")
-"""Questions whose answers are places in the text."""
+PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
 
 
 def related_record(result: Related, exit_code: int) -> Record:
@@ -263,8 +262,7 @@ REACHING_FIELDS: Mapping[str, Callable[[Reaching, PathStyle], object]] = {
     "through": lambda r, _: " ".join(r.through),
 }
 """Fields that `{…}` in --format may name."""
-FORMS = {"paths": "{path}", "pytest": "{pytest}"}
-"""Names of templates."""
+FORMS = {"paths": "{path}", "pytest": "{pytest}"}  # Names of templates
 
 
 def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
@@ -355,5 +353,4 @@ def _text(value: object) -> str:
     return escape(_NOT_XML.sub("\ufffd", str(value))).replace("\r", "&#13;")
 
 
-GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}
-"""Name of a form → what writes it."""
+GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}  # Name of a form → what writes it

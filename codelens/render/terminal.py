@@ -181,8 +181,7 @@ def _numbered(line: SnippetLine, language: str, view: TerminalView) -> Text:
     return number + snippet_text(fitted(line, view.width - len(number)) if view.width else line, language, view.color)
 
 
-LEAST_WIDTH = 20
-"""Cells of a line that are shown on the narrowest terminal. Chosen."""
+LEAST_WIDTH = 20  # Cells of a line that are shown on the narrowest terminal
 
 
 def fitted(line: SnippetLine, width: int) -> SnippetLine:
@@ -221,8 +220,7 @@ def _url(template: str, path: Path, line: int, column: int) -> str:
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)
 
 
-GAP = 2
-"""Spaces between columns."""
+GAP = 2  # Spaces between columns
 HEAD = Style(bold=True)
 
 

@@ -12,10 +12,8 @@ from codelens.model.search import Candidate, Explanation, Intent, Original, Sear
 from codelens.render.families import families, family_amounts
 from codelens.render.visible import for_line
 
-Show = Callable[[Candidate], str]
-"""A candidate's place as text: path:line."""
-BAR = 20
-"""Characters of the longest bar."""
+Show = Callable[[Candidate], str]  # A candidate's place as text: path:line
+BAR = 20  # Characters of the longest bar
 
 
 @dataclass(frozen=True, slots=True)

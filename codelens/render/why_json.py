@@ -22,8 +22,7 @@ from codelens.render.records import (
 )
 
 TOLERANCE = 1e-12
-Parsed = Mapping[str, Any]
-"""An object as json.loads returns it."""
+Parsed = Mapping[str, Any]  # An object as json.loads returns it
 
 RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "rrf": lambda o: o["weight"] / (o["k"] + o["rank"]),

@@ -26,8 +26,7 @@ from codelens.render.why import (
     two_candidates,
 )
 
-BAR = 24
-"""Cells of the longest bar."""
+BAR = 24  # Cells of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _BOLD = Style(bold=True)
 _LOST = Style(color="yellow")

@@ -17,8 +17,7 @@ from codelens.text.identifiers import fold_identifier
 if TYPE_CHECKING:
     from codelens.search.evidence import Evidence
 
-BIAS, FLOOR = "bias", "floor"
-"""The other rows of `[codelens.confidence]`."""
+BIAS, FLOOR = "bias", "floor"  # The other rows of `[codelens.confidence]`
 LEAST_RELATED = 0.5
 """Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit. Chosen."""
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")

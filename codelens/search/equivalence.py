@@ -20,8 +20,7 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import tokens
 
-SHORTEST_TARGET = 4
-"""Letters. Shorter names are borne by hundreds of unrelated units; knowing's figure."""
+SHORTEST_TARGET = 4  # Letters. Shorter names are borne by hundreds of unrelated units; knowing's figure.
 GENERIC = frozenset(("get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"))
 """Names that say nothing by themselves; knowing's list."""
 
@@ -98,12 +97,9 @@ class _Runs(dict[int, frozenset[tuple[str, ...]]]):
 
 
 SHIPPED = Path(__file__).with_name("classes")
-SHIPPED_WEIGHT = 0.8
-"""Weight of the shipped classes; knowing's figure."""
-USER_WEIGHT = 1.0
-"""Default weight of the user's own classes; knowing's figure."""
-LARGEST = 1_000_000
-"""Bytes of such a file; the largest of those that are shipped has 28 000. Chosen."""
+SHIPPED_WEIGHT = 0.8  # Weight of the shipped classes; knowing's figure
+USER_WEIGHT = 1.0  # Default weight of the user's own classes; knowing's figure
+LARGEST = 1_000_000  # Bytes of such a file; the largest of those that are shipped has 28 000
 HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
 _QUOTE = "'"
 

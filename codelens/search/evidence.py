@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     from codelens.search.run import SearchRun
     from codelens.search.walk import Ways
 
-LENGTH_SHARE = 0.6
-"""b: how much a field's length counts (from a fitted prototype)."""
-SATURATION = 1.2
-"""k1, the usual one."""
+LENGTH_SHARE = 0.6  # b: how much a field's length counts (from a fitted prototype)
+SATURATION = 1.2  # k1, the usual one
 OF_AN_ACTION = 0.4
 """Factor on the idf of a verb like `add` or `fix`, which names the task and seldom the code. From a fitted prototype."""
-OF_AN_EXTRA = 0.3
-"""The same for abbreviations and corrected spellings. Chosen."""
-IN_FILE_LENGTH_SHARE = 0.5
-"""b for files, whose length is their number of units. Chosen."""
+OF_AN_EXTRA = 0.3  # The same for abbreviations and corrected spellings
+IN_FILE_LENGTH_SHARE = 0.5  # b for files, whose length is their number of units
 _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
 )
@@ -46,8 +42,7 @@ _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
 
-Reading = Callable[[Store, Iterable[UnitId]], object]
-"""Work that reads units."""
+Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
 
 
 class Evidence:

@@ -39,8 +39,7 @@ class Pool:
 
 
 Key = TypeVar("Key", bound=int)
-Column = Callable[[Pool, Evidence], Sequence[float]]
-"""The values of all candidates, in order; empty if all are 0."""
+Column = Callable[[Pool, Evidence], Sequence[float]]  # The values of all candidates, in order; empty if all are 0
 Sentence = Callable[[UnitRow, Evidence, float], str]
 
 
@@ -75,14 +74,10 @@ OTHER_SPELLING = 0.8
 CERTAIN_CLASS = 0.9
 """Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it
 (knowing's figure)."""
-LONGEST_NAME = 80
-"""Characters of a query that may be a name as a whole."""
-SHORTEST_PART = 4
-"""Letters of a part of a name. Chosen."""
-MOST_OF_A_PART = 2.0
-"""The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)."""
-MOST_PARTS = 6
-"""Words of a name after which further ones add nothing. From a fitted prototype."""
+LONGEST_NAME = 80  # Characters of a query that may be a name as a whole
+SHORTEST_PART = 4  # Letters of a part of a name
+MOST_OF_A_PART = 2.0  # The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)
+MOST_PARTS = 6  # Words of a name after which further ones add nothing. From a fitted prototype.
 
 
 # What the words say

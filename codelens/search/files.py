@@ -116,10 +116,8 @@ MODES: Mapping[str, tuple[str, ...]] = {
 WITHOUT_ENDING = 0.5
 """Value of a name, of 1, that is the file's without its ending: `gin` and gin.go. Chosen: above all ranks but the first."""
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
-OTHER_CASE = 0.9
-"""Value of a name, of 1, that is the file's but for case. Chosen."""
-MOST_OUTLINED = 12
-"""Names that stand for what a file defines. Chosen: a line."""
+OTHER_CASE = 0.9  # Value of a name, of 1, that is the file's but for case
+MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
 UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 """Options of a search for units that do not apply to files."""
 

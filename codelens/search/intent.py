@@ -35,10 +35,8 @@ SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
 _PATH = lazy_pattern(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
 _WORD = lazy_pattern(r"[A-Za-z']+")
-SHORTEST_VERB = 3
-"""Fewest letters of a verb in the third person, without its s."""
-LEAST_SHARE = 0.005
-"""Smaller shares are dropped, so that the printed shares are complete. Chosen."""
+SHORTEST_VERB = 3  # Fewest letters of a verb in the third person, without its s
+LEAST_SHARE = 0.005  # Smaller shares are dropped, so that the printed shares are complete
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = lazy_pattern(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` come before the change in a commit's subject."""

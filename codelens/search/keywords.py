@@ -31,10 +31,8 @@ from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
 
 PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
 """Tiers of terms; `priority` is the noun behind the verb."""
-SHORTEST_KEYWORD = 2
-"""Letters; knowing's figure, as the next."""
-LONGEST_EXACT = 100
-"""Characters of an identifier in back-ticks."""
+SHORTEST_KEYWORD = 2  # Letters; knowing's figure, as the next
+LONGEST_EXACT = 100  # Characters of an identifier in back-ticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,10 @@ SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
 """Marks of words in the lexicon; a word without a mark means the same."""
 SHIPPED = Path(__file__).with_name("lexicon.tsv")
-FEW_UNITS = 10
-"""Units that a word of the lexicon may have in the smallest index. Chosen."""
-LONGEST_PHRASE = 4
-"""Words."""
+FEW_UNITS = 10  # Units that a word of the lexicon may have in the smallest index
+LONGEST_PHRASE = 4  # Words
 _SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
-SKIPPED = frozenset(_SKIPPED.split())
-"""Words that the phrases of the lexicon leave out."""
+SKIPPED = frozenset(_SKIPPED.split())  # Words that the phrases of the lexicon leave out
 
 
 Aliases = Mapping[str, tuple[str, ...]]
@@ -158,19 +155,15 @@ def lexicon_terms(
     return tuple(term for _, term in ordered[: int(weights["most"])])
 
 
-MIN_WORD_LETTERS = 5
-"""Letters. Shorter words have too many neighbours in any vocabulary. Chosen, not measured."""
+MIN_WORD_LETTERS = 5  # Letters. Shorter words have too many neighbours in any vocabulary.
 MOST_UNKNOWN = 200
 """Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
 looks for something else than slips."""
-LETTERS_PER_SLIP = 4
-"""One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel. Chosen."""
+LETTERS_PER_SLIP = 4  # One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel
 MOST_SLIPS_IN_A_WORD = 2
 """One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
-LONGEST_ENDING = 3
-"""Letters of a mistyped ending that the stem of the right word does not have."""
-MOST_CORRECTIONS = 3
-"""Words of the index that stand in for one unknown word. Chosen, not measured."""
+LONGEST_ENDING = 3  # Letters of a mistyped ending that the stem of the right word does not have
+MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word
 
 
 def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
@@ -208,8 +201,7 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
     return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
 
 
-LARGEST = 1_000_000
-"""Bytes of a file of aliases. Chosen."""
+LARGEST = 1_000_000  # Bytes of a file of aliases
 HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication authorization'"
 
 

@@ -26,10 +26,8 @@ from codelens.store.targets import UserTarget, resolve_target
 from codelens.text.terms import token_terms, tokens
 from codelens.worktree.files import freshness
 
-SNIPPET = "-"
-"""The target that stands for a text from outside."""
-MOST_NAMES = 12
-"""Definitions whose names ask, the outermost and first of a file; more say nothing of it together. Chosen."""
+SNIPPET = "-"  # The target that stands for a text from outside
+MOST_NAMES = 12  # Definitions whose names ask, the outermost and first of a file; more say nothing of it together
 MINOR_KINDS = ("constant", "variable", "property")
 """Kinds whose names do not characterise a file that has functions and types."""
 MOST_USES = 25

@@ -44,8 +44,7 @@ from codelens.worktree.files import freshness
 
 LONGEST_HELD = 4_000_000
 """Characters of an unfinished line after which its beginning is searched for itself. Chosen: a large file that is one line."""
-LINES = "lines"
-"""The name of this search among the channels of a result."""
+LINES = "lines"  # The name of this search among the channels of a result
 
 
 class Block(NamedTuple):

@@ -27,8 +27,7 @@ from codelens.search.walk import Expanding, add_expansion
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 
-MOST_FURTHER = 4
-"""Further hits of one file after which the penalty no longer grows. Chosen."""
+MOST_FURTHER = 4  # Further hits of one file after which the penalty no longer grows
 PLACE = 50.0
 """Weight of a place, in best scores: the least difference between two units at a place is above all other parts. Chosen."""
 POOL = 50

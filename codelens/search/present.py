@@ -25,15 +25,12 @@ from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import freshness
 
-SCANNED_LINES = 400
-"""Lines of a long unit in which the best lines are looked for."""
-SCANNED_CHARACTERS = 400
-"""Characters of a line in which words are marked: a longer line was not written by a person. Chosen."""
+SCANNED_LINES = 400  # Lines of a long unit in which the best lines are looked for
+SCANNED_CHARACTERS = 400  # Characters of a line in which words are marked: a longer line was not written by a person
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
-MOST_MOVED = 10
-"""Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them."""
+MOST_MOVED = 10  # Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them.
 
 _TOKEN = lazy_pattern(r"\w+")
 _COMMENT = lazy_pattern(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")

@@ -20,13 +20,10 @@ from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 
 SECTION = "features"
-FURTHER = "further"
-"""Weight of further hits of one file, which depends on the other candidates (search/order.py)."""
+FURTHER = "further"  # Weight of further hits of one file, which depends on the other candidates (search/order.py)
 NAMES = (*FEATURES, WALK, FURTHER)
-STAGES = ("seeds", "walk", "composite")
-"""Tables of a profile with knowing's stages."""
-WHAT_IF = ("keywords", *STAGES)
-"""Tables of such a profile of which a user's file may change single values."""
+STAGES = ("seeds", "walk", "composite")  # Tables of a profile with knowing's stages
+WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
 PACKING, EXPONENT = "packing", "exponent"
 """The table and the key for the exponent of nearness in context packs, in the place of the one that phantoms decide."""
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
@@ -34,8 +31,7 @@ EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
 MOST = 1000.0
 """Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
-LARGEST = 1_000_000
-"""Bytes of such a file; one with every feature in every set has 6000."""
+LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set has 6000
 HINT = "the setting `weights` names a file as `codelens tune --keep FILE` writes it: [codelens.features], bm25 = { change = 1.5 }"
 
 

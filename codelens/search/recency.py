@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from codelens.search.run import SearchRun
 
 SECONDS_A_DAY = 86_400
-FADING = 0.005
-"""Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking."""
+FADING = 0.005  # Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking
 
 
 class Aged(NamedTuple):
@@ -87,11 +86,9 @@ def churn(history: History | None, most: int) -> Aged | None:
     return Aged(value, f"{history.commits} commit{'' if history.commits == 1 else 's'} touched its file")
 
 
-BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))
-"""(days, recency) up to and with so many days; knowing's figures, as the next."""
+BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days; knowing's figures, as the next
 OLD = 0.2
-LEAST, MOST = 0.2, 0.95
-"""Confidence of one observation, and of MANY and more; knowing's range."""
+LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY and more; knowing's range
 MANY = 1000
 """Chosen: knowing names the range alone. Between, confidence grows with the logarithm: ten times as many are as much surer."""
 

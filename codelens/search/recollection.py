@@ -25,17 +25,14 @@ from codelens.text.identifiers import split_identifier
 from codelens.text.terms import tokens
 from codelens.worktree.place import memory_place
 
-HALF_LIFE = 180.0
-"""Seconds after which a stamp counts half (knowing's figure, as the next two)."""
+HALF_LIFE = 180.0  # Seconds after which a stamp counts half (knowing's figure, as the next two)
 MOST_BOOST = 2.0
 FAINT_BOOST = 0.01
 LEAST_OBSERVED, MOST_OBSERVED = 2, 10
 """Uses for a word below which it leads nowhere, and above which more say no more (knowing's figures, as the next two)."""
 FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8
-MANY_USES = 20
-"""Uses that count as much as any number of them. Chosen."""
-SHORTEST_WORD = 3
-"""Letters of a word that vocabulary may be learned from. Chosen: shorter ones are mostly noise."""
+MANY_USES = 20  # Uses that count as much as any number of them
+SHORTEST_WORD = 3  # Letters of a word that vocabulary may be learned from. Shorter ones are mostly noise.
 _UNEXPECTED = frozenset(
     ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
 )

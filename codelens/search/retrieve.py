@@ -46,8 +46,7 @@ ALONE = frozenset({"exact", "fuzzy"})
 """Modes whose hits are what the channel finds: what only the walk reaches holds no word of the query."""
 MOST_BY_CLASS = 2
 """Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
-OPTIONAL = frozenset({"fuzzy", "vector"})
-"""Channels that an index or a machine may lack."""
+OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine may lack
 MOST_WITHOUT = 1000
 """Excluded units for which room is made: the `vector` channel may fetch three times its matches, 4096 at most."""
 LITERAL_POOL = 5000
@@ -55,8 +54,7 @@ LITERAL_POOL = 5000
 not measured: every one of them becomes a candidate, which the search pays for in time."""
 
 
-OTHER_MARK = 0.9
-"""Value of a FIXME, of 1, for the query `TODO`. Chosen: only the order counts."""
+OTHER_MARK = 0.9  # Value of a FIXME, of 1, for the query `TODO`. Only the order counts.
 
 
 def channels_of(profile: Profile) -> Mapping[str, Channel]:

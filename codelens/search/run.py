@@ -32,12 +32,9 @@ if TYPE_CHECKING:
     from codelens.search.recollection import Recollection
     from codelens.search.verbatim import Find
 
-LONGEST = 50_000
-"""Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s."""
-OUT_OF_TIME = "out-of-time"
-"""Code of the notice that lists what there was no time for."""
-BELOW_MINIMUM = "below minimum"
-"""Stage of the trace's events for candidates that --min-score removed."""
+LONGEST = 50_000  # Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s.
+OUT_OF_TIME = "out-of-time"  # Code of the notice that lists what there was no time for
+BELOW_MINIMUM = "below minimum"  # Stage of the trace's events for candidates that --min-score removed
 NOT_REACHED = "not reached"
 """The same for those that an expansion neither began with nor came to, in a profile that shows no others."""
 

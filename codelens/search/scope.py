@@ -71,8 +71,7 @@ from codelens.store.units import UnitSet
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
 """Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
 document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
-NAMES_SHOWN = 20
-"""Repositories that a notice names."""
+NAMES_SHOWN = 20  # Repositories that a notice names
 ELSEWHERE = "the folder that is searched"
 """The condition that keeps out documents elsewhere: a PATH, or the working directory."""
 

@@ -23,12 +23,9 @@ from codelens.search.terms import load_words, words_said
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
 
-AROUND = 10
-"""Matches by name whose neighbours are read; knowing's figure."""
-NAMED_CAP = 20
-"""Units of one name that are taken, as in the equivalence channel."""
-MOST_EDGES = 2000
-"""Calls that are read around them. Chosen: what all code calls says little of any one."""
+AROUND = 10  # Matches by name whose neighbours are read; knowing's figure
+NAMED_CAP = 20  # Units of one name that are taken, as in the equivalence channel
+MOST_EDGES = 2000  # Calls that are read around them. What all code calls says little of any one.
 
 
 def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
@@ -108,10 +105,8 @@ def _names(word: str, words: Collection[str]) -> bool:
 
 
 NOISE = "noise filter"
-NO_SEED = "seeds"
-"""Stages in the trace's events."""
-AROUND_NAMES = "neighbours"
-"""The name of the ranking by classes that the graph's neighbours make."""
+NO_SEED = "seeds"  # Stages in the trace's events
+AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph's neighbours make
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +263,8 @@ def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
 
 RICH, LEAN, OTHER = 5, 10, 15
 """Most types with members, types without, and other symbols that join for one word; knowing's figures."""
-CAPS = {1: RICH, 2: LEAN, 3: OTHER}
-"""Group of `Units.grouped` → most of it for one word."""
-MOST_FILES = 300
-"""Files that are looked at for one word. Chosen: a word on more paths names the project, not a place in it."""
+CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it for one word
+MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
 
 
 def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
@@ -296,10 +289,8 @@ def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     return [(rows[unit], f"where the path says {found[unit][2]}") for unit in best]
 
 
-DERIVED_WEIGHT = 0.7
-"""Below shipped classes, which a person wrote; knowing's figure."""
-SHORTEST_WORD = 3
-"""Fewest letters of a word that has a meaning in a pair. Chosen, not measured."""
+DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote; knowing's figure
+SHORTEST_WORD = 3  # Fewest letters of a word that has a meaning in a pair
 
 
 def derived_classes(

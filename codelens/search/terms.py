@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 """Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
 1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
-PATH_COLUMNS = ("path", "concepts")
-"""Columns of the words' index that say where a unit lies."""
-SHORTEST_STEM = 3
-"""Letters that remain at least when an ending is removed: `using` is not a form of `us`. Chosen."""
+PATH_COLUMNS = ("path", "concepts")  # Columns of the words' index that say where a unit lies
+SHORTEST_STEM = 3  # Letters that remain at least when an ending is removed: `using` is not a form of `us`
 MIN_COMPOUND_PART = 3
 """Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
 
@@ -238,12 +236,9 @@ def rarest(frequencies: Mapping[str, int]) -> list[str]:
     return []
 
 
-LITERAL_MODES = frozenset({"exact", "fuzzy"})
-"""Modes in which no word stands for another unless the user says so."""
-UNKNOWN_WORDS = "unknown-words"
-"""Code of the notice that lists words of the query that the index does not have."""
-MOST_NAMED = 5
-"""Unknown words that the notice names; it counts the others. Chosen."""
+LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes in which no word stands for another unless the user says so
+UNKNOWN_WORDS = "unknown-words"  # Code of the notice that lists words of the query that the index does not have
+MOST_NAMED = 5  # Unknown words that the notice names; it counts the others
 
 
 def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:

@@ -27,28 +27,19 @@ from codelens.text.terms import BEGINNING
 if TYPE_CHECKING:
     from codelens.search.run import SearchRun
 
-WINDOW = 3
-"""Words of the shortest run that counts in a longer query. From a trial on messages."""
-MOST_WINDOWS, MOST_TOKENS = 24, 8
-"""Windows and tokens of a query that are looked for: the first ones. Chosen."""
+WINDOW = 3  # Words of the shortest run that counts in a longer query. From a trial on messages.
+MOST_WINDOWS, MOST_TOKENS = 24, 8  # Windows and tokens of a query that are looked for: the first ones
 MOST_DOCUMENTS = 20
 """Documents that are read, those with the most windows first. 10, 20 and 40 measured the same; one costs about .2 ms."""
-MOST_NAMED = 50
-"""Definitions of a name that are looked at. Chosen."""
-MOST_FINDS = 20
-"""Places of one text in one document that count. Chosen."""
+MOST_NAMED = 50  # Definitions of a name that are looked at
+MOST_FINDS = 20  # Places of one text in one document that count
 PARTLY_READ, PARTLY_FOUND = 20, 5
 """The same two where every word of the query may be a part: the words are common then. Chosen."""
-LONGEST_FRAGMENT = 100
-"""Characters of a query that may be a part of a line. Chosen."""
-SHORTEST = 3
-"""Characters of a token, as the trigrams need them."""
-USUAL_LINES = 50
-"""A find in a unit of n lines counts 1 / √(1 + n / this). Chosen."""
-OTHER_CASE, INSIDE = 0.85, 0.7
-"""Value of a token, of 1, that occurs only in other case, and only within longer words. Chosen."""
-AROUND = 0.5
-"""Share of a find for each definition further out than the innermost: that one says it. Chosen."""
+LONGEST_FRAGMENT = 100  # Characters of a query that may be a part of a line
+SHORTEST = 3  # Characters of a token, as the trigrams need them
+USUAL_LINES = 50  # A find in a unit of n lines counts 1 / √(1 + n / this)
+OTHER_CASE, INSIDE = 0.85, 0.7  # Value of a token, of 1, that occurs only in other case, and only within longer words
+AROUND = 0.5  # Share of a find for each definition further out than the innermost: that one says it
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
@@ -236,8 +227,7 @@ def _matching(texts: Iterable[str], run: SearchRun) -> list[tuple[str, tuple[obj
     return [*(("postings.documents_matching", (expression,)) for expression in expressions), *holding]
 
 
-Place = tuple[int, float, str, bool]
-"""Byte of the document, number of words, text, and whether it is a token."""
+Place = tuple[int, float, str, bool]  # Byte of the document, number of words, text, and whether it is a token
 Places = Callable[[Sequence[str], "_Document"], Iterator[Place]]
 """Texts that a document may hold → the places of those that it holds."""
 Documents = Mapping[DocumentId, tuple[Sequence[str], Sequence[int]]]

@@ -25,8 +25,7 @@ from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
 
-DEEP = 100_000
-"""How far down a channel is looked at for a match that its cut lost."""
+DEEP = 100_000  # How far down a channel is looked at for a match that its cut lost
 VECTOR_DEEP = 1_300
 """The same for `vector`: sqlite-vec gives 4096 neighbours at most, of which the channel wants three a match."""
 

@@ -48,18 +48,14 @@ class Served:
         return Index.reopen(self.index, self.settings)
 
 
-PAUSE_SECONDS = 1.0
-"""Least time between two looks at the trees. Chosen: about as fast as an agent edits and asks."""
+PAUSE_SECONDS = 1.0  # Least time between two looks at the trees. About as fast as an agent edits and asks.
 PAUSE_SHARE = 20
 """A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones. Chosen."""
-BUSY_SECONDS = 5.0
-"""Pause after a run that failed, or found another process writing. Chosen."""
+BUSY_SECONDS = 5.0  # Pause after a run that failed, or found another process writing
 IDLE_SECONDS = 60.0
 """Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever. Chosen."""
-END_SECONDS = 1.0
-"""How long the end of the server waits for the process to end its batch; a client waits two. Chosen."""
-NICER = 10
-"""Priority that the process gives up, so that answers come first on a machine with few cores. Chosen."""
+END_SECONDS = 1.0  # How long the end of the server waits for the process to end its batch; a client waits two
+NICER = 10  # Priority that the process gives up, so that answers come first on a machine with few cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,8 @@ from codelens.model.graph import Node
 from codelens.model.history import EdgeFact, SnapshotDocument, SymbolFact
 from codelens.store.store import Store
 
-FORMAT = b'"facts 1"'
-"""The first line. Change the number when the format of lines changes."""
-AT_ONCE = 200
-"""Number of documents read together, which bounds memory. Chosen."""
+FORMAT = b'"facts 1"'  # The first line. Change the number when the format of lines changes.
+AT_ONCE = 200  # Number of documents read together, which bounds memory
 
 _Home = tuple[int, str]
 """(document id, qualified name of the symbol that a node belongs to; empty for the file itself)."""

@@ -21,14 +21,10 @@ from codelens.store.store import Store
 from codelens.text.lazily import lazy_pattern
 from codelens.zstd import zstd
 
-MOST_LINES = 1000
-"""Most lines of the log, some hundred bytes each. Chosen."""
-PIECE = 1 << 15
-"""Bytes of text read at a time. Chosen."""
-LEVEL = 3
-"""zstd's default; level 9 takes four times as long to save a twentieth."""
-_HEAD = lazy_pattern(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')
-"""The repository and the path that a line begins with."""
+MOST_LINES = 1000  # Most lines of the log, some hundred bytes each
+PIECE = 1 << 15  # Bytes of text read at a time
+LEVEL = 3  # zstd's default; level 9 takes four times as long to save a twentieth
+_HEAD = lazy_pattern(rb'\["(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"')  # The repository and the path that a line begins with
 
 
 class NewFacts(NamedTuple):
@@ -170,8 +166,7 @@ class _Compressed:
         return b"".join([*self._parts, self._compressor.flush()])
 
 
-LONGEST_LINE = 1 << 24
-"""Most bytes of a line."""
+LONGEST_LINE = 1 << 24  # Most bytes of a line
 
 
 def _pieces(packed: bytes) -> Iterator[bytes]:

@@ -23,10 +23,8 @@ bytes, SQLite's own checksum VFS, wherever it is loaded, would expect its own ch
 VFS = "codelens-pages"
 MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-SMALLEST_PAGE = 512
-"""Shorter reads and writes concern the header, or other files."""
-_BLOCK = 1 << 20
-"""Bytes per read when checking a file: a multiple of every page size."""
+SMALLEST_PAGE = 512  # Shorter reads and writes concern the header, or other files
+_BLOCK = 1 << 20  # Bytes per read when checking a file: a multiple of every page size
 _TRIES, _PAUSE_SECONDS = 5, 0.02
 """How often a page that seems damaged is read again, since a writer may be writing it, and the pause in between. Chosen."""
 _PENDING_BYTE = 1 << 30

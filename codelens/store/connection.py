@@ -33,8 +33,7 @@ writer. Chosen.
 """
 SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
 """For each of these attempts: how long it waits for the lock, and how long readers may continue before the next. Chosen."""
-WRITER_CACHE_KIB = 16_384
-"""Page cache of a writer: 16 MiB instead of SQLite's default of 2. Chosen."""
+WRITER_CACHE_KIB = 16_384  # Page cache of a writer: 16 MiB instead of SQLite's default of 2
 LARGEST_VALUE = 1 << 28
 """Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
 largest that codelens writes is a compressed file of `max_file_size`.
@@ -117,8 +116,7 @@ def report_write_faults(path: Path) -> Iterator[None]:
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
 
 
-PLAIN = lazy_pattern(r"[A-Za-z0-9/_.~-]+")
-"""Names of files that stand in a URI as they are."""
+PLAIN = lazy_pattern(r"[A-Za-z0-9/_.~-]+")  # Names of files that stand in a URI as they are
 
 
 def uri_of(path: Path) -> str:
@@ -235,10 +233,8 @@ def put_to_rest(path: Path) -> bool:
         connection.close()
 
 
-APPLICATION_ID = 0x636C656E
-"""'clen' in the header of each index, which identifies the file even if it is damaged."""
-_ID_AT = 68
-"""Offset of the id in the header (https://www.sqlite.org/fileformat.html#the_database_header)."""
+APPLICATION_ID = 0x636C656E  # 'clen' in the header of each index, which identifies the file even if it is damaged
+_ID_AT = 68  # Offset of the id in the header (https://www.sqlite.org/fileformat.html#the_database_header)
 
 
 def holds_index(path: Path) -> bool:
@@ -333,8 +329,7 @@ def _locked_file(beside: Path) -> int:
         os.close(handle)  # its last holder removed it between our open and our lock
 
 
-_LONGEST_LOCK = 32
-"""Bytes: a process id of 64 bits has 20 digits, plus a line end."""
+_LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line end
 
 
 def _names_a_process(handle: int) -> bool:

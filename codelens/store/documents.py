@@ -456,8 +456,7 @@ PART_BASE, _SHIFT = 1 << 40, 20
 """A part's id is PART_BASE + document * 2^_SHIFT + its number, so that it never equals a document's id in the trigram
 tables.
 """
-DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"
-"""SQL expression for the document of a part's id."""
+DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"  # SQL expression for the document of a part's id
 
 
 class Parts:

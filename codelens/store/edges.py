@@ -376,8 +376,7 @@ class EdgeTable:
 
 
 _WORDS = lazy_pattern(r"[\w$]+")
-MOST_WORDS = 100
-"""Names in one expression of FTS5, which limits its depth. Chosen."""
+MOST_WORDS = 100  # Names in one expression of FTS5, which limits its depth
 
 
 class References:

@@ -18,12 +18,9 @@ from codelens.errors import MemoryFault
 from codelens.model.memory import Answered, Feedback, Learned, Place, Recalled, RecordedAnswer, Remembered
 from codelens.store.connection import open_beside
 
-MOST_STAMPS = 20
-"""Newest stamps kept for a place (knowing's figure)."""
-MOST_ANSWERS = 50
-"""Newest answers kept over all sessions. Chosen: only the last of each session is needed."""
-MOST_FEEDBACK = 50
-"""Newest judgements kept for a place. Chosen: older ones have mostly expired with the code."""
+MOST_STAMPS = 20  # Newest stamps kept for a place (knowing's figure)
+MOST_ANSWERS = 50  # Newest answers kept over all sessions. Only the last of each session is needed.
+MOST_FEEDBACK = 50  # Newest judgements kept for a place. Older ones have mostly expired with the code.
 
 SCHEMAS = (
     """
@@ -76,8 +73,7 @@ SCHEMAS = (
     """,
 )
 """One script per version, from 1; never changed once released."""
-KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")
-"""Tables with rows about a place."""
+KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")  # Tables with rows about a place
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
 
 

@@ -96,8 +96,7 @@ def _objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
 
 
 _COUNTER = ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)")
-_VECTOR_TABLE = "USING vec0"
-"""Matches statements that need sqlite-vec: the first schemas had such a table."""
+_VECTOR_TABLE = "USING vec0"  # Matches statements that need sqlite-vec: the first schemas had such a table
 
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:

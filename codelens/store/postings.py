@@ -144,13 +144,11 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
 
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-MOST_KEPT = 4096
-"""Frequencies of terms that an open index keeps: a search asks for each several times. Chosen."""
+MOST_KEPT = 4096  # Frequencies of terms that an open index keeps: a search asks for each several times
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
 
 
-K1, B, LEAST_IDF = 1.2, 0.75, 1e-6
-"""FTS5's figures."""
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,10 +401,8 @@ def phrases_alone() -> Phrases:
     return Phrases(apsw.Connection(":memory:"))
 
 
-MOST = 255
-"""Highest count of a word in a field; a byte each. BM25 hardly distinguishes higher counts."""
-LONGEST = 65_535
-"""Most words of a field; two bytes each."""
+MOST = 255  # Highest count of a word in a field; a byte each. BM25 hardly distinguishes higher counts.
+LONGEST = 65_535  # Most words of a field; two bytes each
 _FIELDS = len(COLUMNS)
 _LENGTHS = struct.Struct(f"={_FIELDS}H")
 _HEAD = _LENGTHS.size

@@ -16,10 +16,8 @@ from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.codec import MOST_BYTES, decompress
 
-_LEVEL = 3
-"""zstd's default; 9 takes four times as long to save another twentieth."""
-_MOST_FOLD = 100
-"""Limit on the compression ratio of a large repository's facts; 5 to 15 is usual. Chosen."""
+_LEVEL = 3  # zstd's default; 9 takes four times as long to save another twentieth
+_MOST_FOLD = 100  # Limit on the compression ratio of a large repository's facts; 5 to 15 is usual
 
 
 @dataclass(frozen=True, slots=True)

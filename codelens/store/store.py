@@ -45,10 +45,8 @@ from codelens.store.vectors import Vectors
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
 
-INDEXED_AT = "indexed_at"
-"""Key of `meta`: the time of the last run that wrote."""
-_KINDS = "kinds:"
-"""Start of the keys of `meta` for the numbers of units; a repository's name follows."""
+INDEXED_AT = "indexed_at"  # Key of `meta`: the time of the last run that wrote
+_KINDS = "kinds:"  # Start of the keys of `meta` for the numbers of units; a repository's name follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,7 @@ def _home(index: Path) -> str:
     return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
 
-STEPS = 1000
-"""Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1."""
+STEPS = 1000  # Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1
 
 
 class Store:

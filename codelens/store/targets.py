@@ -17,10 +17,8 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
-MOST_CANDIDATES = 20
-"""Places listed for an ambiguous name: a screenful. Chosen."""
-MOST_ALIKE = 5
-"""Similar names listed for an unknown name. Chosen."""
+MOST_CANDIDATES = 20  # Places listed for an ambiguous name: a screenful
+MOST_ALIKE = 5  # Similar names listed for an unknown name
 SAME_NAME = 500
 """Units with the same name that are considered, in the order of `Units.named`. Chosen: far more than a person could
 tell apart, though a name like `init` may have more.

@@ -16,14 +16,11 @@ from codelens.store.store import Store
 from codelens.text.notebook import NOTEBOOK, as_written, shown_line
 from codelens.worktree.files import content_hash
 
-MAX_LINE = 400
-"""Characters of a line that are shown."""
+MAX_LINE = 400  # Characters of a line that are shown
 
 
-PARTS_HELD = 3
-"""Parts of a large document that stay in memory: a unit is in one, and a line continues in the next. Chosen."""
-LONGEST_LINE = 100_000
-"""Characters that are read of a line that spans several parts. Chosen."""
+PARTS_HELD = 3  # Parts of a large document that stay in memory: a unit is in one, and a line continues in the next
+LONGEST_LINE = 100_000  # Characters that are read of a line that spans several parts
 
 
 class DocumentText:

@@ -30,8 +30,7 @@ _CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
 _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
-Brief = tuple[UnitId, DocumentId, str, str, str, int, int]
-"""(id, document, kind, name, container, start, end)"""
+Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
 """The order of a document's units by place; references and bindings refer to positions in it."""
 

@@ -20,10 +20,8 @@ import apsw
 from codelens.model.code import DocumentId, UnitId
 from codelens.store.units import UnitSet, UnitSets
 
-LENGTH = 127.0
-"""Euclidean length of a stored vector: int8, normalised."""
-PIECES = 64
-"""Most vectors of a unit: id = unit * PIECES + piece."""
+LENGTH = 127.0  # Euclidean length of a stored vector: int8, normalised
+PIECES = 64  # Most vectors of a unit: id = unit * PIECES + piece
 FIRST_PASS = 4000
 """Vectors that the first pass keeps. Of the nearest twenty among 500 000 (documentation's first sentences to
 definitions of many packages, by the shipped model) 1000 hold .975, 2000 .989, 4000 .994; of the nearest 200 among 431
@@ -270,8 +268,7 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 """
-BUSY_MS = 2000
-"""Milliseconds to wait for another process; after that nothing is read or kept. Chosen."""
+BUSY_MS = 2000  # Milliseconds to wait for another process; after that nothing is read or kept
 
 
 class KeptVectors:

@@ -124,8 +124,7 @@ def _following(rest: str) -> tuple[ExpressionStep, ...]:
     return tuple(found)
 
 
-_NOTHING = (ExpressionStep("index"), ExpressionStep("index"), ExpressionStep("index"))
-"""Steps that lead nowhere."""
+_NOTHING = (ExpressionStep("index"), ExpressionStep("index"), ExpressionStep("index"))  # Steps that lead nowhere
 
 
 def _closing(text: str, start: int) -> int:

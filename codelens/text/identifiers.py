@@ -25,10 +25,8 @@ _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 """Chinese, Japanese and Korean characters, for a set of a regular expression."""
 _CJK = lazy_pattern(f"[{CJK}]")
-LETTERS_PER_SLIP = 4
-"""One slip is forgiven in up to seven letters, two in eight to eleven, and so on. Chosen."""
-SHORTEST_BEGINNING = 3
-"""Letters of a beginning that stands for the word. Chosen."""
+LETTERS_PER_SLIP = 4  # One slip is forgiven in up to seven letters, two in eight to eleven, and so on
+SHORTEST_BEGINNING = 3  # Letters of a beginning that stands for the word
 
 
 def split_identifier(identifier: str) -> list[str]:

@@ -18,8 +18,7 @@ from codelens.model.code import Span
 from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
 
-_STRIDE = 256
-"""Number of characters between two checkpoints."""
+_STRIDE = 256  # Number of characters between two checkpoints
 
 
 class TextMap:

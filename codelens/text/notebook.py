@@ -14,21 +14,16 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, excerpt
 
-NOTEBOOK = "jupyter"
-"""The language of such files."""
-KERNEL = "python"
-"""The language of a notebook that names none."""
-MOST_CELLS = 2000
-"""Most cells that are read. Chosen: longer notebooks are logs."""
+NOTEBOOK = "jupyter"  # The language of such files
+KERNEL = "python"  # The language of a notebook that names none
+MOST_CELLS = 2000  # Most cells that are read. Longer notebooks are logs.
 
-DEEPEST = 16
-"""Most lists and objects around a string. Chosen: the strings that are needed are 7 deep."""
+DEEPEST = 16  # Most lists and objects around a string. The strings that are needed are 7 deep.
 
 _TOKEN = lazy_pattern(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
 """An unclosed string extends to the end; otherwise the search would try each of its quotation marks as a start."""
 _PIECE = lazy_pattern(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
-_BETWEEN = lazy_pattern(r'(\\.)|"\s*,\s*"', re.DOTALL)
-"""An escape, or the separator of two lines of a source."""
+_BETWEEN = lazy_pattern(r'(\\.)|"\s*,\s*"', re.DOTALL)  # An escape, or the separator of two lines of a source
 _LINE = lazy_pattern(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 

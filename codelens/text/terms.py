@@ -26,15 +26,11 @@ MAX_TOKEN = 80
 """Longest token in characters. Longer ones are encoded data, not names; the trigram index still finds them."""
 CACHE_TOKENS = 25_000
 """Tokens whose terms are kept, about 250 bytes each. On Django 200,000 save 1 % of a worker's time and cost it 20 MB. Chosen."""
-MAX_KEPT = 4096
-"""Longest text whose tokens are kept, in characters: terms and vectors both need them."""
-MOST_REPEATS = 3
-"""BM25 with k1 = 1.2 gives three occurrences of a word .71 of the most that any number can give."""
+MAX_KEPT = 4096  # Longest text whose tokens are kept, in characters: terms and vectors both need them
+MOST_REPEATS = 3  # BM25 with k1 = 1.2 gives three occurrences of a word .71 of the most that any number can give
 
-BEGINNING = "*"
-"""Ends a term that is a prefix. No token contains it."""
-SHORTEST_BEGINNING = 2
-"""Fewest letters of a prefix. Chosen: one letter matches too much."""
+BEGINNING = "*"  # Ends a term that is a prefix. No token contains it.
+SHORTEST_BEGINNING = 2  # Fewest letters of a prefix. One letter matches too much.
 
 _TOKEN = lazy_pattern(r"\w+")
 _BEGUN = lazy_pattern(r"[^*]*\w\w\*")
@@ -154,13 +150,10 @@ def fold(text: str) -> str:
 
 # Trigrams
 
-_SEPARATOR = "\n"
-"""Between the trigrams of a text that is indexed."""
+_SEPARATOR = "\n"  # Between the trigrams of a text that is indexed
 _LAST_CONTROL, _TAB, _DELETE = 0x1F, 0x09, 0x7F
-_CODE_BITS = 21
-"""Bits of a character."""
-TRIGRAM_BLOCK = 1 << 18
-"""Characters that are read at once, which bounds memory. Chosen."""
+_CODE_BITS = 21  # Bits of a character
+TRIGRAM_BLOCK = 1 << 18  # Characters that are read at once, which bounds memory
 
 
 def trigrams(text: str) -> list[str]:

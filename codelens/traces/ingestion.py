@@ -21,16 +21,14 @@ from codelens.text.identifiers import fold_identifier
 from codelens.traces.otlp import read_spans
 from codelens.worktree.place import traces_place
 
-SAME_NAME = 500
-"""Most units of one name that are considered if a span names no file. Chosen, as in targets.py."""
+SAME_NAME = 500  # Most units of one name that are considered if a span names no file. Chosen, as in targets.py.
 PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
 """Folders of installed packages, which are not part of the repository. `mod` is Go's pkg/mod, `registry` Cargo's."""
 LEAST_SHARED = 2
 """Fewest components at the end that two paths share, unless all of the indexed path is shared. Chosen: a file name is too
 little."""
 _BETWEEN = re.compile(r"<locals>|\W+")
-_CLOSURE = re.compile(r"func\d+|\d+")
-"""Suffix of a closure in Go, after the name of its function: Total.func1.2."""
+_CLOSURE = re.compile(r"func\d+|\d+")  # Suffix of a closure in Go, after the name of its function: Total.func1.2
 
 
 class SymbolMatcher:

@@ -18,8 +18,7 @@ NAMESPACE = ("code.namespace",)
 FILE = ("code.file.path", "code.filepath")
 LINE = ("code.line.number", "code.lineno")
 NANOSECONDS = 1_000_000_000
-SPANS = ("scopeSpans", "instrumentationLibrarySpans")
-"""The second name was used until OTLP 0.16."""
+SPANS = ("scopeSpans", "instrumentationLibrarySpans")  # The second name was used until OTLP 0.16
 
 
 def read_spans(content: bytes, name: str) -> Iterator[Ran | None]:

@@ -19,12 +19,10 @@ from codelens.errors import MissingExtra
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import token_counts
 
-KINDS = ("doc", "name", "comment", "history", "value")
-"""Origins of questions."""
+KINDS = ("doc", "name", "comment", "history", "value")  # Origins of questions
 TEXTS = ("query", "name", "context", "signature", "body")
 """Texts of a pair in row order: row 5 i is the query of pair i."""
-MOST_BODY = 6000
-"""Characters of a body: at most one window of the index, 512 tokens."""
+MOST_BODY = 6000  # Characters of a body: at most one window of the index, 512 tokens
 
 Ints = npt.NDArray[np.int32]
 

@@ -36,12 +36,9 @@ OWN = Recipe(
 )
 """Fitted on the validation parts of luarocks and okhttp (2 600 and 3 600 pairs). A tenth of the rate gained a tenth as much; 300
 steps no more than 120; weight_rate 1 no more than .2, and cost .03 on foreign packages, where .2 costs .01."""
-FEWEST_PAIRS = 200
-"""Minimum number of pairs to learn from. Chosen."""
-FEWEST_ASKED = 20
-"""Minimum number of questions for a mean. Chosen."""
-LOOKS = 12
-"""Number of validations during a training."""
+FEWEST_PAIRS = 200  # Minimum number of pairs to learn from
+FEWEST_ASKED = 20  # Minimum number of questions for a mean
+LOOKS = 12  # Number of validations during a training
 BETWEEN = (0.25, 0.5, 0.75)
 """Interpolations between the original and the trained model that are tried (Wortsman et al. 2022)."""
 

@@ -29,10 +29,8 @@ from codelens.worktree.repository import GitError, Repository, enclosing_reposit
 
 MOST_COMMITS, MOST_FILES, MOST_DEFINITIONS = 3000, 4, 6
 """Limits on commits, and on files and definitions of a commit. Chosen for minutes, not measured."""
-FEWEST_WORDS = 3
-"""Minimum number of words of a subject: "Fix tests" asks for nothing. Chosen."""
-READ_AT_ONCE = 50
-"""Commits whose files are read from git at once; a process per file took half of the time."""
+FEWEST_WORDS = 3  # Minimum number of words of a subject: "Fix tests" asks for nothing
+READ_AT_ONCE = 50  # Commits whose files are read from git at once; a process per file took half of the time
 _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\d+\)?\s*$|^\[[^\]]*\]\s*")
 """Prefixes and suffixes of a subject that are not part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
@@ -98,8 +96,7 @@ def _pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence
 
 
 LEARNT, VALIDATION, HELD_OUT = ("learnt", "validation", "held-out")
-HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1
-"""Shares of files and of commits. Chosen."""
+HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1  # Shares of files and of commits
 
 
 @dataclass(frozen=True, slots=True)

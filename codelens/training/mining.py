@@ -32,10 +32,8 @@ from codelens.training.phrases import sentence
 from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
-FEWEST_LINES = 3
-"""Minimum lines of a commented block. Chosen."""
-MOST_LINES = 40
-"""Maximum lines of a commented block. Chosen."""
+FEWEST_LINES = 3  # Minimum lines of a commented block
+MOST_LINES = 40  # Maximum lines of a commented block
 
 _COMMENT = re.compile(r"([ \t]*)(?://+|#+|--+|;;+)[ \t]+(\S.*)")
 
@@ -75,22 +73,18 @@ CAPS = {"doc": 6000, "value": 1000, "name": 2000, "comment": 1000}
 """Pairs of one package at most, so that none dominates. Chosen, not measured."""
 MOST_BYTES = 16_000_000
 """Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
-MAX_FILE = 400_000
-"""Bytes. A larger file of a package is generated or all of a library in one piece. Chosen."""
+MAX_FILE = 400_000  # Bytes. A larger file of a package is generated or all of a library in one piece.
 MOST_FOUND = 24_000
 """Pairs after which no further file is read: over twice what the caps let through. Chosen for the same reason."""
 FEWEST_TOKENS = 8
 """Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
-FEWEST_COMMENT_WORDS = 4
-"""Minimum words of a comment inside a function. Chosen."""
-LEAK = 6
-"""Leading words of a question that must not appear together in its answer."""
+FEWEST_COMMENT_WORDS = 4  # Minimum words of a comment inside a function
+LEAK = 6  # Leading words of a question that must not appear together in its answer
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
 VALUE_KINDS = frozenset({"property", "constant", "variable"})
 """Their docs are a kind of question of their own, so that a trainer can weigh them: there is little body to them."""
 NAMED_KINDS = frozenset({"function", "method"})
-LEFT_OUT = frozenset({"test", "vendored", "generated"})
-"""Roles of paths without pairs."""
+LEFT_OUT = frozenset({"test", "vendored", "generated"})  # Roles of paths without pairs
 _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
 SEED = "codelens pairs 1"
 

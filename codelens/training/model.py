@@ -19,8 +19,7 @@ from codelens.embed.model_file import ModelFile, ModelTable, key_of, rows_of, wr
 from codelens.model.fast_dataclass import dataclass
 from codelens.training.corpus import KINDS, Corpus, Floats, Whole, places_of
 
-FIELDS = 4
-"""Fields of code: name, context, signature, body."""
+FIELDS = 4  # Fields of code: name, context, signature, body
 BODY = 3
 TEXTS_OF_PAIR = 1 + FIELDS
 DOC = KINDS.index("doc")

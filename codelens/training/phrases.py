@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 from html import unescape
 
-FEWEST_WORDS, MOST_WORDS = 3, 40
-"""Word limits: shorter sentences say less than a name, longer ones are cut. Chosen, not measured."""
-MOST_LOOKED_AT = 3000
-"""Characters of a comment: its first sentence is not further down."""
-LEAST_LETTERS = 0.7
-"""Minimum share of letters among visible characters: below are tables, drawings and disabled code. Chosen."""
+FEWEST_WORDS, MOST_WORDS = 3, 40  # Word limits: shorter sentences say less than a name, longer ones are cut
+MOST_LOOKED_AT = 3000  # Characters of a comment: its first sentence is not further down
+LEAST_LETTERS = 0.7  # Minimum share of letters among visible characters: below are tables, drawings and disabled code
 
 _OPENS = re.compile(
     r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|(?:summary|description|purpose) ?:)[ \t]*",

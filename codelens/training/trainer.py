@@ -123,10 +123,8 @@ def _through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
     return passed
 
 
-CUTOFF = 10
-"""Share of unrelated pairs that may count as near. Chosen: about what the hashing embedder lets pass."""
-MOST = 2000
-"""Maximum number of candidates per package."""
+CUTOFF = 10  # Share of unrelated pairs that may count as near. About what the hashing embedder lets pass.
+MOST = 2000  # Maximum number of candidates per package
 
 
 def vectors(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
@@ -253,8 +251,7 @@ class Adam:
 MOST_HEAT = math.log(40)
 """Maximum of the temperature's logarithm: beyond it the loss of distant pairs would vanish in 32 bits."""
 
-Told = Callable[[int, float, Model], object]
-"""Called with the step, from 1, its loss and the model."""
+Told = Callable[[int, float, Model], object]  # Called with the step, from 1, its loss and the model
 
 
 def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: Told | None = None) -> None:

@@ -14,10 +14,8 @@ from threading import Event
 
 from codelens.errors import MissingExtra
 
-STEP_MS = 50
-"""watchfiles collects events in steps of this length; a batch ends with the first step that brings none."""
-GROUP_MS = 400
-"""A batch that keeps growing is handed over after this time. Chosen: changes come in bursts."""
+STEP_MS = 50  # watchfiles collects events in steps of this length; a batch ends with the first step that brings none
+GROUP_MS = 400  # A batch that keeps growing is handed over after this time. Changes come in bursts.
 TICK_SECONDS = 0.2
 """Time between batches while nothing happens. Chosen: an idle watch takes 0.2 % of a core (measured over a minute)."""
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from codelens.processes.python import start
 
-END_SECONDS = 10.0
-"""Time that `stop` waits before it kills the process; the index stays valid either way. Chosen."""
+END_SECONDS = 10.0  # Time that `stop` waits before it kills the process; the index stays valid either way
 
 
 class WatchProcess:

@@ -33,8 +33,7 @@ from codelens.worktree.repository import enclosing_repository
 
 _MARKS = ("HEAD", "logs/HEAD")
 """Files that git writes whenever HEAD moves; the second unless core.logAllRefUpdates is off."""
-_AT_WORK = "index.lock"
-"""Exists while a checkout, merge or add changes files and git's index."""
+_AT_WORK = "index.lock"  # Exists while a checkout, merge or add changes files and git's index
 
 Mark = tuple[tuple[int, int], ...]
 
@@ -63,8 +62,7 @@ def _stamp(path: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-SETTINGS_FILE = ".codelens.toml"
-"""Controls how a tree is walked; a hidden file itself."""
+SETTINGS_FILE = ".codelens.toml"  # Controls how a tree is walked; a hidden file itself
 
 
 class Roots:
@@ -148,12 +146,9 @@ class Roots:
         return found
 
 
-DEBOUNCE_SECONDS = 0.5
-"""How long nothing must change before an update starts (knowing's figure)."""
-LONGEST_SECONDS = 10.0
-"""Longest delay of an update by files that keep changing, or by a lock that git left behind. Chosen."""
-RETRY_SECONDS = 0.5
-"""Time between two attempts while another process writes the index. Chosen."""
+DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (knowing's figure)
+LONGEST_SECONDS = 10.0  # Longest delay of an update by files that keep changing, or by a lock that git left behind
+RETRY_SECONDS = 0.5  # Time between two attempts while another process writes the index
 FAULT_SECONDS = 30.0
 """Time after which a failed update is tried again although nothing has changed: the disk may have room again. Chosen."""
 RECHECK_SECONDS = 300.0
@@ -164,14 +159,12 @@ STORM = 4000
 """Changes in one pause above which the watch is set up again. The kernel's queue holds 16 384 events and drops the
 rest, among them new folders, which would never be watched.
 """
-POLL_SECONDS = 2.0
-"""Time between two walks if there are no events."""
+POLL_SECONDS = 2.0  # Time between two walks if there are no events
 POLL_SHARE = 20
 """The pause between two walks is at least this many times a walk's CPU time, so that polling a large tree takes 5 % of
 a core. Chosen.
 """
-ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)
-"""Faults that waiting cannot fix."""
+ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Faults that waiting cannot fix
 
 
 @dataclass(frozen=True, slots=True)

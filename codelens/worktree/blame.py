@@ -24,14 +24,12 @@ MOST_COMMITS = 1000
 """Commits on the first-parent line. Chosen: those of kombu take 1.4 s of CPU, those of saleor, with large generated
 files, 9 s.
 """
-AT_ONCE = 50
-"""Commits per git process, so that their diffs fit into memory. Chosen."""
+AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000
 """Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB.
 Chosen.
 """
-RULES = "lines 2"
-"""Change the number whenever what is read changes."""
+RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = lazy_pattern(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
 _DIGITS = 15
 """Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide."""
@@ -42,8 +40,7 @@ _DIFF_TREE = (
     *("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/"),
     *("--submodule=short", "--ignore-submodules=all"),
 )
-Files = dict[bytes, tuple[int, list[LineRun]]]
-"""git's path → (last commit, runs)."""
+Files = dict[bytes, tuple[int, list[LineRun]]]  # git's path → (last commit, runs)
 
 
 @dataclass(frozen=True, slots=True)

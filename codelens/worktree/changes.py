@@ -19,19 +19,13 @@ from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import shown_path
 from codelens.worktree.repository import GitError, Repository, enclosing_repository, read_regular, run_git
 
-MOST_COMMITS = 5000
-"""Commits that are read. Chosen: years of most projects, and a third of a second for those of pandoc."""
-SECONDS = 30.0
-"""Time limit for reading a history. Chosen, not measured."""
-AT_ONCE = 500
-"""Commits per git process, so that its output fits into memory. Chosen."""
-LATEST = 1 << 52
-"""Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them."""
-RULES = "changes 1"
-"""Change the number whenever what is read changes, so that histories are read again."""
+MOST_COMMITS = 5000  # Commits that are read. Years of most projects, and a third of a second for those of pandoc.
+SECONDS = 30.0  # Time limit for reading a history
+AT_ONCE = 500  # Commits per git process, so that its output fits into memory
+LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
+RULES = "changes 1"  # Change the number whenever what is read changes, so that histories are read again
 _COMMIT = lazy_pattern(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
-_MOST_LINKS = 5
-"""Limit on symbolic refs that lead to symbolic refs, as in git."""
+_MOST_LINKS = 5  # Limit on symbolic refs that lead to symbolic refs, as in git
 
 
 @dataclass(frozen=True, slots=True)

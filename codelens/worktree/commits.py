@@ -196,8 +196,7 @@ def _is_inside(path: str) -> bool:
     return not any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts)
 
 
-AT_ONCE = 200
-"""Files per git process, so that its output fits into memory. Chosen."""
+AT_ONCE = 200  # Files per git process, so that its output fits into memory
 
 
 def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
@@ -230,8 +229,7 @@ def _write(repository: Repository, commit: str, files: Sequence[TreeFile], folde
             place.write_bytes(raw)
 
 
-CONTEXT_LINES = 3
-"""Context lines of a hunk, which locate it in a file that has changed since."""
+CONTEXT_LINES = 3  # Context lines of a hunk, which locate it in a file that has changed since
 HINT = "for example main..HEAD; `git log --oneline` lists commits"
 _AS_PATCH = (
     *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--no-color", "--no-ext-diff", "--no-textconv"),

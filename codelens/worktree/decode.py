@@ -26,19 +26,16 @@ _WINDOW = lazy_pattern(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
 """Text around non-ASCII bytes. It starts at least 24 bytes after the previous one, so never inside a character."""
 EVIDENCE = 20_000
 """Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried."""
-_PLAUSIBLE = 0.3
-"""Mean character score from which an encoding is plausible; wrong encodings stay below .15."""
+_PLAUSIBLE = 0.3  # Mean character score from which an encoding is plausible; wrong encodings stay below .15
 _LATIN_SURE = 0.9
 """Below this score, accents look like cp1252 and may be Polish in ISO 8859-2; German, French, Spanish and Danish score
 higher.
 """
-_ENOUGH = 100
-"""Number of non-ASCII bytes from which chardet names the right encoding..."""
+_ENOUGH = 100  # Number of non-ASCII bytes from which chardet names the right encoding...
 _CHARDET_RIGHT = 0.03
 """...even if it reports a confidence of only .04 to .5 (chardet 7, the tutorials and menus of vim in 30 languages)."""
 _HIGH = bytes(range(128, 256))
-_IMPOSSIBLE = -3.0
-"""Score of a letter that occurs in no word; one outweighs three good letters."""
+_IMPOSSIBLE = -3.0  # Score of a letter that occurs in no word; one outweighs three good letters
 _STATELESS_NAMES = """
 gb18030 gbk gb2312 big5 cp950 cp932 shift_jis euc_jp cp949 euc_kr koi8-r koi8-u cp1250 cp1251 cp1252 cp1253 cp1254
 cp1255 cp1256 cp1257 cp437 cp850 cp852 cp866 cp874 iso8859-1 iso8859-2 iso8859-5 iso8859-7 iso8859-9 iso8859-15
@@ -190,10 +187,8 @@ _MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
-_LOOKED_AT = 8_000
-"""Bytes in which a NUL makes a file binary; git uses the same number."""
-HEAD = 4 * _LOOKED_AT
-"""Bytes that hold as many characters of UTF-16."""
+_LOOKED_AT = 8_000  # Bytes in which a NUL makes a file binary; git uses the same number
+HEAD = 4 * _LOOKED_AT  # Bytes that hold as many characters of UTF-16
 _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
 """Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may
 occur.
@@ -212,8 +207,7 @@ def decode(raw: bytes, threshold: float) -> DecodedText | None:
     return next((text for name, sure, bom in found if (text := exactly(raw, name, sure, bom))), None)
 
 
-Reading = tuple[str, float, int]
-"""Encoding, confidence, length of the byte order mark."""
+Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte order mark
 
 
 def readings(

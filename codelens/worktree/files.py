@@ -16,8 +16,7 @@ import xxhash
 from codelens.model.code import FileStamp, Freshness
 from codelens.text.lazily import lazy_pattern
 
-BLOCK = 1 << 18
-"""Bytes per read of a file that need not be in memory as a whole. Chosen."""
+BLOCK = 1 << 18  # Bytes per read of a file that need not be in memory as a whole
 
 
 def content_hash(raw: bytes) -> bytes:

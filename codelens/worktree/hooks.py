@@ -22,8 +22,7 @@ NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
 their steps.
 """
 BEGIN, END = "# >>> codelens >>>", "# <<< codelens <<<"
-_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")
-"""Shells that can run the block."""
+_SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")  # Shells that can run the block
 _BLOCK = """\
 {begin}
 # Brings the index of codelens up to date, in the background. `codelens hooks remove` takes this out.

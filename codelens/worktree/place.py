@@ -12,23 +12,18 @@ from codelens.worktree.repository import Repository, enclosing_repository, repos
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
-BUILDING = ".building"
-"""Suffix of an unfinished index, which a later run continues."""
-COMPACTED = ".compacted"
-"""Suffix of a finished build's copy without unused pages, which replaces the index."""
-BESIDE = ("-journal", "-wal", "-shm")
-"""Suffixes of the files that SQLite may create next to a database."""
+BUILDING = ".building"  # Suffix of an unfinished index, which a later run continues
+COMPACTED = ".compacted"  # Suffix of a finished build's copy without unused pages, which replaces the index
+BESIDE = ("-journal", "-wal", "-shm")  # Suffixes of the files that SQLite may create next to a database
 LOCK = ".lock"
 MEMORY = "memory.db"
 """File of what users recorded about results: in the index's folder, or NAME.memory.db for an index with another name."""
 NOTES_FOLDER = "notes"
 """Folder for notes inside the index's folder: the only files there that people write and commit."""
 IGNORE = "*\n!notes/\n!notes/**\n"
-_IGNORE_ALL = "*\n"
-"""The content before there were notes."""
+_IGNORE_ALL = "*\n"  # The content before there were notes
 
-TRACES = "traces.db"
-"""File of run-time traces, named like that of the memory."""
+TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 
 
 def find_index(start: Path) -> Path | None:

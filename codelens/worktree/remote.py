@@ -14,10 +14,8 @@ from pathlib import Path
 from codelens.worktree.commits import lay_tree
 from codelens.worktree.repository import GitError, Repository, run_git
 
-SECONDS = 1800.0
-"""Time limit for fetching one commit. Chosen: a Linux kernel takes a few minutes on a slow line."""
-LOOK_SECONDS = 60.0
-"""Time limit for asking which commit a name means. Chosen."""
+SECONDS = 1800.0  # Time limit for fetching one commit. A Linux kernel takes a few minutes on a slow line.
+LOOK_SECONDS = 60.0  # Time limit for asking which commit a name means
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 

@@ -108,8 +108,7 @@ def expanded(written: str) -> Path:
 _SECTION = lazy_pattern(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
 _ASSIGNMENT = lazy_pattern(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
 _PART = lazy_pattern(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
-_DEEPEST_INCLUDE = 10
-"""The same limit as in git."""
+_DEEPEST_INCLUDE = 10  # The same limit as in git
 
 
 def _settings_in(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:

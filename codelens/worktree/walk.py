@@ -50,8 +50,7 @@ class _Here:
 
 RULE_FILES = frozenset({GIT, OWN})
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
-_MOUNT_POINT = 0xA000_0003
-"""IO_REPARSE_TAG_MOUNT_POINT of Windows."""
+_MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows
 _Step = SeenFile | Skip | _Folder
 
 

@@ -18,8 +18,7 @@ from codelens.evaluation.runner import Setup, TaskResult, ask_all, infos, worker
 from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import load_profile
 
-METRIC = "strict_ndcg@10"
-"""The metrics whose differences are shown and tested."""
+METRIC = "strict_ndcg@10"  # The metrics whose differences are shown and tested
 SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
 
 

@@ -18,8 +18,7 @@ SHOWN = (
     *("file@10", "candidates"),
 )
 """Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule."""
-INTERVAL = "strict_ndcg@10"
-"""The metric that is shown with its 95 % interval."""
+INTERVAL = "strict_ndcg@10"  # The metric that is shown with its 95 % interval
 ESSENTIAL = ("group", "n", "P@10", INTERVAL, "95 %", "strict_hit@10", "file@10", "candidates")
 
 

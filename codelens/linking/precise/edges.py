@@ -49,10 +49,8 @@ def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[
 
 
 _WORD = lazy_pattern(r"[@$#]*(\w*)")
-_LONGEST_NAME = 400
-"""Bytes of a name that are compared."""
-_LONGEST_IMPORT = 4000
-"""Bytes from an import's module to a name in the statement. Chosen."""
+_LONGEST_NAME = 400  # Bytes of a name that are compared
+_LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the statement
 
 
 def _word(utf8: bytes, place: int) -> str:

@@ -233,8 +233,7 @@ def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-_LONGEST_PATH = 200
-"""Characters of an index's path in a notice."""
+_LONGEST_PATH = 200  # Characters of an index's path in a notice
 
 
 class TreeIndexes(NamedTuple):

@@ -117,10 +117,8 @@ _ENCODINGS = {1: CodeUnits.UTF8, 2: CodeUnits.UTF16, 3: CodeUnits.UTF32}
 _DEFINITION = 0x1
 """The role bit of a definition. A forward definition (0x40) leads to the definition, so it counts as a use."""
 _KINDS = {3: "implementation", 5: "definition"}
-_LONGEST_RANGE = 40
-"""Bytes of four numbers of maximal length."""
-_FAR = (1 << 31) - 2
-"""Lines and columns are int32; a negative one appears as a number beyond this."""
+_LONGEST_RANGE = 40  # Bytes of four numbers of maximal length
+_FAR = (1 << 31) - 2  # Lines and columns are int32; a negative one appears as a number beyond this
 
 _METADATA, _DOCUMENTS = tag(1, BYTES), tag(2, BYTES)
 _TOOL, _TOOL_NAME = tag(2, BYTES), tag(1, BYTES)

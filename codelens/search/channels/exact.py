@@ -21,10 +21,8 @@ from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
-MOST_READ = 1000
-"""Units that are read, those with the most of the stems first. Chosen: some .15 ms each."""
-MOST_TODOS = 50_000
-"""Comments that are compared. Chosen: Linux has some 20 000."""
+MOST_READ = 1000  # Units that are read, those with the most of the stems first. Some .15 ms each.
+MOST_TODOS = 50_000  # Comments that are compared. Linux has some 20 000.
 
 
 class ExactChannel:

@@ -20,8 +20,7 @@ from codelens.text.terms import BEGINNING
 
 MIN_NAME_LETTERS = 4
 """Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`. Chosen."""
-LONGEST_NAME = 200
-"""Letters. Longer ones are not names; SQLite takes 500 trigrams in one question. Chosen."""
+LONGEST_NAME = 200  # Letters. Longer ones are not names; SQLite takes 500 trigrams in one question.
 RESEMBLING = 400
 """Names that trigram overlap proposes to the edit distance, four for each match that the channel may give. Chosen."""
 OF_A_WORD = 0.1
@@ -29,22 +28,17 @@ OF_A_WORD = 0.1
 alone, is. Chosen: below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
 HOLDS = 1.0
 """Raw score of a name that holds the query's; a resembling one has its certainty / (1 + slips), hence at most half."""
-MOST_SLIPS_IN_A_NAME = 3
-"""However long a name is: LETTERS_PER_SLIP reaches it at twelve letters. Chosen, not measured."""
-TRIGRAM = 3
-"""Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings."""
+MOST_SLIPS_IN_A_NAME = 3  # However long a name is: LETTERS_PER_SLIP reaches it at twelve letters
+TRIGRAM = 3  # Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings
 
 
 MOST_NAMED = 400
 """Names that hold one part, where a unit counts by how many parts it holds. Chosen: the shortest, for longer ones count less."""
-IN_TEXT = 0.5
-"""Share of a part that stands in the text of a unit, and not in its name. Chosen."""
-OTHER_SPELLING = 0.9
-"""Value of a name, of 1, that holds a fragment but for case and separators. Chosen."""
+IN_TEXT = 0.5  # Share of a part that stands in the text of a unit, and not in its name
+OTHER_SPELLING = 0.9  # Value of a name, of 1, that holds a fragment but for case and separators
 IN_LINE = (0.5, 0.4)
 """Value of a fragment in a line, of 1: at least the first, and the second in full for a short unit. Chosen."""
-FRAGMENT = 1.0
-"""Added to the raw score of what holds the query as a fragment, so that nothing else goes before it."""
+FRAGMENT = 1.0  # Added to the raw score of what holds the query as a fragment, so that nothing else goes before it
 
 
 class FuzzyChannel:

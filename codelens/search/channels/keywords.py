@@ -16,21 +16,16 @@ from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
-FEW = 5
-"""Matches of the names below which single words are looked for as names."""
-PREFIX_BELOW, PREFIX_CAP = 15, 30
-"""A tier runs below the first number of matches so far, and fills up to the second."""
+FEW = 5  # Matches of the names below which single words are looked for as names
+PREFIX_BELOW, PREFIX_CAP = 15, 30  # A tier runs below the first number of matches so far, and fills up to the second
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 PATH_BELOW, PATH_LETTERS = 30, 3
-SHORTEST_PATH_TERM = 4
-"""Letters of a word that may begin the name of a folder."""
+SHORTEST_PATH_TERM = 4  # Letters of a word that may begin the name of a folder
 COMMON_ON_PATHS, FEW_FILES = 0.1, 3
 """Share of all files, and as many in any tree: a word on the paths of more names the project, not a place in it. Chosen."""
-IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0
-"""Raw scores of the tiers 1 to 4. Only their order is meant."""
+IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers 1 to 4. Only their order is meant.
 
-Ask = Callable[[str, int], Iterable[UnitId]]
-"""(text, at most so many) → units."""
+Ask = Callable[[str, int], Iterable[UnitId]]  # (text, at most so many) → units
 
 
 class TieredNames:

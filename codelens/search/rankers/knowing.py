@@ -30,10 +30,8 @@ from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
 from codelens.search.walk import in_words
 from codelens.store.store import Store
 
-WALK = "walk"
-"""Stage in the trace's events."""
-TOLD = 500
-"""Units under the walk's threshold that get an event in the trace. Chosen: beyond them mass says nothing."""
+WALK = "walk"  # Stage in the trace's events
+TOLD = 500  # Units under the walk's threshold that get an event in the trace. Beyond them mass says nothing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +219,9 @@ def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adj
     return {node: [(target, 1.0) for target in sorted(others)] for node, others in targets.items()}
 
 
-STATIC = 0.3
-"""Recency of what no run-time trace has seen; knowing's figure."""
-UNCONFIRMED = 0.7
-"""Confidence of what no edge leads to: found by syntax; knowing's figure."""
-STEPS = 100
-"""knowing keeps the walk's mass as a whole number from 0 to 100."""
+STATIC = 0.3  # Recency of what no run-time trace has seen; knowing's figure
+UNCONFIRMED = 0.7  # Confidence of what no edge leads to: found by syntax; knowing's figure
+STEPS = 100  # knowing keeps the walk's mass as a whole number from 0 to 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,10 @@ from codelens.search.recency import FADING, SECONDS_A_DAY
 from codelens.search.run import SearchRun
 from codelens.store.store import Store
 
-MEANING, WORDS = "vector", "exact"
-"""The two channels that the formula joins."""
+MEANING, WORDS = "vector", "exact"  # The two channels that the formula joins
 BEST_RATING = 10.0
-NEUTRAL = 0.5
-"""Success of units without feedback."""
-POOL = "pool"
-"""A stage in the trace's events: what the fusion ranks below those that are weighed."""
+NEUTRAL = 0.5  # Success of units without feedback
+POOL = "pool"  # A stage in the trace's events: what the fusion ranks below those that are weighed
 
 
 @dataclass(frozen=True, slots=True)

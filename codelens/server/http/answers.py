@@ -80,8 +80,7 @@ def _of_rank(part: Contribution) -> float:
     return part.amount if part.rule in ("rrf", "share") else 0.0
 
 
-EVERYTHING = 1_000_000_000
-"""The limit where the budget is one."""
+EVERYTHING = 1_000_000_000  # The limit where the budget is one
 
 
 @dataclass(frozen=True, slots=True)

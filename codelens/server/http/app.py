@@ -122,14 +122,10 @@ LONGEST_HEAD = 65_536
 
 HEAD_SECONDS = 10.0
 """For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1. Chosen, as the next."""
-BODY_SECONDS = 20.0
-"""For the whole body."""
-LEAVE_SECONDS = 30.0
-"""For a client to read its answer before the connection is closed."""
-MOST_BODY = 5_000_000
-"""Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB."""
-MOST_CONNECTIONS = 256
-"""Open at once; each needs a file descriptor, of which a process often has 1024. Chosen."""
+BODY_SECONDS = 20.0  # For the whole body
+LEAVE_SECONDS = 30.0  # For a client to read its answer before the connection is closed
+MOST_BODY = 5_000_000  # Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB.
+MOST_CONNECTIONS = 256  # Open at once; each needs a file descriptor, of which a process often has 1024
 
 
 class Bounded(H11Protocol):

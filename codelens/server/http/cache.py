@@ -16,13 +16,10 @@ from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.place import traces_place
 
-SECONDS = 300.0
-"""The marketplace's."""
-MOST_BYTES = 64_000_000
-"""Total size of the cached answers; the least recently used goes first. Chosen."""
+SECONDS = 300.0  # The marketplace's
+MOST_BYTES = 64_000_000  # Total size of the cached answers; the least recently used goes first
 
-Key = tuple[str, str, str]
-"""(state, endpoint, question)."""
+Key = tuple[str, str, str]  # (state, endpoint, question)
 
 
 @dataclass(frozen=True, slots=True)

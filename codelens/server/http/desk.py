@@ -21,15 +21,11 @@ from codelens.server.http.faults import Fault, RequestRefused, fault_of
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.questions import ApiRequest
 
-MOST_WAITING = 200
-"""Questions that may wait for a worker; further ones hear that the server is busy. Chosen."""
-MOST_WORKERS = 4
-"""Default number of workers: each holds some 100 MB. Chosen."""
-THREADS = 2
-"""Threads if there are no worker processes: one computes while another reads. Chosen."""
+MOST_WAITING = 200  # Questions that may wait for a worker; further ones hear that the server is busy
+MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
+THREADS = 2  # Threads if there are no worker processes: one computes while another reads
 RETRY_SECONDS = 2
-ATTEMPTS = 2
-"""Workers that may die of one question before it fails."""
+ATTEMPTS = 2  # Workers that may die of one question before it fails
 
 
 @dataclass(frozen=True, slots=True)

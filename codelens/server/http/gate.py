@@ -60,13 +60,10 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """No other page may read, frame or embed an answer, and nothing of it stays in a browser. There is no CORS header at all."""
-LONGEST_BODY = 256_000
-"""Bytes. Chosen: the longest question that its model allows, with every character escaped."""
+LONGEST_BODY = 256_000  # Bytes. The longest question that its model allows, with every character escaped.
 MCP = "/mcp"
-LONGEST_MESSAGE = 4_000_000
-"""Bytes of a message to MCP: what its SDK takes."""
-OPEN = ("/static/",)
-"""Files of the program itself, which reveal nothing of the index."""
+LONGEST_MESSAGE = 4_000_000  # Bytes of a message to MCP: what its SDK takes
+OPEN = ("/static/",)  # Files of the program itself, which reveal nothing of the index
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,8 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
-PREFIX = "codelens_"
-"""Lets whoever finds one in a file know what it is."""
-EVERY = ("*",)
-"""The globs of a key that may see every repository."""
+PREFIX = "codelens_"  # Lets whoever finds one in a file know what it is
+EVERY = ("*",)  # The globs of a key that may see every repository
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 

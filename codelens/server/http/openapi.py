@@ -20,8 +20,7 @@ from codelens.server.http.gate import LONGEST_BODY, too_long
 from codelens.server.http.questions import ApiRequest
 from codelens.text.notation import parse_json
 
-SHORT: Mapping[str, str] = {"query": "q"}
-"""Fields whose parameter in an address has another name: the marketplace's."""
+SHORT: Mapping[str, str] = {"query": "q"}  # Fields whose parameter in an address has another name: the marketplace's
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
     400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",

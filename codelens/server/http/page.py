@@ -76,8 +76,7 @@ def fault_page(fault: Fault) -> str:
     return page("fault.html", fault=fault)
 
 
-_ARROW = re.compile(r" (←[^ ]*─|─[^ ]*→) ")
-"""An edge of a path as `search.walk` writes it: 'a ─calls→ b ←imports─ c'."""
+_ARROW = re.compile(r" (←[^ ]*─|─[^ ]*→) ")  # An edge of a path as `search.walk` writes it: 'a ─calls→ b ←imports─ c'
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +179,7 @@ def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[M
     ]
 
 
-Styles = list[tuple[int, int, str]]
-"""Half-open ranges of a line with their class."""
+Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their class
 
 
 def _styled(lines: Sequence[str], path: str, language: str) -> list[Styles]:

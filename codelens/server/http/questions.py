@@ -15,23 +15,17 @@ from codelens.lang.registry import accepted_names
 from codelens.model.context import BUDGETS, TASK
 from codelens.model.graph import IMPLIED_KINDS, KINDS
 
-DEFAULT_LIMIT, MOST_RESULTS = 20, 100
-"""The marketplace's."""
-LONGEST_QUERY = 4_000
-"""Characters. Chosen: a page of a task's description."""
-LONGEST_NAME = 1_000
-"""Characters of a path, a glob or a symbol's name. Chosen."""
-MOST_NAMES = 50
-"""Values of one filter. Chosen."""
+DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
+LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
+LONGEST_NAME = 1_000  # Characters of a path, a glob or a symbol's name
+MOST_NAMES = 50  # Values of one filter
 MOST_TARGETS = 20
-MOST_BUDGET = 200_000
-"""Tokens of a pack. Chosen: the window of the larger models."""
+MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.
 MOST_OFFSET = 10_000
 MOST_DEPTH = 10
 EDGES = (*KINDS, *(kind for kind in IMPLIED_KINDS if kind not in KINDS))
 _WEIGHT = r"(exact|fuzzy|vector|symbol|path|equivalence)=\d{1,6}(\.\d{1,6})?"
-WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"
-"""exact=2,fuzzy=0.5"""
+WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # exact=2,fuzzy=0.5
 
 
 def _encodable(text: str) -> str:

@@ -30,14 +30,10 @@ LOOK_SECONDS = 0.25
 """How long a call waits for the look at the trees that it begins: small trees are looked at in that time. Chosen."""
 FRESH_SECONDS = 20.0
 """How long a call that asks for the newest state waits for an update. Chosen: below the patience of clients (60 s)."""
-INDEX_SECONDS = 5.0
-"""How long a call waits for an index that is being made. Chosen: a small project is indexed in that time."""
-MOST_CANDIDATES = 8
-"""Places listed for an ambiguous name. Chosen."""
-SHARED = "mcp"
-"""The session of all who ask over HTTP, where nobody says who is who."""
-LONGEST_FAULT = 600
-"""Characters of a line that says what is wrong. Chosen."""
+INDEX_SECONDS = 5.0  # How long a call waits for an index that is being made. A small project is indexed in that time.
+MOST_CANDIDATES = 8  # Places listed for an ambiguous name
+SHARED = "mcp"  # The session of all who ask over HTTP, where nobody says who is who
+LONGEST_FAULT = 600  # Characters of a line that says what is wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from codelens.server.upkeep import Served, Work
 
 Schema = dict[str, Any]
 
-LONGEST_TEXT = 4000
-"""Characters of an argument. Chosen: a task described at length fits."""
+LONGEST_TEXT = 4000  # Characters of an argument. A task described at length fits.
 
 
 def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
@@ -136,10 +135,8 @@ class Tool:
     """True if a call changes later answers."""
 
 
-LONGEST_LINE = 240
-"""Characters of a line of code in an answer. Chosen: two screens wide."""
-LONGEST_NOTICE, MOST_NOTICES = 160, 4
-"""Notices must not fill an answer. Chosen."""
+LONGEST_LINE = 240  # Characters of a line of code in an answer. Two screens wide.
+LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Notices must not fill an answer
 
 
 def tokens(answer: ToolAnswer) -> int:

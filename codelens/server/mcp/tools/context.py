@@ -33,12 +33,9 @@ from codelens.server.mcp.tool import (
 )
 
 SOURCES = ("task", "files", "revisions", "diff")
-FRAME = 150
-"""Tokens kept for the rest of the answer: numbers, and a notice or two."""
-LONGEST_DIFF = 200_000
-"""Characters. Chosen: the diffs that people review are shorter."""
-EVERYTHING = 1_000_000_000
-"""The limit of symbols: the budget is one."""
+FRAME = 150  # Tokens kept for the rest of the answer: numbers, and a notice or two
+LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
+EVERYTHING = 1_000_000_000  # The limit of symbols: the budget is one
 
 
 def answer(call: ToolCall) -> ToolAnswer:

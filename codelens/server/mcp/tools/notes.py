@@ -164,10 +164,8 @@ NOTES = Tool(
 
 
 VERDICTS = ("useful", "useless")
-MOST_TOLD = 10
-"""Places that an answer names. Chosen, because this tool has no budget argument."""
-LONGEST_TOLD = 200
-"""Characters of each. Chosen."""
+MOST_TOLD = 10  # Places that an answer names. Chosen, because this tool has no budget argument.
+LONGEST_TOLD = 200  # Characters of each
 
 
 def answer_feedback(call: ToolCall) -> ToolAnswer:

@@ -42,8 +42,7 @@ from codelens.server.mcp.tool import (
     whole,
 )
 
-MOST_SHOWN = 10
-"""Hits of a search without `limit`. Chosen: an agent reads fewer than a person."""
+MOST_SHOWN = 10  # Hits of a search without `limit`. An agent reads fewer than a person.
 HIT = closed(
     {
         "rank": INTEGER,

@@ -19,8 +19,7 @@ from codelens.server.mcp.tool import (
     rows,
 )
 
-MOST_NAMED = 20
-"""Changed files that are named, of each kind. Chosen."""
+MOST_NAMED = 20  # Changed files that are named, of each kind
 
 
 def answer(call: ToolCall) -> ToolAnswer:
@@ -48,8 +47,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     return fitted(len(repositories), answer_of, call.arguments["budget"])
 
 
-MOST_FAULT = 400
-"""Characters of what a run ended with. Chosen."""
+MOST_FAULT = 400  # Characters of what a run ended with
 
 
 def _work_line(call: ToolCall, status: Status | None) -> str:
