@@ -186,7 +186,7 @@ class Index:
     @property
     def graph(self) -> GraphTopic:
         """The symbol graph: references, callers, paths, impact, the map."""
-        return GraphTopic(self._store, self.info)
+        return GraphTopic(self._store, self._settings, self.info)
 
     @property
     def memory(self) -> MemoryTopic:
@@ -440,22 +440,29 @@ def _resumed(path: Path, accepted: bool) -> Store | None:
 class GraphTopic:
     """Queries on the symbol graph. Those with a target raise TargetError as `why` does."""
 
-    def __init__(self, store: Store, info: Callable[[], IndexInfo]) -> None:
+    def __init__(self, store: Store, settings: Settings, info: Callable[[], IndexInfo]) -> None:
         self._store = store
+        self._settings = settings
         self._info = info
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read one state of the index, within the time of one query."""
+        with self._store.reading(), self._store.spending(self._settings.query_seconds):
+            yield
 
     def refs(self, target: str, options: RelationOptions) -> Related:
         """Every place that names the target."""
         from codelens.graph.refs import refs
 
-        with self._store.reading():
+        with self._reading():
             return refs(self._view(options), target, options)
 
     def callers(self, target: str, options: RelationOptions) -> Related:
         """The callers of the target, as a tree."""
         from codelens.graph.reach import callers
 
-        with self._store.reading():
+        with self._reading():
             return callers(self._view(options, RESOLVED), target, options)
 
     def callees(self, target: str, options: RelationOptions) -> Related:
@@ -476,14 +483,14 @@ class GraphTopic:
         """Every symbol that a change of the target may affect, nearest first, tests last."""
         from codelens.graph.reach import impact
 
-        with self._store.reading():
+        with self._reading():
             return impact(self._view(options, RESOLVED), target, options)
 
     def hierarchy(self, target: str, options: RelationOptions) -> Related:
         """The bases of the target, then the types derived from it, as two trees."""
         from codelens.graph.hierarchy import hierarchy
 
-        with self._store.reading():
+        with self._reading():
             return hierarchy(self._view(options, RESOLVED), target, options)
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
@@ -502,7 +509,7 @@ class GraphTopic:
         """
         from codelens.context.test_scope import tests_reaching
 
-        with self._store.reading():
+        with self._reading():
             return tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
     def unresolved_in_scope(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> Related:

@@ -54,7 +54,7 @@ from codelens.model.graph import (
 )
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
-from codelens.store.targets import is_same_thing
+from codelens.store.targets import SAME_NAME, is_same_thing
 from codelens.store.texts import text_of
 from codelens.text.lines import TextMap
 
@@ -126,6 +126,7 @@ class PlaceFinder:
         self._view, self.target, self._with_text = view, target, with_text
         self.excluded = Counter[str]()
         self.unread = 0
+        self._is_late = False
         self.partly_parsed = 0
         self.steps = 0
         """Tokens read, and questions that the linker answered for them."""
@@ -139,8 +140,11 @@ class PlaceFinder:
         places = list[NamedPlace]()
         resolvers: dict[RepositoryId, Resolver] = {}
         documents = self._documents_with_name()
-        self.unread += max(0, len(documents) - MOST_READ)
-        for document in documents[:MOST_READ]:
+        for number, document in enumerate(documents):
+            if number == MOST_READ or self._view.store.budget.over():
+                self.unread += len(documents) - number
+                self._is_late = number < MOST_READ
+                break
             if document.repository not in resolvers:
                 catalog = Catalog(self._view.store, document.repository)
                 resolvers[document.repository] = Resolver(Evaluator(catalog))
@@ -273,7 +277,8 @@ class PlaceFinder:
         if self.partly_parsed:
             parts.append(f"{self.partly_parsed} file{'s' * (self.partly_parsed != 1)} could be parsed only in part")
         if self.unread:
-            parts.append(f"{self.unread} file{'s' * (self.unread != 1)} not read")
+            files = f"{self.unread} file{'s' * (self.unread != 1)} not read"
+            parts.append(f"{files}, since the time is spent (setting query_seconds)" if self._is_late else files)
         return "; ".join(parts)
 
 
@@ -528,7 +533,10 @@ def find_edges(view: GraphView, start: Start) -> Iterator[Edge]:
         return
     node = start.nodes[0]
     stored = {(owner.id, e.line) for e in incoming(view.store, [node]) if (owner := view.document_of(e.source))}
-    for place in PlaceFinder(view, make_target(view, [unit])).find_places():
+    finder = PlaceFinder(view, make_target(view, [unit]))
+    places = finder.find_places()
+    view.unread += finder.unread
+    for place in places:
         tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
         is_use = place.role not in (DEFINITION, DECLARATION) and (place.document.id, place.line) not in stored
         if tier.confidence < max(view.least, RESOLVED) or not is_use:
@@ -547,7 +555,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     same = {
         u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)
     }
-    same |= {unit.id for unit in units}
+    same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
     above = {o for some in overridden(view, nodes).values() for o in some}
     family = above | {o for some in overriding(view, [*nodes, *above]).values() for o in some}

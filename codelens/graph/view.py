@@ -201,6 +201,8 @@ class GraphView:
         self._roots = {row.id: (row.name, row.root) for row in store.documents.repositories()}
         self.too_unsure = 0
         """Number of edges left out for their confidence."""
+        self.unread = 0
+        """Number of files that have the target's name and were not read."""
 
     # Nodes
 
@@ -391,6 +393,9 @@ class GraphView:
         if guesses := sum(r.confidence < RESOLVED for r in listed):
             text = f"{guesses} of {len(listed)} are guesses among several definitions of one name"
             found.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
+        if self.unread:
+            files = "1 file has" if self.unread == 1 else f"{self.unread} files have"
+            found.append(Notice("places", f"{files} the name and could not be read for further uses"))
         if self.too_unsure:
             text = f"{self.too_unsure} edges of less confidence than {self.least:g} were not followed"
             found.append(Notice("unsure", f"{text}; --by-name or --min-confidence follows them"))

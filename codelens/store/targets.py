@@ -110,7 +110,8 @@ def _by_name(text: str, store: Store) -> UnitRow:
             "name it as PATH:LINE; if it is new, run `codelens index` first",
         )
     if len(fitting) > 1:
-        raise TargetError(f"{len(fitting)} things are named {text}", list_units(fitting, store))
+        number = f"at least {SAME_NAME}" if len(fitting) >= SAME_NAME else len(fitting)
+        raise TargetError(f"{number} things are named {text}", list_units(fitting, store))
     return fitting[0]
 
 

@@ -11,6 +11,7 @@ from codelens.errors import TargetError
 from codelens.graph.places import PlaceFinder, make_target
 from codelens.graph.view import GraphView
 from codelens.index import Index
+from codelens.model.budget import TimeBudget
 from codelens.model.graph import CERTAINTIES, Related
 from codelens.store.targets import find_units_named
 from tests.graph.linked import asking
@@ -409,3 +410,13 @@ def test_a_type_a_field_and_a_parameter_of_one_name(tmp_path: Path) -> None:
             "box.cc:3:22 write resolved",
             "box.h:5:9 declaration resolved",
         ]
+
+
+def test_files_that_the_time_does_not_allow_are_counted(tmp_path: Path) -> None:
+    with indexed(tmp_path, PYTHON) as index:
+        view = GraphView(index._store, index.info())
+        seconds = iter(range(100))
+        index._store.budget = TimeBudget(4.0, clock=lambda: next(seconds))
+        finder = PlaceFinder(view, make_target(view, find_units_named("Sold", index._store)))
+        assert {place.document.path for place in finder.find_places()} == {"shop/cart.py"}
+        assert "1 file not read, since the time is spent" in finder.summarize(())
