@@ -114,9 +114,9 @@ class Target(NamedTuple):
 
     def includes_field(self, holder: str) -> bool:
         """True if the field of that name of a type is meant."""
-        if self.kind == FIELD and not self.holder:
-            return True
-        return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
+        if self.kind in (FIELD, *VALUES) and self.holder:
+            return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
+        return self.fields
 
 
 class PlaceFinder:
@@ -413,24 +413,21 @@ class _TokenResolver:
     def _resolve_definition(self, definition: Definition, token: NameToken, reference: Reference) -> str:
         target, parent = self._target, definition.parent
         is_made = reference.kind in ("call", "construct")
-        has_type_name = definition.container.rpartition(".")[2] == definition.name == target.name
-        if has_type_name and target.kind in FUNCTIONS and not is_made:
-            return ANOTHER  # the type of the constructor
+        if _is_constructor(definition) and target.kind in FUNCTIONS and not is_made:
+            return ANOTHER  # its type is meant
         if definition.id in target.units or (parent is not None and parent.id in target.units):
             return SURE  # its parent is meant by a constructor, which may have the name of its type
         if definition.id in target.family:
             return ONLY_BY_NAME  # one may run instead of the other
         if definition.name != target.name:
             return self._guess(token)
-        if target.kind in FUNCTIONS and target.holder == definition.name and is_made:
-            return SURE  # an object of the type is made by the constructor
+        if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
+            return SURE  # the constructor makes the object
         return SURE if self._constructs(definition) else ANOTHER
 
     def _constructs(self, definition: Definition) -> bool:
         """True for a constructor that has the name of its type, if the type is the target."""
-        if definition.kind not in FUNCTIONS or definition.container.rpartition(".")[2] != definition.name:
-            return False
-        holder = self._values.holder(definition.facts, definition.place)
+        holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
 
     def _resolve_declaration(self, token: NameToken) -> str:
@@ -517,6 +514,12 @@ class _TokenResolver:
         return LIKELY if fits else ONLY_BY_NAME
 
 
+def _is_constructor(definition: Definition) -> bool:
+    """True for a constructor that has the name of its type, as in C++ and Java."""
+    has_type_name = definition.container.rpartition(".")[2] == definition.name
+    return has_type_name and definition.kind in FUNCTIONS and definition.facts.file.language.implicit_self
+
+
 def find_named_unit(view: GraphView, start: Start) -> UnitRow | None:
     """The row of a target that is one definition with a name."""
     unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
@@ -562,9 +565,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     others = [
         u
         for u in code
-        if u.id not in same
-        and Node(u.id) not in family
-        and not any(_is_constructor(u, o) or _is_constructor(o, u) for o in units)
+        if u.id not in same and Node(u.id) not in family and not any(_are_type_and_constructor(u, o) for o in units)
     ]
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL
@@ -595,5 +596,8 @@ MOST_BETWEEN = 2
 """Lines from an overload of a script's function to the next; tests define unrelated functions of one name in closures."""
 
 
-def _is_constructor(unit: UnitRow, of: UnitRow) -> bool:
-    return unit.container.rpartition(".")[2] == of.name == unit.name
+def _are_type_and_constructor(unit: UnitRow, other: UnitRow) -> bool:
+    return unit.name == other.name and unit.name in (
+        unit.container.rpartition(".")[2],
+        other.container.rpartition(".")[2],
+    )
