@@ -312,6 +312,9 @@ class _TokenResolver:
         binding = (UNPACK,) if declares else (UNPACK, WRITE)
         self._assigned = frozenset(start for start, role in roles.items() if role in binding)
         """Places that bind the name and do not declare another thing: assignments, and fields that are unpacked."""
+        declared = (bindings for (_, name), (bindings, _) in facts.fields.items() if name == target.name)
+        self._fields = {binding.start for bindings in declared for binding in bindings}
+        """Places that declare a field of the name."""
 
     def resolve_name_of(self, definition: Definition, token: NameToken) -> tuple[str, str]:
         """(role, certainty) of the name of a further definition."""
@@ -339,7 +342,7 @@ class _TokenResolver:
         elif target.kind == OUTSIDE:
             certainty = self._resolve_outside(token)
         elif token.role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
-            certainty = self._resolve_declaration(token)
+            certainty = self._resolve_declaration(token, start)
             holder = token.holder if target.fields and certainty == SURE else None
         elif token.role == UNPACK and target.holder:
             certainty = self._guess(token)
@@ -381,6 +384,8 @@ class _TokenResolver:
         if value is None:
             return self._guess(token)
         if value.how == "definition" and value.definition is not None:
+            if (holder := self._find_field_beside(value.definition, token, reference)) is not None:
+                return SURE if target.includes_field(holder.name) else ANOTHER
             return self._resolve_definition(value.definition, token, reference)
         if value.how == "field" and value.definition is not None:
             return SURE if target.includes_field(value.definition.name) else ANOTHER
@@ -399,6 +404,15 @@ class _TokenResolver:
             return A_LOCAL
         at_top = self._facts.top.get(target.name, ())
         return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
+
+    def _find_field_beside(self, definition: Definition, token: NameToken, reference: Reference) -> Definition | None:
+        """The type that has both this method and a field of its name, where `it.name` without a call means the field."""
+        is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
+        if not is_access or definition.kind not in ("function", "method"):
+            return None
+        holder = self._values.holder(definition.facts, definition.place)
+        has_field = holder is not None and (holder.qualified, definition.name) in holder.facts.fields
+        return holder if has_field else None
 
     def _is_bound(self, reference: Reference) -> bool:
         """True if an enclosing function declares the name."""
@@ -430,11 +444,13 @@ class _TokenResolver:
         holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
 
-    def _resolve_declaration(self, token: NameToken) -> str:
+    def _resolve_declaration(self, token: NameToken, start: int) -> str:
         """A declared name without a unit: a field, or the prototype of a function."""
         target = self._target
         if target.kind == FIELD or (target.fields and token.holder):
             return SURE if target.includes_field(token.holder) else ANOTHER
+        if target.kind in FUNCTIONS and start in self._fields:
+            return ANOTHER
         if target.kind in FUNCTIONS and not token.holder:
             return LIKELY if not target.namesakes else ONLY_BY_NAME
         if target.kind in TYPE_KINDS:

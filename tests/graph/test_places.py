@@ -420,3 +420,13 @@ def test_files_that_the_time_does_not_allow_are_counted(tmp_path: Path) -> None:
         finder = PlaceFinder(view, make_target(view, find_units_named("Sold", index._store)))
         assert {place.document.path for place in finder.find_places()} == {"shop/cart.py"}
         assert "1 file not read, since the time is spent" in finder.summarize(())
+
+
+def test_a_field_and_a_method_of_one_name(tmp_path: Path) -> None:
+    text = (
+        "pub struct Builder {\n    word: bool,\n}\n\nimpl Builder {\n    pub fn word(&mut self, yes: bool) -> &mut Builder {\n"
+        "        self.word = yes;\n        self\n    }\n}\n\nfn f(b: &mut Builder) {\n    b.word(true);\n}\n"
+    )
+    with indexed(tmp_path, {"src/lib.rs": text}) as index:
+        assert places(index.graph.refs("src/lib.rs:6", asking())) == ["src/lib.rs:13:7 call resolved"]
+        assert [r.place.line for r in index.graph.refs("word", asking()).relations] == [2, 7, 13]
