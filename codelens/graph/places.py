@@ -334,11 +334,13 @@ class _TokenResolver:
 
         The type is None unless the target is a field and the token certainly one of that name.
         """
-        target, holder = self._target, None
+        target, language, holder = self._target, self._facts.file.language, None
         if token.role in (NAME, TEXT):
             certainty = ONLY_BY_NAME
         elif token.role == PARAMETER:
             certainty = A_LOCAL
+        elif token.role == CALL and not token.bare and target.kind == FIELD and language.calls_no_fields:
+            certainty = ANOTHER
         elif target.kind == OUTSIDE:
             certainty = self._resolve_outside(token)
         elif token.role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
@@ -347,8 +349,8 @@ class _TokenResolver:
         elif token.role == UNPACK and target.holder:
             certainty = self._guess(token)
         elif token.role == IMPORT:
-            certainty = self._resolve_import(token) or ONLY_BY_NAME
-        elif token.role == KEY and token.bare and not token.holder.startswith(("map[", "[")):
+            certainty = self._resolve_import(token, unit) or ONLY_BY_NAME
+        elif token.role == KEY and (token.bare or token.holder) and not token.holder.startswith(("map[", "[")):
             certainty = self._resolve_key(token, unit)  # keys of a map are expressions
         else:
             kind = stored.kind if stored is not None and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
@@ -457,11 +459,14 @@ class _TokenResolver:
             return SURE if token.holder == target.name else ANOTHER  # a constructor
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
-    def _resolve_import(self, token: NameToken) -> str:
+    def _resolve_import(self, token: NameToken, unit: int | None) -> str:
         """The certainty of a name in an import; empty if the token is another part of it."""
         for imported in self._facts.imports:
             if self._target.name in (imported.name, imported.alias):
                 return self._resolve_imported(imported) or self._guess(token)
+        if token.bare and self._target.kind in TYPE_KINDS and self._facts.file.language.modules == "crate":
+            value = self._values.type_named(self._target.name, self._facts, unit)  # use Color::*, in a function
+            return SURE if value and value.definition and value.definition.id in self._target.units else ""
         return ""
 
     def _resolve_imported(self, imported: Import) -> str:

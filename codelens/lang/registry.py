@@ -48,6 +48,7 @@ class Language:
     open_types: str = ""
     implicit_self: bool = False
     assignment_declares: bool = False
+    calls_no_fields: bool = False
     structural: bool = False
     fixtures: str = ""
     self_names: frozenset[str] = frozenset()

@@ -90,8 +90,10 @@ _TYPE_NODES = re.compile(
     r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
 )
 _LITERALS = re.compile(
-    r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal"
+    r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal|^declaration$"
 )
+_IN_LITERALS = ("field_initializer", "field_initializer_list", "initializer_list", "initializer_pair")
+_ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of the elements
 MOST_CLIMBED = 12  # Nodes around a token that are examined for its role
 
 
@@ -350,13 +352,15 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
 
 def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
     """The name of the type around a declaration, or of the literal around a key."""
+    depth = 0  # of a literal in literals whose type it does not repeat
     for outer in around:
-        if role == KEY and _LITERALS.search(outer.type):
+        depth += outer.type == "literal_value"
+        if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:
-                    return shortened(child, MAX_RECEIVER)
-            if outer.type in ("initializer_list", "literal_value"):
-                continue
+                    named = child.child_by_field_name("name") if child.type == "struct_specifier" else None
+                    written = shortened(named or child, MAX_RECEIVER)
+                    return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
         if (
             role == DECLARATION

@@ -123,6 +123,44 @@ def test_a_field_in_a_literal_and_after_a_dot(tmp_path: Path) -> None:
         assert len(index.graph.refs("Limit", asking()).relations) == 5
 
 
+def test_a_literal_in_a_literal_has_the_type_of_the_elements(tmp_path: Path) -> None:
+    files = GO | {
+        "many.go": 'package shop\n\nvar a = map[string][]Config{"a": {{Limit: 1}}}\nvar b = []*Other{{Limit: 2}}\n'
+    }
+    with indexed(tmp_path, files) as index:
+        assert "many.go:3:36 key resolved" in places(index.graph.refs("Config.Limit", asking()))
+        assert "many.go:4:19 key resolved" in places(index.graph.refs("Other.Limit", asking()))
+
+
+RUST: Files = {
+    "src/lib.rs": "mod walk;\n\npub enum Part {\n    One,\n}\n\npub struct Config {\n    pub git: bool,\n}\n\n"
+    "pub struct Other {\n    pub git: bool,\n}\n\npub fn other() -> Other {\n    Other { git: false }\n}\n",
+    "src/walk.rs": "use crate::{Config, Part};\n\npub fn walk(builder: Builder) -> Config {\n    use Part::*;\n"
+    "    builder.git(true);\n    let one = One;\n    Config { git: true }\n}\n",
+}
+
+
+def test_keys_of_literals_and_calls_in_rust(tmp_path: Path) -> None:
+    with indexed(tmp_path, RUST) as index:
+        assert places(index.graph.refs("Config.git", asking())) == [
+            "src/lib.rs:8:9 declaration resolved",
+            "src/walk.rs:7:14 key resolved",
+        ]
+        assert "src/walk.rs:4:9 import resolved" in places(index.graph.refs("Part", asking()))
+
+
+def test_keys_of_initializers_in_c(tmp_path: Path) -> None:
+    files: Files = {
+        "a.c": "struct box {\n    int size;\n};\nstruct bag {\n    int size;\n};\n"
+        "struct box one = {.size = 1};\nstruct bag two[] = {{.size = 2}};\n"
+    }
+    with indexed(tmp_path, files) as index:
+        assert places(index.graph.refs("box.size", asking())) == [
+            "a.c:2:9 declaration resolved",
+            "a.c:7:20 key resolved",
+        ]
+
+
 def test_enum_members_in_patterns(tmp_path: Path) -> None:
     files: Files = {
         "src/lib.rs": "pub enum Choice {\n    Never,\n    Auto,\n}\n\n"
