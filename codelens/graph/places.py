@@ -467,6 +467,12 @@ class _TokenResolver:
         if token.bare and self._target.kind in TYPE_KINDS and self._facts.file.language.modules == "crate":
             value = self._values.type_named(self._target.name, self._facts, unit)  # use Color::*, in a function
             return SURE if value and value.definition and value.definition.id in self._target.units else ""
+        for imported in self._facts.wildcards:  # use crate::Color::*
+            module = find_import(self._values.catalog, self._facts, imported)
+            if module is not None and module.within.rpartition(".")[2] == self._target.name:
+                of_module = (t for d in module.documents for t in self._values.catalog.facts(d).types)
+                ids = {owner.id for owner in of_module if owner.qualified == module.within}
+                return SURE if ids & self._target.units else ANOTHER
         return ""
 
     def _resolve_imported(self, imported: Import) -> str:

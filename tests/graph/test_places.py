@@ -136,7 +136,8 @@ RUST: Files = {
     "src/lib.rs": "mod walk;\n\npub enum Part {\n    One,\n}\n\npub struct Config {\n    pub git: bool,\n}\n\n"
     "pub struct Other {\n    pub git: bool,\n}\n\npub fn other() -> Other {\n    Other { git: false }\n}\n",
     "src/walk.rs": "use crate::{Config, Part};\n\npub fn walk(builder: Builder) -> Config {\n    use Part::*;\n"
-    "    builder.git(true);\n    let one = One;\n    Config { git: true }\n}\n",
+    "    builder.git(true);\n    let one = One;\n    Config { git: true }\n}\n\n"
+    "fn all() {\n    use crate::Part::*;\n}\n",
 }
 
 
@@ -146,7 +147,9 @@ def test_keys_of_literals_and_calls_in_rust(tmp_path: Path) -> None:
             "src/lib.rs:8:9 declaration resolved",
             "src/walk.rs:7:14 key resolved",
         ]
-        assert "src/walk.rs:4:9 import resolved" in places(index.graph.refs("Part", asking()))
+        found = places(index.graph.refs("Part", asking()))
+        assert "src/walk.rs:4:9 import resolved" in found
+        assert "src/walk.rs:11:16 import resolved" in found
 
 
 def test_keys_of_initializers_in_c(tmp_path: Path) -> None:
