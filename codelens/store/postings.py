@@ -23,7 +23,7 @@ from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import InOrder, by_document
-from codelens.store.units import CONTENT_ORDER, UnitSet, UnitSets
+from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 
@@ -347,16 +347,18 @@ class Postings:
         found = self.names_with(folded, within, limit)
         return InOrder([unit for unit, _, _ in found], found.keys)
 
-    def names_with(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, DocumentId, int]]:
-        """The same as (unit, document, letters of its folded name)."""
-        order = f"length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
+    def names_with(
+        self, folded: str, within: UnitSet | None, limit: int, typed: str = ""
+    ) -> InOrder[tuple[UnitId, DocumentId, int]]:
+        """The same as (unit, document, letters of its folded name); of equally long ones first those that hold `typed`."""
+        order = f"length(u.folded), u.kind IN ({CHUNKS}), NOT instr(u.name, ?3), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
             f"SELECT u.id, u.document_id, length(u.folded), {order} "
             f"FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY {order} LIMIT {int(limit)}"
         )
-        rows: list[Any] = self._connection.execute(sql, (all_trigrams(folded), folded)).fetchall()
+        rows: list[Any] = self._connection.execute(sql, (all_trigrams(folded), folded, typed)).fetchall()
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
     def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, str]]:

@@ -26,7 +26,16 @@ CONTENT_ORDER = f"{_REPOSITORY}, d.path, u.start_byte, -u.end_byte, u.kind, u.na
 """Order for ties: by content, not by row ids, which depend on history."""
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
-_CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
+CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
+_TYPES_AND_FUNCTIONS = ", ".join(f"'{kind}'" for kind in (*TYPE_KINDS, "function", "method"))
+_LIKELIER = (
+    f"u.kind NOT IN ({CHUNKS}, '{TODO}')",
+    "NOT u.local",
+    "u.name = ?2",
+    "d.roles NOT LIKE '%test%'",
+    f"u.kind IN ({_TYPES_AND_FUNCTIONS})",
+)
+"""Conditions that order the units of one name ?2, by what is likelier to be meant."""
 _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
@@ -235,7 +244,7 @@ class Units:
         """Symbols with exactly this name that are not local, directly in `holder` if given; by path and place."""
         sql = (
             "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
-            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
+            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({CHUNKS}) "
             "AND (?3 = '' OR u.container = ?3 OR u.container LIKE '%.' || ?3) "
             f"ORDER BY {CONTENT_ORDER}"
         )
@@ -262,7 +271,7 @@ class Units:
         """
         sql = (
             "SELECT id, document_id, kind, container FROM units "
-            f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({_CHUNKS})"
+            f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"
         )
         rows: list[Any] = self._connection.execute(sql, (fold_identifier(name), name)).fetchall()
         return rows
@@ -271,7 +280,7 @@ class Units:
         """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
         sql = (
             "SELECT u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE "
-            f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {_CHUNKS}) "
+            f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
         rows: Any = self._connection.execute(sql, (json.dumps(documents),))
@@ -283,7 +292,7 @@ class Units:
         """
         sql = (
             "SELECT u.container, u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u "
-            f"ON u.document_id = n.value WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
+            f"ON u.document_id = n.value WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
         rows: Any = self._connection.execute(sql, (json.dumps(documents),))
@@ -373,7 +382,7 @@ class Units:
         """
         sql = (
             "SELECT u.document_id, u.kind, u.name, u.container, u.start_line, u.signature FROM json_each(?) n "
-            f"CROSS JOIN units u ON u.document_id = n.value WHERE NOT u.local AND u.kind NOT IN ({_CHUNKS}) "
+            f"CROSS JOIN units u ON u.document_id = n.value WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
         rows: Any = self._connection.execute(sql, (json.dumps(documents),))
@@ -396,8 +405,9 @@ class Units:
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
     def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
-        """Units whose folded name is that of `name`; first those in `holder`, a container, folder or file, then those
-        spelled as `name` is.
+        """Units whose folded name is that of `name`, the likeliest to be meant first.
+
+        Those in `holder`, a container, folder or file, go first.
         """
         on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
         first = (
@@ -405,7 +415,7 @@ class Units:
             f"OR {on_path.format('.')}) AND ?3 <> ''"
         )
         return self._by_folded(
-            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, "u.name = ?2")
+            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, *_LIKELIER)
         )
 
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
@@ -415,14 +425,14 @@ class Units:
     def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
         where = (
-            f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+            f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         )
         return self._by_folded(where, (text,), within, limit)
 
     def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
         """Symbols in folders, or in a file without its ending, of this name in lower case."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
-        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({_CHUNKS}, '{TODO}')"
+        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         return self._by_folded(where, (text,), within, limit)
 
     def grouped(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
@@ -439,7 +449,7 @@ class Units:
             f"WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 "
             f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held, d.roles LIKE '%test%', {CONTENT_ORDER} "
             "FROM json_each(?1) n CROSS JOIN documents d ON d.id = n.value "
-            f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({_CHUNKS}, '{TODO}') "
+            f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}, '{TODO}') "
             f"ORDER BY {order}"
         )
         rows: list[Any] = self._connection.execute(sql, (json.dumps(documents), json.dumps(list(words)))).fetchall()
@@ -456,7 +466,7 @@ class Units:
         folded = fold_identifier(begun)
         if not (folded or dot):
             return []
-        where = f"u.kind NOT IN ({_CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
+        where = f"u.kind NOT IN ({CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
         values = [begun, folded, f"{folded}\U0010ffff"]
         if folded:
             where += " AND u.folded >= ?2 AND u.folded < ?3"

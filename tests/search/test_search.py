@@ -350,8 +350,8 @@ def test_minimum(index: Index) -> None:
 
 def test_a_minimum_is_a_share_of_the_best_where_hits_have_no_confidence(index: Index) -> None:
     whole = every(index, "item cart", profile="rrf")
-    kept = every(index, "item cart", profile="rrf", min_score=0.5)
-    assert kept == [h for h in whole if h.score / whole[0].score >= 0.5]
+    kept = every(index, "item cart", profile="rrf", min_score=0.7)
+    assert kept == [h for h in whole if h.score / whole[0].score >= 0.7]
     assert 0 < len(kept) < len(whole)
 
 

@@ -1,4 +1,5 @@
-"""Words: BM25 over the weighted fields of units, and over to-do comments if the query asks for them.
+"""Names and words: units with a name of the query first, then BM25 over the weighted fields of units, and over to-do comments if
+the query asks for them.
 
 The index keeps stems. Where whole words are asked for, the texts of the units that it proposes are read.
 """
@@ -13,6 +14,7 @@ from functools import partial
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
+from codelens.search.channels.symbol import as_named
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
@@ -48,7 +50,21 @@ class ExactChannel:
             frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
             found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
             matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
+        matches = with_names(run, matches, limit)
         return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
+
+
+def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
+    """The matches after the units that have a name of the query: one written like code, or the word that is the whole query."""
+    terms = [term for term in run.terms.names if term.tier != "pair"]
+    if not terms and len(run.terms.words) == 1:
+        terms = list(run.terms.words)
+    best = max((match.raw_score for match in ranking), default=1.0)
+    named = dict[UnitId, Match]()
+    for term in terms:
+        for unit in run.store.units.named_as(*as_named(term, run)):
+            named.setdefault(unit, Match(unit, best, f"is named {term.origin}"))
+    return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
 
 def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:

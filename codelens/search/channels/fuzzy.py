@@ -15,7 +15,7 @@ from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
 from codelens.store.store import Expected
-from codelens.text.identifiers import fold_identifier
+from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 MIN_NAME_LETTERS = 4
@@ -27,7 +27,8 @@ OF_A_WORD = 0.1
 """Certainty, of 1. A word of prose that is not a name is seldom a mistyped name; one that is written like code, or stands
 alone, is. Chosen: below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
 HOLDS = 1.0
-"""Raw score of a name that holds the query's; a resembling one has its certainty / (1 + slips), hence at most half."""
+"""Raw score of a name that equals the query's. One that holds it has the mean of this and the share that it is of the name, and a
+resembling one its certainty / (1 + slips), hence at most half."""
 MOST_SLIPS_IN_A_NAME = 3  # However long a name is: LETTERS_PER_SLIP reaches it at twelve letters
 TRIGRAM = 3  # Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings
 
@@ -84,8 +85,7 @@ class FuzzyChannel:
         found: dict[UnitId, Match] = {}
         held = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
         held += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-        parts = (fold_identifier(term.text) for term in held)
-        run.store.foresee(*(_asking_for(part, run, limit) for part in parts if part))
+        run.store.foresee(*(_asking_for(term, run, limit) for term in held if fold_identifier(term.text)))
         for term in held:
             self._holding(term, run, limit, found)
         return found
@@ -94,8 +94,8 @@ class FuzzyChannel:
         store, part = run.store, fold_identifier(term.text)
         store.budget.check()
         if len(part) >= TRIGRAM:
-            for unit in store.postings.names_containing(part, run.within, limit):
-                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
+            for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
+                found.setdefault(unit, Match(unit, _share_of_name(part, letters), f"name holds {term.origin}"))
         elif part:
             for unit in store.units.named_from(part, run.within, limit):
                 found.setdefault(unit, Match(unit, HOLDS, f"name begins with {term.origin}"))
@@ -118,9 +118,17 @@ class FuzzyChannel:
         return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
-def _asking_for(part: str, run: SearchRun, limit: int) -> Expected:
-    """The question which names hold a part, or begin with a short one."""
-    return "postings.names_containing" if len(part) >= TRIGRAM else "units.named_from", (part, run.within, limit)
+def _asking_for(term: Term, run: SearchRun, limit: int) -> Expected:
+    """The question which names hold a term, or begin with a short one."""
+    part = fold_identifier(term.text)
+    if len(part) < TRIGRAM:
+        return "units.named_from", (part, run.within, limit)
+    return "postings.names_with", (part, run.within, limit, split_qualified(term.origin)[1])
+
+
+def _share_of_name(part: str, letters: int) -> float:
+    """The raw score of a name of so many letters that holds a part."""
+    return HOLDS * (1.0 + len(part) / letters) / 2
 
 
 def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
@@ -128,15 +136,14 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     held: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    folded = [part for part in map(fold_identifier, terms) if len(part) >= TRIGRAM]
-    store.foresee(*(("postings.names_with", (part, run.within, MOST_NAMED)) for part in folded))
+    asked = {text: _asking_for(term, run, MOST_NAMED) for text, term in terms.items()}
+    store.foresee(*(question for question in asked.values() if question[0] == "postings.names_with"))
     for text, term in terms.items():
         part = fold_identifier(text)
         store.budget.check()
         if len(part) >= TRIGRAM:
-            for unit, document, letters in store.postings.names_with(part, run.within, MOST_NAMED):
-                value = HOLDS * (1.0 + len(part) / letters) / 2
-                held.setdefault(unit, {})[text] = (value, f"name holds {term.origin}")
+            for unit, document, letters in store.postings.names_with(*asked[text][1]):
+                held.setdefault(unit, {})[text] = (_share_of_name(part, letters), f"name holds {term.origin}")
                 named.add(document)
         for unit in store.units.named_from(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
             held.setdefault(unit, {})[text] = (HOLDS, f"name begins with {term.origin}")

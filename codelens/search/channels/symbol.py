@@ -40,7 +40,7 @@ class SymbolChannel:
         words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
         begun = [t for t in (*query.names, *query.words) if t.tier == "prefix"]
         run.store.foresee(
-            *(("units.named_as", _as_named(term, run)) for term in (*primary, *pairs, *words)),
+            *(("units.named_as", as_named(term, run)) for term in (*primary, *pairs, *words)),
             *(
                 (way, (_beginning(t), run.within, EXACT_CAP))
                 for t in begun
@@ -66,7 +66,7 @@ class SymbolChannel:
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
-            for unit in run.store.units.named_as(*_as_named(term, run)):
+            for unit in run.store.units.named_as(*as_named(term, run)):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
@@ -95,11 +95,11 @@ class SymbolChannel:
                 found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
 
 
-def _as_named(term: Term, run: SearchRun) -> tuple[str, str, UnitSet | None, int]:
+def as_named(term: Term, run: SearchRun) -> tuple[str, str, UnitSet | None, int]:
     """The arguments of `named_as`."""
-    holder, name = split_qualified(term.origin)
+    holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
     if fold_identifier(name) != term.text:  # a word of a name, or two words joined
-        holder, name = "", term.text
+        holder, name = "", term.text.removesuffix(BEGINNING)
     return name, holder, run.within, EXACT_CAP
 
 
