@@ -32,23 +32,39 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         *("named", "related_name", "resemblance", "name_part"),
     ),
     "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
-    "file": (
-        *("file", "file_coverage", "file_name", "scope", "further", "place"),
-        *("test", "example", "vendored", "docs", "generated", "asked_test"),
-    ),
+    "file": ("file", "file_coverage", "further"),
+    "place": ("place", "file_name", "scope", "test", "example", "vendored", "docs", "generated", "asked_test"),
     "graph": (
-        *("walk", "uses", "expansion", "blast_radius", "confidence", "distance", "usage"),
+        *("walk", "uses", "expansion", "blast_radius", "confidence", "distance"),
         *("seed_authority", "common_authority", "seed_hub"),
     ),
-    "history": (
-        *("recency", "churn", "commits", "stars", "rating", "success", "favorite"),
-        *("useful", "useless", "session", "pin", "used", "learned"),
-    ),
+    "history": ("recency", "churn", "commits"),
+    "memory": ("favorite", "useful", "useless", "session", "pin", "used", "learned"),
+    "popularity": ("stars", "rating", "success", "usage"),
     "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
 """Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features.
 `why` shows families first; every source belongs to exactly one."""
 FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
+
+
+MOST_DECIDING = 3  # Parts that are named for the distance of two scores
+
+
+def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
+    """The distance of two scores, and the parts that decide it, the largest first; what is left is `other`, so that they add up.
+
+    `gaps`: source or family → how much more the first score has of it. `places`: decimal places, more if the distance needs them.
+    """
+    gap = math.fsum(gaps.values())
+    if not gap:
+        return "0", "a tie, by path and place"
+    places = max(places, 1 - math.floor(math.log10(abs(gap))))
+    deciding = sorted(((n, a) for n, a in gaps.items() if a * gap > 0), key=lambda part: (-abs(part[1]), part[0]))
+    named = [(name, round(amount, places)) for name, amount in deciding[:MOST_DECIDING]]
+    if rest := round(math.fsum((round(gap, places), *(-amount for _, amount in named))), places):
+        named.append(("other", rest))
+    return f"{abs(gap):.{places}f}", ", ".join(f"{name} {amount:+.{places}f}" for name, amount in named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Candidate, Explanation, Intent, Original, SearchOptions, Trace, WhyResult
+from codelens.model.search import (
+    Candidate,
+    Explanation,
+    Intent,
+    Original,
+    SearchOptions,
+    Trace,
+    WhyResult,
+    describe_gap,
+)
 from codelens.render.families import families, family_amounts
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]  # A candidate's place as text: path:line
 BAR = 20  # Characters of the longest bar
+FUSION = "fusion"  # The family of the channels' ranks, which goes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
         for tier, terms in tiers.items():
             yield for_line(f"{tier}: {', '.join(terms)}")
     if trace.intent is not None:
-        yield for_line(f"intent: {intent_line(trace.intent)}")
+        yield for_line(f"intent: {intent_line(trace.intent) if view.every_part else trace.intent.name}")
     if trace.weights:
         yield for_line(f"weights from {trace.weights}")
     if trace.common:
@@ -135,10 +145,22 @@ def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
     if view.every_part:
         return [AccountRow(c.source, c.amount, f"{c.amount:+.6f}", c.reason) for c in candidate.contributions]
     return [
-        AccountRow(f.name, f.amount, f"{f.amount:+.4f} {f.share:5.0%}", "; ".join(f.reasons))
-        for f in families(candidate.contributions)
+        AccountRow(
+            f.name,
+            f.amount,
+            f"{f.amount:+.4f} {f.share:5.0%}",
+            _ranks(candidate) if f.name == FUSION else "; ".join(f.reasons),
+        )
+        for f in sorted(families(candidate.contributions), key=lambda f: f.name != FUSION)
         if f.reasons
     ]
+
+
+def _ranks(candidate: Candidate) -> str:
+    """The rank in each channel that counts, as `RRF of exact #7 · vector #3`."""
+    counted = {part.source: part.rule for part in candidate.contributions if part.amount}
+    ranks = " · ".join(f"{name} #{rank}" for name, rank in sorted(candidate.channels.items()) if name in counted)
+    return f"{'shares of the scores' if 'share' in counted.values() else 'RRF'} of {ranks}"
 
 
 def score_line(candidate: Candidate, view: WhyView) -> str:
@@ -187,11 +209,16 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
         yield for_line(f"found with a fused score of {fused:.6f}: {', '.join(found)}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
-            parts = sorted(differences(mine, other, view.every_part), key=lambda d: (-abs(d.gap), d.label))[:3]
-            digits = 6 if view.every_part else 4
-            because = ", ".join(f"{d.label} {d.gap:+.{digits}f}" for d in parts if d.gap)
-            gap = f"{abs(mine.score - other.score):.{digits}f}"
-            yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because or 'a tie, by path and place'}")
+            gap, because = told_apart(mine, other, view.every_part)
+            yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
+
+
+def told_apart(first: Candidate, second: Candidate, every_part: bool) -> tuple[str, str]:
+    """The distance of two scores, and the parts that decide it, with their signs as the first has them."""
+    rows = differences(first, second, every_part)
+    if sum(1 for row in rows if row.gap) == 1:
+        rows = differences(first, second)
+    return describe_gap({row.label: row.gap for row in rows}, 6 if every_part else 4)
 
 
 def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:

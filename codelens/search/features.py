@@ -61,6 +61,13 @@ _ROLE_WORDS = {
     "docs": "doc docs documentation readme changelog guide tutorial",
     "generated": "generated",
 }
+ROLE_SAID = {
+    "test": "in test code",
+    "example": "in an example",
+    "vendored": "in a copy of other code",
+    "docs": "in documentation",
+    "generated": "in generated code",
+}
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
 CONSTANT_KINDS = ("constant", "variable", "property", "macro")
@@ -77,6 +84,9 @@ CERTAIN_CLASS = 0.9
 LONGEST_NAME = 80  # Characters of a query that may be a name as a whole
 SHORTEST_PART = 4  # Letters of a part of a name
 MOST_OF_A_PART = 2.0  # The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)
+SHORT, LONG = 15, 60  # Lines of a definition that is called short, and of one that is called long
+SHORT_NAME = 2  # Words of a name that is called short
+ALL_BUT = 0.9999  # Share that is called the whole
 MOST_PARTS = 6  # Words of a name after which further ones add nothing. From a fitted prototype.
 
 
@@ -295,7 +305,42 @@ def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
 
 def _of_roles() -> Iterable[Feature]:
     for role in ROLE_WORDS:
-        yield Feature(role, _role(role), _constant(f"{role} path"))
+        yield Feature(role, _role(role), _constant(ROLE_SAID[role]))
+
+
+def _compared(what: str, noun: str = "hit") -> Sentence:
+    """The value as a share of the best one."""
+    return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
+
+
+def _words_of_query(square: float) -> str:
+    share = math.sqrt(square)
+    return (
+        "all words of the query that count"
+        if share > ALL_BUT
+        else f"{share:.0%} of the query's words, rare ones counting more"
+    )
+
+
+def _close_said(_: UnitRow, __: Evidence, share: float) -> str:
+    return "the closest in meaning" if share > ALL_BUT else f"{share:.0%} as close in meaning as the closest"
+
+
+def _exact_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
+    origin = evidence.names[fold_identifier(unit.name)].origin
+    if value == 1.0:
+        return f"is named {unit.name}"
+    return f"is named {unit.name}, {f'but is not {origin}' if value == OTHER_CONTAINER else f'as {origin} but for spelling'}"
+
+
+def _lines_said(unit: UnitRow, _: Evidence, __: float) -> str:
+    lines = unit.end_line - unit.start_line + 1
+    return f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of middle length'} ({_many(lines, 'line')})"
+
+
+def _parts_said(unit: UnitRow, _: Evidence, __: float) -> str:
+    words = len(words_in(unit.name))
+    return f"{'short' if words <= SHORT_NAME else 'long'} name ({_many(words, 'word')})"
 
 
 def _constant(text: str) -> Sentence:
@@ -309,29 +354,27 @@ def _many(number: int, noun: str) -> str:
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature
     for feature in (
-        Feature("bm25", _bm25, lambda u, e, v: f"{v:.0%} of the best BM25F", "exact"),
+        Feature("bm25", _bm25, _compared("matches the words"), "exact"),
         Feature(
             "found",
             lambda p, e: _share_of(e.bm25, e.of_words, p.ids),
-            lambda u, e, v: f"BM25F is {v:.0%} of what the words could give",
+            lambda u, e, v: f"matches the words {v:.0%} as well as a hit could",
             "exact",
         ),
         Feature(
             "bm25_unmet",
             _bm25_unmet,
-            lambda u, e, v: f"no candidate has more than {e.best_found:.0%} of the words",
+            lambda u, e, v: f"words count more: no hit matches them by more than {e.best_found:.0%}",
             "exact",
         ),
         Feature(
             "related_words",
             lambda p, e: _share_of(e.related, e.best_related, p.ids),
-            lambda u, e, v: f"{v:.0%} of the best BM25F by related words",
+            _compared("matches related words"),
             "exact",
         ),
-        Feature(
-            "verbatim", _as_typed(token=False), lambda u, e, v: f"holds '{e.verbatim[u.id].text}' as typed", "fuzzy"
-        ),
-        Feature("token", _as_typed(token=True), lambda u, e, v: f"holds {e.verbatim[u.id].text} as typed", "fuzzy"),
+        Feature("verbatim", _as_typed(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+        Feature("token", _as_typed(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
         Feature(
             "fragment",
             lambda p, e: _share_of({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
@@ -341,75 +384,94 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "coverage",
             lambda p, e: _squared(_looked_up(e.said, p.ids)),
-            lambda u, e, v: f"holds {math.sqrt(v):.0%} of the words by rarity",
+            lambda u, e, v: f"has {_words_of_query(v)}",
             "exact",
         ),
         Feature(
             "file",
             lambda p, e: _share_of(e.files, e.best_file, p.documents),
-            lambda u, e, v: f"its file has {v:.0%} of the best file's BM25",
+            _compared("its file matches the words", "file"),
             "exact",
         ),
         Feature(
             "file_coverage",
             lambda p, e: _squared([e.share_in_file(d) for d in p.documents]),
-            lambda u, e, v: f"its file holds {math.sqrt(v):.0%} of the words",
+            lambda u, e, v: f"its file has {_words_of_query(v)}",
             "exact",
         ),
-        Feature("exact_name", _exact_name, lambda u, e, v: f"is named {e.names[fold_identifier(u.name)].origin}"),
-        Feature("whole_name", _whole_name, _constant("the whole query is its name")),
+        Feature("exact_name", _exact_name, _exact_name_said),
         Feature(
-            "pair_name", _pair_name, lambda u, e, v: f"is named by '{e.names[fold_identifier(u.name)].origin}' joined"
+            "whole_name",
+            _whole_name,
+            lambda u, e, v: "the query is its name" + (", spelled differently" if v < 1.0 else ""),
         ),
-        Feature("container_named", _container_named, lambda u, e, v: f"query says {u.container}"),
+        Feature(
+            "pair_name",
+            _pair_name,
+            lambda u, e, v: f"its name is '{e.names[fold_identifier(u.name)].origin}' in one word",
+        ),
+        Feature(
+            "container_named",
+            _container_named,
+            lambda u, e, v: f"the query names {u.container.rpartition('.')[2]}, which it is in",
+        ),
         Feature(
             "name_precision",
             lambda p, e: [_precision(e.words_of_name(unit.name)) if unit else 0.0 for unit in p.symbols],
-            lambda u, e, v: f"query says {', '.join(e.words_of_name(u.name)[1])} of its name",
+            lambda u, e, v: f"the query has {', '.join(e.words_of_name(u.name)[1])} of its name",
         ),
-        Feature("name_match", _name_match, lambda u, e, v: f"name and query agree by {v:.0%} (F1)"),
+        Feature(
+            "name_match",
+            _name_match,
+            lambda u, e, v: f"its name and the query agree in {', '.join(e.words_of_name(u.name)[1])}",
+        ),
         Feature(
             "named",
             lambda p, e: _looked_up(e.named, p.ids),
-            lambda u, e, v: f"name and container say {v:.0%} of the query",
+            lambda u, e, v: f"its name and the names around it have {v:.0%} of the query",
         ),
         Feature(
             "related_name",
             lambda p, e: _looked_up(e.related_names, p.ids),
-            lambda u, e, v: f"name and container say {v:.0%} of the query in related words",
+            lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
         ),
         Feature(
             "resemblance",
             lambda p, e: _looked_up(e.resemblance, p.ids),
-            _constant("its name is one of the query's but for slips"),
+            _constant("its name is in the query, but for typing mistakes"),
         ),
-        Feature("name_part", _name_part, lambda u, e, v: f"the query is {v:.0%} of its name"),
+        Feature("name_part", _name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
         Feature(  # knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say
             "own_class",
             lambda p, e: _looked_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
             lambda u, e, v: e.concepts[u.id].reason,
         ),
-        Feature("file_name", _file_name, lambda u, e, v: f"query says {v:.0%} of the file's name"),
+        Feature("file_name", _file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
         Feature(
             "scope",
             lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
-            lambda u, e, v: f"place and name say {v:.0%} of {' '.join(e.scope)}",
+            lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
         ),
         *_of_roles(),
-        Feature("asked_test", _role("test", asked=True), _constant("test path, which the query asks for")),
-        Feature("nearness", _nearness, lambda u, e, v: f"{v:.0%} of the best cosine", "vector"),
-        Feature("nearest", _nearest, lambda u, e, v: f"{math.sqrt(v):.0%} of the best cosine, squared", "vector"),
-        Feature("near_unmet", _near_unmet, lambda u, e, v: "meaning counts more: the words are hardly found", "vector"),
+        Feature("asked_test", _role("test", asked=True), _constant("in test code, which the query asks for")),
+        Feature("nearness", _nearness, _close_said, "vector"),
+        Feature("nearest", _nearest, lambda u, e, v: _close_said(u, e, math.sqrt(v)), "vector"),
+        Feature(
+            "near_unmet",
+            _near_unmet,
+            lambda u, e, v: f"meaning counts more: no hit matches the words by more than {e.best_found:.0%}",
+            "vector",
+        ),
         Feature(
             "near_beside",
             lambda p, e: [e.nearest_beside(unit) ** 2 for unit in p.units],
-            lambda u, e, v: f"a neighbour in its file has cosine {math.sqrt(v):.3f}",
+            lambda u, e, v: f"code next to it has cosine {math.sqrt(v):.3f}",
             "vector",
         ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
         Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),
-        Feature("chunk", _kinds(("toplevel", "text")), lambda u, e, v: f"{u.kind} text, no definition"),
+        Feature("chunk", _kinds(("toplevel", "text")), _constant("text outside of definitions")),
         Feature(
             "section",
             _kinds(_PROSE),
@@ -423,8 +485,8 @@ FEATURES: Mapping[str, Feature] = {
             lambda p, e: [float(unit.local and unit.language in QUOTING) for unit in p.units],
             _constant("quoted by a document"),
         ),
-        Feature("lines", _lines, lambda u, e, v: f"{_many(u.end_line - u.start_line + 1, 'line')}, ln(1 + lines) / 5"),
-        Feature("parts", _parts, lambda u, e, v: f"{_many(len(words_in(u.name)), 'word')} in its name"),
+        Feature("lines", _lines, _lines_said),
+        Feature("parts", _parts, _parts_said),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
         Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),

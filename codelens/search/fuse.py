@@ -51,7 +51,8 @@ def fuse(
         for rank, (match, share) in enumerate(zip(matches, shares, strict=True), start=1):
             candidate = candidates.setdefault(match.unit, Candidate(units[match.unit]))
             candidate.channels[channel] = rank
-            reason = f"rank {rank}: {match.reason}"
+            place = f"rank {rank}" if share is None else f"{share:.1%} of the channel's best"
+            reason = f"{place}: {match.reason}"
             candidate.recorded.append(
                 _by_rank(channel, weight, k, rank, reason)
                 if share is None

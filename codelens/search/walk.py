@@ -177,11 +177,10 @@ class Ways:
         """The most mass that came to a unit."""
 
     def to(self, unit: UnitRow) -> str:
-        """The share of the most mass, and the stations."""
+        """How the walk came to it."""
         if unit.id not in self._ways:
             self.find([unit])
-        share = self._found.mass[unit.id] / self.most
-        return f"{share:.1%} of the walk's most: {in_words(self._ways[unit.id], self._names, self._found.around)}"
+        return in_words(self._ways[unit.id], self._names, self._found.around)
 
     def find(self, units: Iterable[UnitRow]) -> None:
         """Find the stations of the ways to these units, those that the walk reached, and read their names."""
@@ -244,14 +243,39 @@ def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int
     return [senders[node], node] if node in senders else [node]
 
 
+_VERBS = {
+    "": "is next to",
+    "type_hint_of": "names",
+    "accesses_field": "uses",
+    "reads_env": "reads",
+    "executes_process": "runs",
+    "handles_route": "handles",
+    "consumes_endpoint": "calls",
+    "implements_rpc": "implements",
+    "consumes_rpc": "calls",
+    "member_of": "is a member of",
+    "tested_by": "is tested by",
+    "co_tested_with": "is tested together with",
+    "similar_to": "resembles",
+    "deployed_by": "is deployed by",
+    "gated_by_flag": "depends on the flag",
+    "owned_by": "is owned by",
+    "authored_by": "was written by",
+}
+"""Kind of edge → how its source and its target go together; for the others, the kind itself is the verb."""
+
+
 def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroundings) -> str:
-    """How a walk came to a unit, by its stations: 'Flask.run ─calls→ make_server'."""
-    parts = [names.get(way[0], "?")]
-    for source, target in pairwise(way):
+    """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
+    if len(way) == 1:
+        return "one of the hits that the walk starts from"
+    said = [f"reached from {names.get(way[0], '?')}"]
+    for place, (source, target) in enumerate(pairwise(way), start=2):
         kind = around.kind(source, target)
-        arrow = f" ←{kind[1:]}─ " if kind.startswith("←") else f" ─{kind}→ "
-        parts.append(arrow + names.get(target, "?"))
-    return "".join(parts)
+        plain = kind.removeprefix("←")
+        verb, other = _VERBS.get(plain, plain.replace("_", " ")), "it" if place == len(way) else names.get(target, "?")
+        said.append(f"which {other} {verb}" if kind != plain else f"which {verb} {other}")
+    return ", ".join(said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,15 @@ from codelens.errors import CodelensError, TargetError
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, SearchOptions, WhyResult
+from codelens.model.search import (
+    FAMILY_OF,
+    Candidate,
+    Explanation,
+    Loss,
+    SearchOptions,
+    WhyResult,
+    describe_gap,
+)
 from codelens.query.nodes import KINDS, Filter, asks_todos, describe
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
@@ -206,9 +214,8 @@ class _Asker:
         text = f"rank {place} of {len(order)}"
         if options.sort == "score":
             last = order[options.offset + options.limit - 1]
-            gap = abs(last.score - explained.candidate.score)
-            way = "ahead of" if options.reverse else "behind"
-            text += f": {gap:.6f} {way} the last one shown, {_difference(last, explained.candidate)}"
+            gap, parts = _difference(last, explained.candidate)
+            text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
         unit = explained.candidate.unit
@@ -304,15 +311,14 @@ def _unskip(skip: Skip) -> str:
     return ways.get(skip.reason.value, "")
 
 
-def _difference(better: Candidate, worse: Candidate) -> str:
-    """The families of reasons in which two candidates differ most, as text."""
+def _difference(better: Candidate, worse: Candidate) -> tuple[str, str]:
+    """The distance of two candidates, and the families of reasons that decide it."""
     sums: dict[str, float] = {}
     for sign, candidate in ((1.0, better), (-1.0, worse)):
         for part in candidate.contributions:
             family = FAMILY_OF.get(part.source, part.source)
             sums[family] = sums.get(family, 0.0) + sign * part.amount
-    most = sorted(((s, a) for s, a in sums.items() if a), key=lambda item: (-abs(item[1]), item[0]))[:3]
-    return "mostly by " + ", ".join(f"{family} {amount:+.6f}" for family, amount in most) if most else "by place alone"
+    return describe_gap(sums, 6)
 
 
 def explain_files(

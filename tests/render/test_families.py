@@ -71,7 +71,7 @@ def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
 def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
     record = json.loads(json.dumps(why_record(why(), 1)))
     candidate = record["explanations"][1]["candidate"]
-    assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "file"]
+    assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "place"]
     assert all(f["family"] != OTHER for f in candidate["families"])
     assert recompute(record) == (3, [])
     candidate["families"][0]["amount"] += 1e-11

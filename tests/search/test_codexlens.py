@@ -127,9 +127,9 @@ def test_one_query_finds_names_that_are_it_begin_so_and_hold_it(tmp_path: Path) 
         result = find(index, "lock")
         by_id = {hit.unit.id: hit.unit.name for hit in result.hits}
         assert [(by_id[m.unit], m.reason) for m in result.trace.rankings["symbol"]] == [
-            ("lock", "is named lock"),
-            ("lock_keeper", "name begins with lock"),
-            ("open_lock", "name holds lock"),
+            ("lock", "its name is lock"),
+            ("lock_keeper", "its name begins with lock"),
+            ("open_lock", "its name has lock"),
         ]
         assert names(find(index, "kee*", mode="exact")) == ["lock_keeper"]
 
@@ -224,7 +224,7 @@ def test_the_walk_adds_nothing_to_a_channel_alone(samples: Index, mode: str) -> 
 def test_a_fragment_is_found_first(index: Index, fragment: str, name: str, mode: str) -> None:
     first = find(index, fragment, mode=mode).hits[0]
     assert first.unit.name == name
-    assert f"holds {fragment} as a part" in [part.reason for part in first.contributions if part.source == "fragment"]
+    assert f"has {fragment} as a part" in [part.reason for part in first.contributions if part.source == "fragment"]
     checked(index, fragment, mode=mode)
 
 
@@ -248,4 +248,4 @@ def test_mode_fuzzy_puts_first_what_holds_most_words_as_parts(index: Index) -> N
     assert {"login", "form"} <= set(found)
     assert names(find(index, "auth login", mode="fuzzy"))[:2] == ["login", "login_form"]
     result = find(index, "auth login", mode="fuzzy")
-    assert result.trace.rankings["fuzzy"][0].reason == "name holds login; holds 'auth'"
+    assert result.trace.rankings["fuzzy"][0].reason == "its name has login; has 'auth'"

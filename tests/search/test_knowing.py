@@ -232,7 +232,7 @@ def test_the_walk_finds_what_no_word_does(tree: Tree) -> None:
     assert (
         reason(found["sync_blocks"], "blast_radius")
         .partition(": ")[2]
-        .startswith("Ledger.post_entry ─calls→ flush_pages ─calls→ sync_blocks (authority ")
+        .startswith("reached from Ledger.post_entry, which calls flush_pages, which calls it (authority ")
     )
     assert "parse_form" not in found
     assert parts(found["sync_blocks"])["distance"] == pytest.approx(0.15 / 2)

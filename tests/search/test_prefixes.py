@@ -72,11 +72,11 @@ def test_what_a_beginning_finds(query: str, words: set[str], index: Index) -> No
 
 def test_names_that_begin_so(index: Index) -> None:
     assert by_symbol(index, "roll*") == {
-        "rollForward": "name begins with roll",
-        "rollback_all": "name begins with roll",
+        "rollForward": "its name begins with roll",
+        "rollback_all": "its name begins with roll",
     }
-    assert by_symbol(index, "rollF*")["rollForward"] == "name begins with rollF"
-    assert by_symbol(index, "enroll*")["enroll"] == "is named enroll"
+    assert by_symbol(index, "rollF*")["rollForward"] == "its name begins with rollF"
+    assert by_symbol(index, "enroll*")["enroll"] == "its name is enroll"
     checked(index, "roll*")
     checked(index, "deploy* roll*")
 

@@ -35,7 +35,7 @@ def test_functions_that_share_an_outside_type_are_next_but_one(tmp_path: Path) -
         "c.py": "def third(request):\n    return 3\n",
     }
     found = reached(tmp_path, files, "`first`")
-    assert way(found, "second") == "first ─type_hint_of→ symbol:Request ←type_hint_of─ second"
+    assert way(found, "second") == "reached from first, which names symbol:Request, which it names"
     assert "third" not in found
     assert "symbol:Request" not in {c.unit.name for c in found.values()}
 
@@ -51,7 +51,8 @@ def test_functions_that_name_one_thing_outside_are_next_but_one(
     kind: str, one: str, other: str, tmp_path: Path
 ) -> None:
     found = reached(tmp_path, {"a.py": one.format("first"), "b.py": one.format("second")}, "`first`")
-    assert way(found, "second") == f"first ─{kind}→ {other} ←{kind}─ second"
+    verb = {"reads_env": "reads", "executes_process": "runs"}[kind]
+    assert way(found, "second") == f"reached from first, which {verb} {other}, which it {verb}"
     assert "second" not in reached(
         tmp_path / "none", {"a.py": one.format("first"), "b.py": one.format("second")}, "`first`", kinds={}
     )
@@ -63,7 +64,10 @@ def test_a_file_that_imports_two_things_joins_them(tmp_path: Path) -> None:
         "b.py": "def second():\n    return 2\n",
         "both.py": "from a import first\nfrom b import second\n",
     }
-    assert way(reached(tmp_path, files, "`first`"), "second") == "first ←imports─ both.py ─imports→ second"
+    assert (
+        way(reached(tmp_path, files, "`first`"), "second")
+        == "reached from first, which both.py imports, which imports it"
+    )
 
 
 def test_what_is_tested_together_is_joined_and_tests_weigh_less_back(tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_functions_that_call_the_same_are_joined(tmp_path: Path) -> None:
     helpers = "".join(f"def {name}():\n    pass\n\n\n" for name in ("one", "two", "three"))
     files = {"a.py": f"{helpers}def first():\n{body}\n\ndef second():\n{body}"}
     step = {"hops": 1, "steps": 1}
-    assert way(reached(tmp_path, files, "`first`", **step), "second") == "first ─similar_to→ second"
+    assert way(reached(tmp_path, files, "`first`", **step), "second") == "reached from first, which resembles it"
 
 
 def test_a_kind_without_a_weight_has_that_of_unknown_ones(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_below_the_minimum(index: Index) -> None:
 
 def test_beaten(index: Index) -> None:
     explanation = ask_one(index, "widget", "widget_0099", limit=3)
-    query = lost(explanation, "beaten", f"rank {explanation.rank} of ", " behind the last one shown, mostly by ")
+    query = lost(explanation, "beaten", f"rank {explanation.rank} of ", " behind the last one shown: ")
     shows(index, query, "widget_0099", limit=3)
     assert explanation.candidate is not None
     assert explanation.rank is not None

@@ -14,7 +14,7 @@ from functools import partial
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
-from codelens.search.channels.symbol import as_named
+from codelens.search.channels.symbol import as_named, named_by
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
@@ -63,7 +63,7 @@ def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
     named = dict[UnitId, Match]()
     for term in terms:
         for unit in run.store.units.named_as(*as_named(term, run)):
-            named.setdefault(unit, Match(unit, best, f"is named {term.origin}"))
+            named.setdefault(unit, Match(unit, best, f"its name is {named_by(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
 

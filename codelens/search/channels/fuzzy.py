@@ -11,6 +11,7 @@ from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match, Term
+from codelens.search.channels.symbol import named_by
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
@@ -65,7 +66,7 @@ class FuzzyChannel:
             run.verbatim = typed.finds
             for unit, find in run.verbatim.items():
                 if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
-                    found[unit] = Match(unit, find.value, f"holds '{find.text}'")
+                    found[unit] = Match(unit, find.value, f"has '{find.text}'")
             for match in _with_fragment(typed, bearing):
                 found[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
@@ -95,10 +96,10 @@ class FuzzyChannel:
         store.budget.check()
         if len(part) >= TRIGRAM:
             for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
-                found.setdefault(unit, Match(unit, _share_of_name(part, letters), f"name holds {term.origin}"))
+                found.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {named_by(term)}"))
         elif part:
             for unit in store.units.named_from(part, run.within, limit):
-                found.setdefault(unit, Match(unit, HOLDS, f"name begins with {term.origin}"))
+                found.setdefault(unit, Match(unit, HOLDS, f"its name begins with {named_by(term)}"))
 
     def _unknown(self, run: SearchRun) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
@@ -143,14 +144,14 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
         store.budget.check()
         if len(part) >= TRIGRAM:
             for unit, document, letters in store.postings.names_with(*asked[text][1]):
-                held.setdefault(unit, {})[text] = (_share_of_name(part, letters), f"name holds {term.origin}")
+                held.setdefault(unit, {})[text] = (_share_of_name(part, letters), f"its name has {named_by(term)}")
                 named.add(document)
         for unit in store.units.named_from(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
-            held.setdefault(unit, {})[text] = (HOLDS, f"name begins with {term.origin}")
+            held.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {named_by(term)}")
     texts = {text.removesuffix(BEGINNING): text for text in terms}
     for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
         for text, find in finds.items():
-            held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"holds '{text}'"))
+            held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
     return {
         unit: Match(
             unit,
@@ -165,7 +166,7 @@ def _with_fragment(typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing
-    return [Match(unit, FRAGMENT + value, f"holds {typed.fragment} as a part") for unit, value in found.items()]
+    return [Match(unit, FRAGMENT + value, f"has {typed.fragment} as a part") for unit, value in found.items()]
 
 
 def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:

@@ -67,16 +67,16 @@ class SymbolChannel:
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
             for unit in run.store.units.named_as(*as_named(term, run)):
-                found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
+                found.setdefault(unit, Match(unit, IS_NAMED, f"its name is {named_by(term)}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         """For each beginning in the query: names equal to it, then names that go on, however many others were found."""
         for term in terms:
             begun = _beginning(term)
             for unit in run.store.units.named(begun, run.within, EXACT_CAP):
-                found.setdefault(unit, Match(unit, IS_NAMED, f"is named {term.origin}"))
+                found.setdefault(unit, Match(unit, IS_NAMED, f"its name is {named_by(term)}"))
             for unit in run.store.units.named_from(begun, run.within, EXACT_CAP):
-                found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
+                found.setdefault(unit, Match(unit, BEGINS, f"its name begins with {named_by(term)}"))
 
     def _prefix(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
@@ -84,7 +84,7 @@ class SymbolChannel:
             if room <= 0:
                 return
             for unit in run.store.units.named_from(term.text, run.within, PREFIX_CAP)[:room]:
-                found.setdefault(unit, Match(unit, BEGINS, f"name begins with {term.origin}"))
+                found.setdefault(unit, Match(unit, BEGINS, f"its name begins with {named_by(term)}"))
 
     def _substring(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
@@ -92,7 +92,16 @@ class SymbolChannel:
             if room <= 0:
                 return
             for unit in run.store.postings.names_containing(*_as_part(term, run))[:room]:
-                found.setdefault(unit, Match(unit, HOLDS, f"name holds {term.origin}"))
+                found.setdefault(unit, Match(unit, HOLDS, f"its name has {named_by(term)}"))
+
+
+def named_by(term: Term) -> str:
+    """The letters of a term as the query has them, or with the part of the query that they are from."""
+    letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING)
+    last = split_qualified(origin)[1]
+    if fold_identifier(last) == letters and last.isidentifier():
+        return last
+    return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
 
 
 def as_named(term: Term, run: SearchRun) -> tuple[str, str, UnitSet | None, int]:

@@ -260,7 +260,7 @@ def add_composite(
 ) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
-    reason = f"{radius:.0%} of the walk's most: {standing.way}"
+    reason = f"{radius:.0%} as near as the nearest: {standing.way}"
     if (node := int(candidate.unit.id)) in hits.authority:
         reason += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
     candidate.add_bonus("blast_radius", weights.blast_radius, radius, reason)

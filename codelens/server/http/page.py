@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -76,18 +75,6 @@ def fault_page(fault: Fault) -> str:
     return page("fault.html", fault=fault)
 
 
-_ARROW = re.compile(r" (←[^ ]*─|─[^ ]*→) ")  # An edge of a path as `search.walk` writes it: 'a ─calls→ b ←imports─ c'
-
-
-@dataclass(frozen=True, slots=True)
-class PathStep:
-    """A node of a way, or the edge behind it."""
-
-    text: str
-    edge: bool
-    backwards: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreBar:
     """A contribution as it is drawn: `start` and `width` are shares of the picture, in percent."""
@@ -97,7 +84,6 @@ class ScoreBar:
     reason: str
     start: float
     width: float
-    way: tuple[PathStep, ...]
     share: float = 0.0
     """The part of all that raises the score; only for families."""
 
@@ -115,7 +101,6 @@ def bars(contributions: Sequence[Record]) -> list[ScoreBar]:
             reason=c["reason"],
             start=round(scale * (zero + min(0.0, c["amount"])), 2),
             width=round(max(0.4, scale * abs(c["amount"])), 2),  # what is almost nothing is still to be seen
-            way=way(c["reason"]),
         )
         for c in contributions
     ]
@@ -130,17 +115,6 @@ def family_bars(families: Sequence[Record]) -> list[ScoreBar]:
 def reason_of(hit: Record) -> str:
     """The top reason of a hit in the list of results."""
     return top_reason([Contribution(**part) for part in hit["contributions"]])
-
-
-def way(reason: str) -> tuple[PathStep, ...]:
-    """The nodes and edges that a reason names; empty where it names no way."""
-    parts = _ARROW.split(reason.rpartition(": ")[2])
-    if len(parts) < 3:
-        return ()
-    return tuple(
-        PathStep(part.strip("←─→"), True, part.startswith("←")) if i % 2 else PathStep(part, False)
-        for i, part in enumerate(parts)
-    )
 
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.render.records import MOST_REPOSITORIES
-from codelens.server.http.page import PathStep, bars, code_lines, way
+from codelens.server.http.page import bars, code_lines
 from tests.server.http.conftest import Serve
 
 HTML = {"Accept": "text/html"}
@@ -99,7 +99,6 @@ def test_why_draws_families_and_every_contribution(client: TestClient) -> None:
     assert all(reason in why.text for family in families for reason in family["reasons"])
     assert families[0]["reasons"][0] in found.text, "the list of results shows the top reason of each hit"
     assert all(part["reason"] in why.text for part in parts)
-    assert {a.get("class") for t, a in why.tags if t == "span"} >= {"node", "edge"}, "a way through the graph"
     panel = read(client, address.replace("/why", "/why/panel", 1))
     assert "html" not in {t for t, _ in panel.tags}
     assert panel.text.strip() in why.text
@@ -197,14 +196,3 @@ def test_bars_share_one_scale() -> None:
     drawn = bars([{"source": s, "amount": a, "reason": ""} for s, a in (("a", 0.3), ("b", -0.1), ("c", 0.0))])
     assert [(bar.start, bar.width) for bar in drawn] == [(25.0, 75.0), (0.0, 25.0), (25.0, 0.4)]
     assert bars([]) == []
-
-
-def test_a_way_is_read_from_its_reason() -> None:
-    assert way("27.1% of the walk's most: A.b ─calls→ C ←imports─ d.py") == (
-        PathStep("A.b", False),
-        PathStep("calls", True),
-        PathStep("C", False),
-        PathStep("imports", True, True),
-        PathStep("d.py", False),
-    )
-    assert way("rank 1: BM25 4.42") == ()
