@@ -186,14 +186,21 @@ UNTAUGHT: Mapping[str, str] = {
 _NEVER_FOR = "such a path or chunk is never right because of what it is, unless the query asks for it"
 _NEVER_AGAINST = "a stronger match never speaks against a candidate"
 SIGNS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "at most 0": (_NEVER_FOR, frozenset(["test", "example", "vendored", "docs", "generated", "local", "chunk"])),
+    "at most 0": (_NEVER_FOR, frozenset(["test", "example", "docs", "local", "chunk"])),
     "at least 0": (
         _NEVER_AGAINST,
         frozenset(
             [
-                *("bm25", "found", "coverage", "file", "file_coverage", "exact_name", "whole_name", "pair_name"),
-                *("container_named", "name_precision", "name_match", "named", "file_name", "scope"),
-                *("nearness", "nearest", "near_beside", "walk"),
+                "bm25",
+                "coverage",
+                "file",
+                "exact_name",
+                "whole_name",
+                "name_match",
+                "file_name",
+                "scope",
+                "nearest",
+                "walk",
             ]
         ),
     ),

@@ -26,14 +26,11 @@ class Contribution:
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "fusion": ("exact", "keyword", "fuzzy", "lexicon", "vector", "symbol", "path", "equivalence"),
-    "words": ("bm25", "found", "bm25_unmet", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
-    "names": (
-        *("exact_name", "whole_name", "pair_name", "container_named", "name_precision", "name_match"),
-        *("named", "related_name", "resemblance", "name_part"),
-    ),
-    "meaning": ("nearness", "nearest", "near_unmet", "near_beside", "rerank"),
-    "file": ("file", "file_coverage", "further"),
-    "place": ("place", "file_name", "scope", "test", "example", "vendored", "docs", "generated", "asked_test"),
+    "words": ("bm25", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
+    "names": (*("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),),
+    "meaning": ("nearness", "nearest", "near_unmet", "rerank"),
+    "file": ("file", "further"),
+    "place": ("place", "file_name", "scope", "test", "example", "vendored", "docs", "generated"),
     "graph": (
         *("walk", "uses", "expansion", "blast_radius", "confidence", "distance"),
         *("seed_authority", "common_authority", "seed_hub"),
@@ -41,7 +38,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "history": ("recency", "churn", "commits"),
     "memory": ("favorite", "useful", "useless", "session", "pin", "used", "learned"),
     "popularity": ("stars", "rating", "success", "usage"),
-    "shape": ("type", "function", "constant", "chunk", "section", "local", "quoted", "lines", "parts"),
+    "shape": ("type", "function", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
 """Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features.
 `why` shows families first; every source belongs to exactly one."""
@@ -469,7 +466,9 @@ class Loss:
     remedy: str
     """The smallest change of query, options or tree that brings the unit in; empty if none was found."""
     remedy_query: str = ""
-    """The changed query, if the remedy is one; it was tried and finds the target."""
+    """The query that finds the target, which was tried; under the same options, unless others stand beside it."""
+    remedy_options: SearchOptions | None = None
+    """The options under which it does, if they are not those of the search."""
 
 
 @dataclass(frozen=True, slots=True)

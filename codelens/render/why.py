@@ -247,7 +247,7 @@ def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearc
         if loss.remedy_query:
             query = shell_quoted(loss.remedy_query)
             positional = [f"-e {query}"] if options.like else ["--", query]
-            parts = [*same.flags, *option_flags(options), *positional, *same.paths]
+            parts = [*same.flags, *option_flags(loss.remedy_options or options), *positional, *same.paths]
             yield for_line(f"try: codelens search {' '.join(parts)}")
 
 
@@ -288,6 +288,7 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
     yield from (f"-t {shell_quoted(name)}" for name in options.languages)
     yield from (f"-T {shell_quoted(name)}" for name in options.languages_not)
     yield from (f"-g {shell_quoted(glob)}" for glob in options.globs)
+    yield from (f"--kind {shell_quoted(kind)}" for kind in options.kinds)
     yield from (f"--meta {shell_quoted(condition)}" for condition in options.meta)
 
 

@@ -20,6 +20,7 @@ from codelens.render.records import (
     notice_record,
     place_record,
 )
+from codelens.render.why import option_flags
 
 TOLERANCE = 1e-12
 Parsed = Mapping[str, Any]  # An object as json.loads returns it
@@ -110,7 +111,8 @@ def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
 def _loss(loss: Loss | None) -> Record | None:
     if loss is None:
         return None
-    return {"stage": loss.stage, "text": loss.text, "remedy": loss.remedy, "remedy_query": loss.remedy_query}
+    found = {"stage": loss.stage, "text": loss.text, "remedy": loss.remedy, "remedy_query": loss.remedy_query}
+    return found | {"remedy_flags": [*option_flags(loss.remedy_options)] if loss.remedy_options else []}
 
 
 def _channels(trace: Trace) -> list[Record]:

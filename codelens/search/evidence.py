@@ -66,10 +66,8 @@ class Evidence:
         """BM25F of the terms from the lexicon."""
         self.said: dict[UnitId, float] = {}
         """The share of the query's words, by rarity, that a unit holds."""
-        self.named: dict[UnitId, float] = {}
-        """The same in its name and container, without related words."""
         self.related_names: dict[UnitId, float] = {}
-        """The same for words of which only related ones stand there."""
+        """The same of its name and container, for words of which only related ones stand there."""
         self._scales: list[dict[int, float]] = [{} for _ in COLUMNS]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
@@ -183,7 +181,6 @@ class Evidence:
             self.best_cosine = max(self.cosine.values(), default=0.0)
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
-        self._rank_in_files()
 
     def _weigh(self, unit: UnitId, found: Occurrences) -> None:
         """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that the
@@ -193,7 +190,7 @@ class Evidence:
         """
         lengths, rarity, words = found.lengths, self.rarity, self.words
         parts, related = list[float](), list[float]()
-        said, named, alike = dict[int, float](), dict[int, float](), dict[int, float]()
+        said, named, alike = dict[int, float](), set[int](), dict[int, float]()
         for place, counts in found.counts.items():
             frequency = math.fsum([n * self._scale(field, lengths[field]) for field, n in enumerate(counts) if n])
             part = rarity[place] * frequency / (SATURATION + frequency)
@@ -202,7 +199,7 @@ class Evidence:
                 parts.append(part)
                 said[place] = 1.0
                 if is_named:
-                    named[place] = 1.0
+                    named.add(place)
             elif (stands_for := self._stands_for.get(place)) is None:
                 parts.append(part)
             else:
@@ -213,7 +210,7 @@ class Evidence:
                     if is_named:
                         alike[word] = max(alike.get(word, 0.0), strength)
         self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
-        self.said[unit], self.named[unit] = self._share(said), self._share(named)
+        self.said[unit] = self._share(said)
         self.related_names[unit] = self._share({word: held for word, held in alike.items() if word not in named})
 
     def _share(self, held: Mapping[int, float]) -> float:
@@ -264,14 +261,6 @@ class Evidence:
             held = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
             self._said_in_files[document] = held / self.of_words if self.of_words else 0.0
 
-    def _rank_in_files(self) -> None:
-        """File → its two nearest units: the nearest lifts its neighbours, and the second lifts the nearest."""
-        self._nearest: dict[DocumentId, list[tuple[float, UnitId]]] = {}
-        for unit, near in self.cosine.items():
-            self._nearest.setdefault(self.units[unit].document, []).append((near, unit))
-        for document, near_units in self._nearest.items():
-            self._nearest[document] = sorted(near_units, key=lambda n: -n[0])[:2]
-
     # What features ask
 
     def holds_instead(self, unit: UnitId) -> bool:
@@ -293,10 +282,6 @@ class Evidence:
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""
         return self._said_in_files[document]
-
-    def nearest_beside(self, unit: UnitRow) -> float:
-        """The cosine of the nearest other candidate of its file."""
-        return next((near for near, other in self._nearest.get(unit.document, ()) if other != unit.id), 0.0)
 
     def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
         """(the words of a name, those of them that the query says), single letters left out."""

@@ -64,13 +64,11 @@ _ROLE_WORDS = {
 ROLE_SAID = {
     "test": "in test code",
     "example": "in an example",
-    "vendored": "in a copy of other code",
     "docs": "in documentation",
-    "generated": "in generated code",
 }
+"""Role of a path that is a feature → its sentence."""
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
-CONSTANT_KINDS = ("constant", "variable", "property", "macro")
 FUNCTION_KINDS = ("function", "method")
 _PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
@@ -114,11 +112,6 @@ def _bm25(pool: Pool, e: Evidence) -> Sequence[float]:
     return _share_of(e.bm25, e.best_bm25, pool.ids)
 
 
-def _bm25_unmet(pool: Pool, e: Evidence) -> Sequence[float]:
-    """The best BM25F says little where no candidate has much of what the words could give."""
-    return _scaled(_bm25(pool, e), 1.0 - e.best_found)
-
-
 # What the name says
 
 
@@ -155,23 +148,6 @@ def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
         return 1.0 if unit.name in text else OTHER_SPELLING
 
     return list(map(value, pool.symbols, pool.folded))
-
-
-def _pair_name(pool: Pool, e: Evidence) -> Sequence[float]:
-    pairs = {folded for folded, term in e.names.items() if term.tier == "pair"}
-    return [float(folded in pairs) for folded in pool.folded] if pairs else ()
-
-
-def _container_named(pool: Pool, e: Evidence) -> Sequence[float]:
-    known: dict[str, float] = {"": 0.0}
-
-    def value(container: str) -> float:
-        if container not in known:
-            last = fold_identifier(container.rpartition(".")[2])
-            known[container] = 1.0 if last in e.names or last in e.place else 0.0
-        return known[container]
-
-    return [value(unit.container) if unit else 0.0 for unit in pool.symbols]
 
 
 def _precision(of_name: tuple[list[str], list[str]]) -> float:
@@ -226,11 +202,11 @@ def _file_name(pool: Pool, e: Evidence) -> Sequence[float]:
     return [share[document] for document in pool.documents]
 
 
-def _role(role: str, asked: bool = False) -> Column:
-    """1 on such a path, where the query does not ask for just that, or with `asked` where it does."""
+def _role(role: str) -> Column:
+    """1 on such a path, where the query does not ask for just that."""
 
     def column(pool: Pool, e: Evidence) -> Sequence[float]:
-        if bool(ROLE_WORDS[role] & e.query_words) != asked:
+        if ROLE_WORDS[role] & e.query_words:
             return ()
         return [float(role in unit.roles) for unit in pool.units]
 
@@ -304,7 +280,7 @@ def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
 
 
 def _of_roles() -> Iterable[Feature]:
-    for role in ROLE_WORDS:
+    for role in ROLE_SAID:
         yield Feature(role, _role(role), _constant(ROLE_SAID[role]))
 
 
@@ -318,7 +294,7 @@ def _words_of_query(square: float) -> str:
     return (
         "all words of the query that count"
         if share > ALL_BUT
-        else f"{share:.0%} of the query's words, rare ones counting more"
+        else f"{share:.0%} of the query's words, rare ones counting more, related ones less"
     )
 
 
@@ -356,18 +332,6 @@ FEATURES: Mapping[str, Feature] = {
     for feature in (
         Feature("bm25", _bm25, _compared("matches the words"), "exact"),
         Feature(
-            "found",
-            lambda p, e: _share_of(e.bm25, e.of_words, p.ids),
-            lambda u, e, v: f"matches the words {v:.0%} as well as a hit could",
-            "exact",
-        ),
-        Feature(
-            "bm25_unmet",
-            _bm25_unmet,
-            lambda u, e, v: f"words count more: no hit matches them by more than {e.best_found:.0%}",
-            "exact",
-        ),
-        Feature(
             "related_words",
             lambda p, e: _share_of(e.related, e.best_related, p.ids),
             _compared("matches related words"),
@@ -393,12 +357,6 @@ FEATURES: Mapping[str, Feature] = {
             _compared("its file matches the words", "file"),
             "exact",
         ),
-        Feature(
-            "file_coverage",
-            lambda p, e: _squared([e.share_in_file(d) for d in p.documents]),
-            lambda u, e, v: f"its file has {_words_of_query(v)}",
-            "exact",
-        ),
         Feature("exact_name", _exact_name, _exact_name_said),
         Feature(
             "whole_name",
@@ -406,29 +364,9 @@ FEATURES: Mapping[str, Feature] = {
             lambda u, e, v: "the query is its name" + (", spelled differently" if v < 1.0 else ""),
         ),
         Feature(
-            "pair_name",
-            _pair_name,
-            lambda u, e, v: f"its name is '{e.names[fold_identifier(u.name)].origin}' in one word",
-        ),
-        Feature(
-            "container_named",
-            _container_named,
-            lambda u, e, v: f"the query names {u.container.rpartition('.')[2]}, which it is in",
-        ),
-        Feature(
-            "name_precision",
-            lambda p, e: [_precision(e.words_of_name(unit.name)) if unit else 0.0 for unit in p.symbols],
-            lambda u, e, v: f"the query has {', '.join(e.words_of_name(u.name)[1])} of its name",
-        ),
-        Feature(
             "name_match",
             _name_match,
             lambda u, e, v: f"its name and the query agree in {', '.join(e.words_of_name(u.name)[1])}",
-        ),
-        Feature(
-            "named",
-            lambda p, e: _looked_up(e.named, p.ids),
-            lambda u, e, v: f"its name and the names around it have {v:.0%} of the query",
         ),
         Feature(
             "related_name",
@@ -453,7 +391,6 @@ FEATURES: Mapping[str, Feature] = {
             lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
         ),
         *_of_roles(),
-        Feature("asked_test", _role("test", asked=True), _constant("in test code, which the query asks for")),
         Feature("nearness", _nearness, _close_said, "vector"),
         Feature("nearest", _nearest, lambda u, e, v: _close_said(u, e, math.sqrt(v)), "vector"),
         Feature(
@@ -462,15 +399,8 @@ FEATURES: Mapping[str, Feature] = {
             lambda u, e, v: f"meaning counts more: no hit matches the words by more than {e.best_found:.0%}",
             "vector",
         ),
-        Feature(
-            "near_beside",
-            lambda p, e: [e.nearest_beside(unit) ** 2 for unit in p.units],
-            lambda u, e, v: f"code next to it has cosine {math.sqrt(v):.3f}",
-            "vector",
-        ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
         Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
-        Feature("constant", _kinds(CONSTANT_KINDS), _kind_said),
         Feature("chunk", _kinds(("toplevel", "text")), _constant("text outside of definitions")),
         Feature(
             "section",

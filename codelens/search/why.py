@@ -162,24 +162,39 @@ class _Asker:
         if unit.id in self._run.itself:
             text = f"--like names this code, or code inside or around it: {self._options.like}"
             return Loss("itself", text, "")
+        asked, options = [self._run.query.text], self._options
         if blame := self._run.scope.blame(unit):
+            text = f"{blame.condition} does not hold: {blame.text}"
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
-            return Loss("filtered", f"{blame.condition} does not hold: {blame.text}", _leave_out(blame, query), query)
+            loss = Loss("filtered", text, _leave_out(blame, query), query)
+            return loss if query or blame.without else self._with_other_options(loss, unit, _without(options, blame))
         event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
             said = "confidence" if self._run.profile.confidence else "share of the best score"
-            return Loss(event.stage, f"its {said} is {event.text}", f"--min-score {event.text} or less")
-        query = self._first_that_works(unit, self._additions(unit, [self._run.query.text]))
+            loss = Loss(event.stage, f"its {said} is {event.text}", f"--min-score {event.text} or less")
+            return self._with_other_options(loss, unit, replace(options, min_score=float(event.text)))
+        query = self._first_that_works(unit, self._additions(unit, asked))
         if event is not None:
-            return Loss(event.stage, event.text, _say(query), query)
-        if cut := self._cut(unit):
+            loss = Loss(event.stage, event.text, _say(query), query)
+        elif cut := self._cut(unit):
             channel, place, most = cut
-            return Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
-        terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
-        own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-        subject = "the original" if self._options.like else "the query"
-        text = f"{subject} says {terms}; its name says {own}"
-        return Loss("no channel", text, _say(query), query)
+            loss = Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
+        else:
+            terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
+            own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
+            subject = "the original" if options.like else "the query"
+            loss = Loss("no channel", f"{subject} says {terms}; its name says {own}", _say(query), query)
+        plain = replace(options, min_score=0.0, mode="hybrid", profile="codelens", weights={}, fusion="rrf", expand="")
+        return loss if query or options.like else self._with_other_options(loss, unit, plain)
+
+    def _with_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
+        """The loss with a query that shows the unit under these options, if there is one."""
+        asked = self._run.query.text
+        queries = [asked, *self._additions(unit, [asked])]
+        if options == self._options or not (query := self._first_that_works(unit, queries, options)):
+            return loss
+        remedy = loss.remedy or f"with other options, ask: {query}"
+        return replace(loss, remedy=remedy, remedy_query=query, remedy_options=options)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
         """(channel, rank, cut) of the channel that would give it first, were its list longer."""
@@ -247,7 +262,8 @@ class _Asker:
             found += [f"{query} {way}" for way in dict.fromkeys([*words, " ".join(words)]) if way]
             named = _with_name(query, name, exact)
             found += [named] if "path:" in query else [named, f"{named} {place}"]
-        return [*dict.fromkeys(query.strip() for query in found), exact]
+        here = describe(Filter("path", (unit.path,)))
+        return [*dict.fromkeys(query.strip() for query in found), exact, f"{exact} {here}", here]
 
     def _filters(self, unit: UnitRow, query: str, rank: int | None, place: str) -> list[str]:
         if rank is None:
@@ -258,13 +274,16 @@ class _Asker:
             ways.append(f"kind:{unit.kind}")
         return ways if "path:" in query else [*ways, place]
 
-    def _first_that_works(self, unit: UnitRow, queries: Sequence[str]) -> str:
-        """The first of these queries that shows the unit under the same options; empty if none does, or there is no time."""
-        first, last = self._options.offset + 1, self._options.offset + self._options.limit
+    def _first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
+        """The first of these queries that shows the unit under the same, or the other, options; empty if none does, or there is
+        no time.
+        """
+        options = other or self._options
+        first, last = options.offset + 1, options.offset + options.limit
         for query in queries:
             try:
                 with self._store.spending(self._settings.query_seconds, apart=True):
-                    ranking = rank(query, self._store, self._options, self._settings)
+                    ranking = rank(query, self._store, options, self._settings)
             except CodelensError:  # as --strict-query raises: then it is not a remedy
                 continue
             if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
@@ -297,6 +316,13 @@ def _leave_out(blame: Blame, query: str) -> str:
     if blame.condition == ELSEWHERE:
         return "--root-scope, without a PATH"
     return f"leave {blame.condition} out" + (f": {query}" if query else "")
+
+
+def _without(options: SearchOptions, blame: Blame) -> SearchOptions:
+    """The options without the one that keeps a unit out."""
+    flag = blame.condition.partition(" ")[0]
+    names = {"-T": "languages_not", "-t": "languages", "-g": "globs", "--kind": "kinds"}
+    return replace(options, **{names[flag]: ()}) if flag in names else options
 
 
 def _unskip(skip: Skip) -> str:

@@ -14,6 +14,7 @@ from codelens.text.lazily import lazy_pattern
 
 _WORD = re.compile(
     r"漢+"  # a run of Chinese, Japanese or Korean characters
+    r"|(?<![A-Za-z\d])(?!0[xX])(?:[A-Za-z]\d+[A-Za-z]|\d+[A-Za-z]{1,2})(?![a-z\d])"  # k8s, i18n, e2e; 2fa, 3d
     r"|[A-Z]{2,}s(?![a-z])\d*"  # URLs, IDs
     r"|[A-Z]+(?=[A-Z][a-z])"  # HTTP in HTTPResponse
     r"|(?<=[A-Za-z]{2})[24](?=[A-Za-z])"  # the 2 of JSON2XML and str2int says "to"

@@ -166,10 +166,10 @@ def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests(
 
     unsaid = [tests_changed(2000 + n, "test") for n in range(20)]
     assert fit_shipped([*many(20), *unsaid]) == fit_shipped(many(20))
-    said = [tests_changed(2000 + n, "asked_test") for n in range(20)]
+    said = [tests_changed(2000 + n, "function") for n in range(20)]
     fitted = fit_shipped([*many(20), *said])
     assert fitted.tasks["commit"] == 40
-    assert of(fitted.weights, "asked_test", "change") > 0.5
+    assert of(fitted.weights, "function", "change") > 0.5
     assert fit_weights([*many(20), *unsaid], {}, 0.1).tasks["commit"] == 40, "one's own habits are one's own"
 
 

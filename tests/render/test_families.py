@@ -53,7 +53,6 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
         Contribution("nearness", 0.3, "63% of the best cosine"),
         Contribution("near_unmet", 0.1, "meaning counts more"),
         Contribution("rerank", -0.09, "farther than others"),
-        Contribution("near_beside", 0.01, "a weak neighbour"),
     ]
     (meaning,) = families(parts)
     assert meaning.reasons == ["63% of the best cosine", "meaning counts more", "but farther than others"]

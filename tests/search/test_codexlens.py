@@ -249,3 +249,19 @@ def test_mode_fuzzy_puts_first_what_holds_most_words_as_parts(index: Index) -> N
     assert names(find(index, "auth login", mode="fuzzy"))[:2] == ["login", "login_form"]
     result = find(index, "auth login", mode="fuzzy")
     assert result.trace.rankings["fuzzy"][0].reason == "its name has login; has 'auth'"
+
+
+@pytest.mark.parametrize("profile", ["rrf", "codexlens"])
+def test_the_definition_of_a_name_is_first(profile: str, tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "sluice.py": "class Sluice:\n    def open(self):\n        sluice = Sluice()\n        return sluice\n",
+        "keeper.py": "from sluice import Sluice\n\n\ndef make_sluice():\n    return Sluice()\n\n\nSLUICE = make_sluice()\n",
+        "sluice_test.py": "from sluice import Sluice\n\n\ndef test_sluice_opens():\n    assert Sluice().open()\n",
+        "notes.md": "# Sluice\n\nA sluice, the Sluice of all sluices.\n",
+    }
+    with Tree(tmp_path, files).index() as index:
+        result = index.search("Sluice", SearchOptions(profile=profile))
+        assert (result.hits[0].unit.name, result.hits[0].unit.kind) == ("Sluice", "class")
+        exact = result.trace.rankings["exact"]
+        assert exact[0].reason == "its name is Sluice"
+        assert exact[-1].reason.startswith("BM25")

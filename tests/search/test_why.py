@@ -9,13 +9,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codelens.config import Settings
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model.search import Explanation
+from codelens.model.search import Explanation, SearchOptions, describe_gap
 from tests.commands import Run
 from tests.render.schema import check
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions
@@ -183,9 +184,10 @@ def test_filtered_by_nothing_but_conditions(index: Index) -> None:
 )
 def test_filtered_by_an_option(index: Index, options: dict[str, object], said: str) -> None:
     explanation = ask_one(index, "polish", "src/app.py:12", **options)
-    assert lost(explanation, "filtered", f"{said} does not hold: src/app.py (python)") == ""
+    query = lost(explanation, "filtered", f"{said} does not hold: src/app.py (python)")
     assert explanation.loss is not None
     elsewhere = said == "the folder that is searched"
+    assert query == ("" if elsewhere else "polish")
     assert explanation.loss.remedy == ("--root-scope, without a PATH" if elsewhere else f"leave {said} out")
 
 
@@ -204,7 +206,7 @@ def test_filters_hold_for_every_target(index: Index) -> None:
 
 def test_below_the_minimum(index: Index) -> None:
     explanation = ask_one(index, "polish shine", "test_polish", min_score=0.999)
-    assert lost(explanation, "below minimum", "its confidence is 0.") == ""
+    assert lost(explanation, "below minimum", "its confidence is 0.") == "polish shine"
     assert explanation.loss is not None
     least = float(explanation.loss.remedy.removeprefix("--min-score ").removesuffix(" or less"))
     shows(index, "polish shine", "test_polish", min_score=least)
@@ -250,6 +252,33 @@ def test_beaten_in_another_order(index: Index) -> None:
     lost(explanation, "beaten", " by --sort path")
     assert explanation.rank is not None
     shows(index, "widget", "widget_0099", limit=explanation.rank, sort="path")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"languages_not": ("python",)},
+        {"globs": ("!src/**",)},
+        {"kinds": ("function",)},
+        {"min_score": 0.99},
+        {"mode": "exact"},
+        {"profile": "rrf", "mode": "fuzzy"},
+    ],
+)
+def test_a_remedy_may_change_options(index: Index, options: dict[str, Any]) -> None:
+    explanation = ask_one(index, "polish", "start_motor", **options)
+    assert explanation.loss is not None
+    assert explanation.loss.remedy_query, "a query was found"
+    found = explanation.loss.remedy_options or SearchOptions(**options)
+    hits = index.search(explanation.loss.remedy_query, found).hits
+    assert "start_motor" in {hit.unit.name for hit in hits}
+
+
+def test_the_parts_of_a_gap_add_up() -> None:
+    gap, parts = describe_gap({"words": 0.03, "names": -0.01, "graph": 0.002, "file": 0.001, "shape": 0.0005}, 4)
+    assert (gap, parts) == ("0.0235", "words +0.0300, graph +0.0020, file +0.0010, other -0.0095")
+    assert describe_gap({"exact": 0.0000012, "vector": 0.0}, 4) == ("0.0000012", "exact +0.0000012")
+    assert describe_gap({"words": 0.1, "names": -0.1}, 4) == ("0", "a tie, by path and place")
 
 
 def test_before_the_offset(index: Index) -> None:
