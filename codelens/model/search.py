@@ -30,7 +30,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "names": (*("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),),
     "meaning": ("nearness", "nearest", "near_unmet", "rerank"),
     "file": ("file", "further"),
-    "place": ("place", "file_name", "scope", "test", "example", "vendored", "docs", "generated"),
+    "place": ("place", "named", "file_name", "scope", "test", "example", "vendored", "docs", "generated"),
     "graph": (
         *("walk", "uses", "expansion", "blast_radius", "confidence", "distance"),
         *("seed_authority", "common_authority", "seed_hub"),
