@@ -466,7 +466,7 @@ class Loss:
     remedy: str
     """The smallest change of query, options or tree that brings the unit in; empty if none was found."""
     remedy_query: str = ""
-    """The query that finds the target, which was tried; under the same options, unless others stand beside it."""
+    """The query that finds the target, which was tried; under the options of the search, unless others come with it."""
     remedy_options: SearchOptions | None = None
     """The options under which it does, if they are not those of the search."""
 

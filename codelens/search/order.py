@@ -27,6 +27,9 @@ from codelens.search.walk import Expanding, add_expansion
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 
+NEAR = 0.5
+"""Share of the chance from which on an answer is called weak: below it, hits are shown though no word of the query is found, as
+`login` for "authentication flow"; "garbage collector pause" is above it in the sample repositories. Chosen."""
 MOST_FURTHER = 4  # Further hits of one file after which the penalty no longer grows
 PLACE = 50.0
 """Weight of a place, in best scores: the least difference between two units at a place is above all other parts. Chosen."""
@@ -77,17 +80,23 @@ def final_order(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
 
 def note_weakness(run: SearchRun, candidates: Sequence[Candidate]) -> None:
     """A notice if the answer to a query in prose, ranked by all channels, is probably none."""
-    weights, intent = run.profile.weakness, run.trace.intent
-    if not (weights and candidates and run.evidence and intent) or run.options.mode != "hybrid" or run.options.rerank:
-        return
-    if run.literal or run.targets or run.likeness or "identifier" in intent.shares or "vector" not in run.channels:
-        return
-    if run.within is not None and candidates[0].unit.kind in PROSE:
-        return  # documents were asked for, whose scores are lower than those of code
-    if chance_of_weakness(candidates[0], run.evidence, 1.0 / (run.profile.rrf_k + 1), weights) >= weights["least"]:
+    chance = find_chance_of_none(run, candidates)
+    if chance is not None and chance >= run.profile.weakness["least"]:
         run.notice(
             WEAK, "probably none of these hits is what you mean: little of the query is found here, even in other words"
         )
+
+
+def find_chance_of_none(run: SearchRun, candidates: Sequence[Candidate]) -> float | None:
+    """The probability that no candidate is what a query in prose asks for; None for other queries."""
+    weights, intent = run.profile.weakness, run.trace.intent
+    if not (weights and candidates and run.evidence and intent) or run.options.mode != "hybrid" or run.options.rerank:
+        return None
+    if run.literal or run.targets or run.likeness or "identifier" in intent.shares or "vector" not in run.channels:
+        return None
+    if run.within is not None and candidates[0].unit.kind in PROSE:
+        return None  # documents were asked for, whose scores are lower than those of code
+    return chance_of_weakness(candidates[0], run.evidence, 1.0 / (run.profile.rrf_k + 1), weights)
 
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
@@ -189,11 +198,12 @@ def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candida
 
 def _confident(run: SearchRun, candidates: list[Candidate], least: float | None) -> list[Candidate]:
     if least is None:
-        floor = run.profile.confidence[FLOOR]
+        floor, chance = run.profile.confidence[FLOOR], find_chance_of_none(run, candidates)
         if (
             run.literal
             or "exact" not in run.channels
             or any((candidate.confidence or 0.0) >= floor for candidate in candidates)
+            or (chance is not None and chance < NEAR * run.profile.weakness["least"])
         ):
             return candidates
         many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"

@@ -23,6 +23,7 @@ from codelens.model.search import ExpandedQuery, Term
 from codelens.query.nodes import Phrase, Query
 from codelens.search.lexicon import own_aliases, with_corrections, with_related
 from codelens.store.store import Store
+from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
 
@@ -266,3 +267,24 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
         more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
         verb = "do" if len(unknown) > 1 else "does"
         run.notice(UNKNOWN_WORDS, f"{', '.join(said)}{more} {verb} not occur in this index as a word")
+
+
+EXACT_CAP = 60
+"""Units of one name that are taken: one that more bear (get, init) ranks nothing by itself. Chosen; knowing has no cap."""
+
+
+def named_by(term: Term) -> str:
+    """The letters of a term as the query has them, or with the part of the query that they are from."""
+    letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING)
+    last = split_qualified(origin)[1]
+    if fold_identifier(last) == letters and last.isidentifier():
+        return last
+    return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
+
+
+def as_named(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
+    """The arguments of `named_as`."""
+    holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
+    if fold_identifier(name) != term.text:  # a word of a name, or two words joined
+        holder, name = "", term.text.removesuffix(BEGINNING)
+    return name, holder, within, EXACT_CAP

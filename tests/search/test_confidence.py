@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.search import Match, SearchOptions, SearchResult
@@ -269,3 +270,20 @@ def test_it_is_the_same_each_time(tree: Tree, tmp_path: Path) -> None:
         assert [(hit.unit.qualified_name, hit.confidence) for hit in first] == [
             (hit.unit.qualified_name, hit.confidence) for hit in second
         ]
+
+
+def test_what_is_near_in_meaning_is_shown_though_no_word_occurs(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "app/login.py": '"""Login of users."""\n\n\ndef login(user, password):\n'
+        '    """Check the password and open a session."""\n'
+        "    return start_session(user) if verify_password(user, password) else None\n\n\n"
+        "def verify_password(user, password):\n    return user.hash == hash(password)\n",
+        "app/tokens.py": 'def verify_jwt(token, key):\n    """Check the signature and the expiry of a token."""\n'
+        '    return token.split(".")[2] == key\n',
+        "app/cart.py": "class Cart:\n    def total(self):\n        return sum(i.price for i in self.items)\n",
+    }
+    tree = Tree(tmp_path, files, Settings(jobs=1))
+    with tree.index() as index:
+        result = index.search("authentication flow", SearchOptions())
+        assert "login" in [hit.unit.name for hit in result.hits]
+        assert not index.search("harbour pilots", SearchOptions()).hits

@@ -14,11 +14,10 @@ from functools import partial
 from codelens.model.code import QUOTING, Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
-from codelens.search.channels.symbol import as_named, named_by
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
-from codelens.search.terms import rarest, stem
+from codelens.search.terms import as_named, named_by, rarest, stem
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
@@ -62,7 +61,7 @@ def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
     best = max((match.raw_score for match in ranking), default=1.0)
     named = dict[UnitId, Match]()
     for term in terms:
-        for unit in run.store.units.named_as(*as_named(term, run)):
+        for unit in run.store.units.named_as(*as_named(term, run.within)):
             named.setdefault(unit, Match(unit, best, f"its name is {named_by(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 

@@ -11,9 +11,9 @@ from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match, Term
-from codelens.search.channels.symbol import named_by
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
+from codelens.search.terms import named_by
 from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
 from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier, split_qualified

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from codelens.model.code import UnitId
 from codelens.model.search import Match, Term
 from codelens.search.run import SearchRun
+from codelens.search.terms import EXACT_CAP, as_named, named_by
 from codelens.store.units import UnitSet
-from codelens.text.identifiers import fold_identifier, split_qualified
+from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
 FEW_PRIMARY = 5
@@ -20,8 +21,6 @@ PREFIX_BELOW, PREFIX_CAP = 15, 30
 """Beginnings are looked for below the first number of matches, and fill up to the second; knowing's figures."""
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 """The same for parts of names, of words with at least four letters; knowing's figures."""
-EXACT_CAP = 60
-"""Units of one name that are taken: one that more bear (get, init) ranks nothing by itself. Chosen; knowing has no cap."""
 IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 """Raw scores of the tiers. Only their order is meant; with --fusion weighted or minmax they count as they stand."""
 
@@ -40,7 +39,7 @@ class SymbolChannel:
         words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
         begun = [t for t in (*query.names, *query.words) if t.tier == "prefix"]
         run.store.foresee(
-            *(("units.named_as", as_named(term, run)) for term in (*primary, *pairs, *words)),
+            *(("units.named_as", as_named(term, run.within)) for term in (*primary, *pairs, *words)),
             *(
                 (way, (_beginning(t), run.within, EXACT_CAP))
                 for t in begun
@@ -66,7 +65,7 @@ class SymbolChannel:
 
     def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
         for term in terms:
-            for unit in run.store.units.named_as(*as_named(term, run)):
+            for unit in run.store.units.named_as(*as_named(term, run.within)):
                 found.setdefault(unit, Match(unit, IS_NAMED, f"its name is {named_by(term)}"))
 
     def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
@@ -93,23 +92,6 @@ class SymbolChannel:
                 return
             for unit in run.store.postings.names_containing(*_as_part(term, run))[:room]:
                 found.setdefault(unit, Match(unit, HOLDS, f"its name has {named_by(term)}"))
-
-
-def named_by(term: Term) -> str:
-    """The letters of a term as the query has them, or with the part of the query that they are from."""
-    letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING)
-    last = split_qualified(origin)[1]
-    if fold_identifier(last) == letters and last.isidentifier():
-        return last
-    return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
-
-
-def as_named(term: Term, run: SearchRun) -> tuple[str, str, UnitSet | None, int]:
-    """The arguments of `named_as`."""
-    holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
-    if fold_identifier(name) != term.text:  # a word of a name, or two words joined
-        holder, name = "", term.text.removesuffix(BEGINNING)
-    return name, holder, run.within, EXACT_CAP
 
 
 def _as_part(term: Term, run: SearchRun) -> tuple[str, UnitSet | None, int]:
