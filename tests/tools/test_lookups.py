@@ -47,6 +47,8 @@ def test_only_names_of_a_single_definition_are_queried(index: Path) -> None:
 
 
 def test_a_row_for_each_index(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(index)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "| docks | 3 | 1.000 |"
-    assert main([]) == 2
+    for profile in ("codelens", "rrf", "codexlens"):
+        assert main([str(index), "--profile", profile]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == "| docks | 3 | 1.000 |"
+    with pytest.raises(SystemExit):
+        main([])

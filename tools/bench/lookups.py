@@ -1,10 +1,11 @@
-"""Measure how often a search for a unique name finds it first: `python -m tools.bench.lookups INDEX...`.
+"""Measure how often a search for a unique name finds it first: `python -m tools.bench.lookups [--profile NAME] INDEX...`.
 
-Names are sampled by hash; local definitions and names of up to three characters are left out.
+The names of types and functions are sampled by hash; local definitions, tests and names of up to three characters are left out.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.config import Settings
-from codelens.model.code import SYMBOL_KINDS, UnitRow
+from codelens.model.code import TYPE_KINDS, UnitRow
 from codelens.model.search import SearchOptions
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
@@ -28,33 +29,38 @@ def single_names(store: Store) -> list[UnitRow]:
     borne: dict[str, list[UnitRow]] = {}
     for document in store.documents.rows():
         for unit in store.units.of_document(document.id):
-            if unit.kind in SYMBOL_KINDS and unit.kind != "module" and not unit.local:
+            if unit.kind in (*TYPE_KINDS, "function", "method") and not unit.local:
                 borne.setdefault(unit.name, []).append(unit)
-    single = [units[0] for name, units in borne.items() if len(units) == 1 and len(name) >= SHORTEST]
+    single = [
+        units[0]
+        for name, units in borne.items()
+        if len(units) == 1 and len(name) >= SHORTEST and "test" not in units[0].roles
+    ]
     return sorted(single, key=lambda u: (xxhash.xxh3_64_intdigest(u.name.encode()), u.name))[:ASKED]
 
 
-def finds(unit: UnitRow, store: Store) -> bool:
+def finds(unit: UnitRow, store: Store, profile: str) -> bool:
     """True if a search for the unit's name ranks it first."""
-    candidates = rank(unit.name, store, SearchOptions(limit=1), Settings()).candidates
+    candidates = rank(unit.name, store, SearchOptions(limit=1, profile=profile), Settings()).candidates
     return bool(candidates) and candidates[0].unit.id == unit.id
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """A row for each index."""
-    if not arguments:
-        print((__doc__ or "").splitlines()[0], file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.lookups", description=__doc__)
+    parser.add_argument("indexes", nargs="+", type=Path, metavar="INDEX")
+    parser.add_argument("--profile", default=SearchOptions().profile)
+    options = parser.parse_args(arguments)
     print("| index | names | first |\n|---|---:|---:|")
-    for name in arguments:
-        store = Store.read(Path(name))
+    for path in options.indexes:
+        store = Store.read(path)
         with store.reading():
             names = single_names(store)
-            first = sum(finds(unit, store) for unit in names)
+            first = sum(finds(unit, store, options.profile) for unit in names)
         store.close()
-        print(f"| {Path(name).stem} | {len(names)} | {first / max(1, len(names)):.3f} |", flush=True)
+        print(f"| {path.stem} | {len(names)} | {first / max(1, len(names)):.3f} |", flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
