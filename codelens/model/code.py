@@ -157,6 +157,11 @@ class UnitRow(NamedTuple):
         """Container and name, joined by a dot: 'Flask.run'."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
+    @property
+    def is_quoted(self) -> bool:
+        """True for a definition in the code that a document quotes."""
+        return self.local and self.language in QUOTING
+
     def is_called(self, dotted: str) -> bool:
         """True if this is the end of the qualified name after folders and file, or after folders: `app.Flask.run`, `flask.Flask`.
 

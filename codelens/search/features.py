@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from codelens.model.budget import TimeBudget
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, QUOTING, TODO, TYPE_KINDS, UnitId, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
@@ -412,7 +412,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature(  # a definition in the code that a document quotes
             "quoted",
-            lambda p, e: [float(unit.local and unit.language in QUOTING) for unit in p.units],
+            lambda p, e: [float(unit.is_quoted) for unit in p.units],
             _constant("quoted by a document"),
         ),
         Feature("lines", _lines, _lines_said),

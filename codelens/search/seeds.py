@@ -17,6 +17,7 @@ from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels.keywords import path_terms
 from codelens.search.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
+from codelens.search.features import ROLE_WORDS
 from codelens.search.fuse import fuse, normalised
 from codelens.search.run import SearchRun
 from codelens.search.terms import load_words, words_said
@@ -87,6 +88,8 @@ def noise_of(unit: UnitRow, words: Collection[str]) -> str:
     for role in ROLES:
         if role in unit.roles and not _names(role, words):
             return f"{role} code"
+    if unit.is_quoted and not ROLE_WORDS["docs"] & set(words):
+        return "code that a document quotes"
     for what, pattern in PATHS.items():
         if pattern.search(unit.path) and not _names(what, words):
             return f"a {what} path"
@@ -161,7 +164,8 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
     query, store, trace = run.terms, run.store, run.trace
     fused = _fused(run, rankings, seeding)
-    chosen = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS][: seeding.candidates]
+    symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
+    chosen = ([unit for unit in symbols if not unit.is_quoted] or symbols)[: seeding.candidates]
     if len(chosen) < seeding.fewest:
         chosen = _filled(chosen, fused, rankings, seeding, store)
     words = frozenset({*words_said(query), *(term.text for term in query.names)})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.errors import CodelensError, TargetError
+from codelens.errors import CodelensError, EmbedderFault, TargetError
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
 from codelens.model.fast_dataclass import replace
@@ -21,6 +21,7 @@ from codelens.model.search import (
     describe_gap,
 )
 from codelens.query.nodes import KINDS, Filter, asks_todos, describe
+from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
 from codelens.search.present import answer
@@ -29,6 +30,8 @@ from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, SearchRun, limit_not
 from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
+from codelens.store.units import UnitSet
+from codelens.store.vectors import cosine
 from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
@@ -183,9 +186,23 @@ class _Asker:
             terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
             own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
             subject = "the original" if options.like else "the query"
-            loss = Loss("no channel", f"{subject} says {terms}; its name says {own}", _say(query), query)
+            text = self._describe_distance(unit) or f"{subject} says {terms}; its name says {own}"
+            loss = Loss("no channel", text, _say(query), query)
         plain = replace(options, min_score=0.0, mode="hybrid", profile="codelens", weights={}, fusion="rrf", expand="")
         return loss if query or options.like else self._with_other_options(loss, unit, plain)
+
+    def _describe_distance(self, unit: UnitRow) -> str:
+        """Its cosine and the least one that the channel `vector` takes, where no other channel ran; else nothing."""
+        if tuple(self._run.trace.cuts) != ("vector",):
+            return ""
+        try:
+            vector, least = query_vector(self._run)
+        except EmbedderFault:
+            return ""
+        distances = self._store.vectors.distances(UnitSet([unit.id]), vector) if vector else {}
+        if unit.id not in distances:
+            return ""
+        return f"its cosine is {cosine(distances[unit.id]):.3f}; nothing below {least:.3f} is near"
 
     def _with_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
         """The loss with a query that shows the unit under these options, if there is one."""

@@ -441,3 +441,18 @@ def test_each_lost_match_has_one_event(tree: Tree) -> None:
     rows: list[UnitRow] = [e.unit for e in told if e.stage != NOISE]
     assert len({row.id for row in rows}) == len(rows)
     assert not shown & {row.id for row in rows}
+
+
+def test_code_that_documents_quote_takes_no_seat_among_seeds(tmp_path: Path) -> None:
+    guide = "# Harbour\n\n" + "".join(
+        f"```python\nclass HarbourPilot{n}:\n    def guide_harbour(self):\n        pass\n```\n\n" for n in range(30)
+    )
+    files: dict[str, str | bytes] = {
+        "docs/harbour.md": guide,
+        "src/harbour.py": "class Harbour:\n    def guide_harbour(self, boat):\n        return boat\n",
+    }
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    found = ranked(tree.db, "guide a boat into the harbour")
+    assert found.candidates[0].unit.path == "src/harbour.py"
+    assert not any(c.unit.is_quoted for c in found.candidates[:2])

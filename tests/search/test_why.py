@@ -274,6 +274,12 @@ def test_a_remedy_may_change_options(index: Index, options: dict[str, Any]) -> N
     assert "start_motor" in {hit.unit.name for hit in hits}
 
 
+def test_a_target_that_is_far_away(index: Index) -> None:
+    explanation = ask_one(index, "polish", "OpenDoor", mode="vector")
+    assert explanation.loss is not None
+    assert re.fullmatch(r"its cosine is -?0\.\d{3}; nothing below 0\.\d{3} is near", explanation.loss.text)
+
+
 def test_the_parts_of_a_gap_add_up() -> None:
     gap, parts = describe_gap({"words": 0.03, "names": -0.01, "graph": 0.002, "file": 0.001, "shape": 0.0005}, 4)
     assert (gap, parts) == ("0.0235", "words +0.0300, graph +0.0020, file +0.0010, other -0.0095")

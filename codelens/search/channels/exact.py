@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from codelens.model.code import QUOTING, Span, UnitId, UnitRow
+from codelens.model.code import Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
 from codelens.search.evidence import LENGTH_SHARE, SATURATION
@@ -158,7 +158,7 @@ def _count(term: str, words: Mapping[str, int]) -> int:
 
 def _fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
     """Column of the index → the text that its terms are made of; the body has those of the units inside it, too."""
-    if row.local and row.language in QUOTING:
+    if row.is_quoted:
         return {"name": row.name}
     concepts, above = place_words(row.path)
     body = Span(row.body_start, row.span.end) if row.body_start < row.span.end else row.span
