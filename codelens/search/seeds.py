@@ -108,7 +108,8 @@ def _names(word: str, words: Collection[str]) -> bool:
 
 
 NOISE = "noise filter"
-NO_SEED = "seeds"  # Stages in the trace's events
+NO_SEED = "seeds"
+FOCUS = "focus"  # Stages in the trace's events
 AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph's neighbours make
 
 
@@ -158,6 +159,8 @@ class Seeds:
     seeds: Mapping[UnitId, Seed]
     fused: Mapping[UnitId, Candidate]
     """Every unit of the fusion, in the fusion's order."""
+    losses: Mapping[UnitId, tuple[str, str]]
+    """Unit of the fusion that is no seed → the stage that lost it and how, in words. What was too far down is left out."""
 
 
 def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> Seeds:
@@ -165,7 +168,8 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     query, store, trace = run.terms, run.store, run.trace
     fused = _fused(run, rankings, seeding)
     symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
-    chosen = ([unit for unit in symbols if not unit.is_quoted] or symbols)[: seeding.candidates]
+    unquoted = [unit for unit in symbols if not unit.is_quoted] or symbols
+    chosen = unquoted[: seeding.candidates]
     if len(chosen) < seeding.fewest:
         chosen = _filled(chosen, fused, rankings, seeding, store)
     words = frozenset({*words_said(query), *(term.text for term in query.names)})
@@ -175,6 +179,12 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     if size > seeding.dense:
         ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
+    losses = {c.unit.id: (NO_SEED, "text outside of definitions is no seed") for c in fused}
+    losses |= {unit.id: (NO_SEED, "code that a document quotes is no seed") for unit in symbols}
+    for place, unit in enumerate(unquoted, start=1):
+        losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
+    first = "types" if size > seeding.dense else "those in the folder with the most matches"
+    losses |= _losses_of_order(kept, ordered, most, first)
     seeds = _weighted(ordered[:most], seeding)
     for unit in _implementors(kept, store) if seeding.implementors else ():
         if unit.id not in seeds and not noise_of(unit, words):
@@ -182,7 +192,21 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     for unit, reason in on_paths(run, seeding.paths):
         if unit.id not in seeds and not noise_of(unit, words):
             seeds[unit.id] = Seed(unit, seeding.path_weight, reason, False)
-    return Seeds(seeds, {c.unit.id: c for c in fused})
+    return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
+
+
+def _losses_of_order(
+    kept: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
+) -> dict[UnitId, tuple[str, str]]:
+    """The units that are no seeds because `most` others go before them; `kept` is the order by rank alone."""
+    before = {unit.id: place for place, unit in enumerate(kept, start=1)}
+    losses = {}
+    for place, unit in enumerate(ordered[most:], start=most + 1):
+        where = f"number {before[unit.id]} of the matches"
+        if before[unit.id] <= most:
+            where += f", and number {place} once {first} go first"
+        losses[unit.id] = (FOCUS if before[unit.id] <= most else NO_SEED, f"{where}; {most} are seeds")
+    return losses
 
 
 def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> list[Candidate]:

@@ -210,7 +210,8 @@ class _Asker:
         queries = [asked, *self._additions(unit, [asked])]
         if options == self._options or not (query := self._first_that_works(unit, queries, options)):
             return loss
-        remedy = loss.remedy or f"with other options, ask: {query}"
+        remedy = loss.remedy or "with other options"
+        remedy += f", ask: {query}" if query != asked or not loss.remedy else ""
         return replace(loss, remedy=remedy, remedy_query=query, remedy_options=options)
 
     def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
@@ -336,9 +337,12 @@ def _leave_out(blame: Blame, query: str) -> str:
 
 
 def _without(options: SearchOptions, blame: Blame) -> SearchOptions:
-    """The options without the one that keeps a unit out."""
-    flag = blame.condition.partition(" ")[0]
-    names = {"-T": "languages_not", "-t": "languages", "-g": "globs", "--kind": "kinds"}
+    """The options without the one that keeps a unit out; of several patterns, without the one that does."""
+    flag, _, value = blame.condition.partition(" ")
+    if flag == "-g":
+        kept = tuple(g for g in options.globs if (f"'{g}'" != value if value else g.startswith("!")))
+        return replace(options, globs=kept)
+    names = {"-T": "languages_not", "-t": "languages", "--kind": "kinds"}
     return replace(options, **{names[flag]: ()}) if flag in names else options
 
 

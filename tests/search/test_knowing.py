@@ -313,14 +313,22 @@ def test_two_hundred_have_authority_and_hub(star: Tree) -> None:
     ("tier", "confidence"), [("precise", 0.9), ("scope", 0.85), ("literal", 0.7), ("unique", 0.5), ("ambiguous", 0.2)]
 )
 def test_confidence_is_that_of_the_surest_edge(tier: str, confidence: float, tmp_path: Path) -> None:
-    """An index of a language server .9, syntax .85 to .7, guesses less; .7 where no edge leads to it."""
+    """An index of a language server .9, syntax .85 to .7; a guess changes nothing, for all begin at .5."""
     tree = Tree(tmp_path, {"a.py": "def start():\n    left()\n\n\ndef left():\n    pass\n"})
     tree.index().close()
     with writable(tree.db) as connection:
         connection.execute("UPDATE edges SET tier = ?", (TIERS[tier].number,)).fetchall()
     ranking = ranked(tree.db, "`start` `left`", seeds={"fewest": 0}, walk={"faint": 0.0})
     found = {c.unit.name: parts(c)["confidence"] for c in ranking.candidates}
-    assert found == {"start": pytest.approx(0.2 * 0.7), "left": pytest.approx(0.2 * confidence)}
+    assert found == {"start": pytest.approx(0.2 * 0.5), "left": pytest.approx(0.2 * max(0.5, confidence))}
+
+
+def test_a_container_and_its_members_are_sure_of_each_other(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {"a.py": "class Harbour:\n    def guide(self):\n        pass\n\n\ndef alone():\n    pass\n"})
+    tree.index().close()
+    ranking = ranked(tree.db, "`Harbour` `guide` `alone`", seeds={"fewest": 0}, walk={"faint": 0.0})
+    found = {c.unit.name: parts(c)["confidence"] / 0.2 for c in ranking.candidates}
+    assert found == {"Harbour": pytest.approx(0.7), "guide": pytest.approx(0.7), "alone": pytest.approx(0.5)}
 
 
 def test_the_blast_radius_is_in_hundredths_of_the_most(tree: Tree) -> None:
@@ -348,7 +356,7 @@ def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     weights = Composite(**load_weights()["knowing"]["composite"])
     add_composite(candidate, GraphStanding(1.0, "way", None, ""), weights, Hits({1: 0.6}, {1: 0.9}))
     assert parts(candidate) == pytest.approx(
-        {"blast_radius": 0.35, "confidence": 0.14, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
+        {"blast_radius": 0.35, "confidence": 0.1, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
     )
 
 
@@ -441,6 +449,21 @@ def test_each_lost_match_has_one_event(tree: Tree) -> None:
     rows: list[UnitRow] = [e.unit for e in told if e.stage != NOISE]
     assert len({row.id for row in rows}) == len(rows)
     assert not shown & {row.id for row in rows}
+
+
+def test_what_lost_its_seat_to_the_largest_folder_says_so(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"port/quay{n}.py": f"def moor_boat_{n}():\n    pass\n" for n in range(4)}
+    files["alone.py"] = "def moor_boat():\n    pass\n"
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    ranking = ranked(tree.db, "moor boat", seeds={"fewest": 0, "seeds": {"0": 2}})
+    lost = {e.unit.name: (e.stage, e.text) for e in ranking.trace.events}
+    assert lost["moor_boat"] == (
+        "focus",
+        "number 1 of the matches, and number 5 once those in the folder with the most matches go first; 2 are seeds; "
+        "and the walk does not reach it",
+    )
+    assert lost["moor_boat_3"][0] == "seeds"
 
 
 def test_code_that_documents_quote_takes_no_seat_among_seeds(tmp_path: Path) -> None:

@@ -272,6 +272,16 @@ def test_a_remedy_may_change_options(index: Index, options: dict[str, Any]) -> N
     found = explanation.loss.remedy_options or SearchOptions(**options)
     hits = index.search(explanation.loss.remedy_query, found).hits
     assert "start_motor" in {hit.unit.name for hit in hits}
+    query = explanation.loss.remedy_query
+    assert query == "polish" or explanation.loss.remedy.endswith(f"ask: {query}")
+
+
+def test_of_several_patterns_only_the_one_to_blame_is_left_out(index: Index) -> None:
+    explanation = ask_one(index, "polish", "src/app.py:12", globs=("*.py", "!tests/**", "!app.py"))
+    assert explanation.loss is not None
+    assert explanation.loss.remedy == "leave -g '!app.py' out"
+    assert explanation.loss.remedy_options is not None
+    assert explanation.loss.remedy_options.globs == ("*.py", "!tests/**")
 
 
 def test_a_target_that_is_far_away(index: Index) -> None:

@@ -99,7 +99,7 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     found, ways, surest, changed = store.at_once(
         partial(_hits, walked, walking, store) if weights.hits else no_hits,
         partial(_ways, pool, walked, walking, store),
-        partial(store.edges.surest_into, pool),
+        partial(_surest_edges, pool, store),
         partial(recency_of_units, run, pool.values()),
     )
     held = walked.held()
@@ -149,6 +149,15 @@ def _pool(
     return {row.id: row for row in sorted(kept, key=UnitRow.content_order)}
 
 
+def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
+    """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
+    store.foresee(("edges.surest_into", (units,)), ("edges.nested", (units,)))
+    surest = store.edges.surest_into(units)
+    for node, _, _ in store.edges.nested(units):
+        surest[node] = max(CONTAINED, surest.get(node, 0.0))
+    return surest
+
+
 def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
@@ -180,8 +189,8 @@ def _note_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
     noted = {event.unit.id for event in trace.events}
     for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
         if unit not in pool and unit not in noted:
-            what = "text that is not a symbol" if candidate.unit.kind in CHUNK_KINDS else f"match {place} of the fusion"
-            trace.events.append(Event(NO_SEED, candidate.unit, f"{what}, so no seed; and no walk reaches it"))
+            stage, text = seeds.losses.get(unit) or (NO_SEED, f"match {place} of the channels is too far down for a seed")
+            trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
 
 
 def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most: int) -> dict[Node, list[Neighbour]]:
@@ -220,7 +229,8 @@ def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adj
 
 
 STATIC = 0.3  # Recency of what no run-time trace has seen; knowing's figure
-UNCONFIRMED = 0.7  # Confidence of what no edge leads to: found by syntax; knowing's figure
+LEAST_SURE = 0.5  # Confidence of a unit that no edge or only a weaker one leads to; knowing's figure
+CONTAINED = 0.7  # Confidence of the edges between a container and its members: found by syntax; knowing's figure
 STEPS = 100  # knowing keeps the walk's mass as a whole number from 0 to 100
 
 
@@ -264,9 +274,9 @@ def add_composite(
     if (node := int(candidate.unit.id)) in hits.authority:
         reason += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
     candidate.add_bonus("blast_radius", weights.blast_radius, radius, reason)
-    sure, why_sure = UNCONFIRMED, "no edge leads to it"
-    if standing.confidence is not None:
-        sure, why_sure = standing.confidence, "of the surest edge to it"
+    sure, why_sure = LEAST_SURE, "no sure edge leads to it"
+    if standing.confidence is not None and standing.confidence > LEAST_SURE:
+        sure, why_sure = standing.confidence, f"the surest edge to it is {standing.confidence:.0%} sure"
     recent, why_recent = STATIC, "known from its text alone"
     if standing.running:
         recent, why_recent = standing.running.recency
