@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
@@ -20,7 +20,6 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
 from codelens.model.search import (
     Candidate,
-    Contribution,
     Event,
     ExpandedQuery,
     Match,
@@ -31,8 +30,9 @@ from codelens.model.search import (
 from codelens.query.parser import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
+from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse, normalised
-from codelens.search.lexicon import own_aliases, with_related
+from codelens.search.lexicon import LETTERS_PER_SLIP, own_aliases, with_related
 from codelens.search.order import add_factors, sort
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
@@ -44,6 +44,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
+from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import index_terms
 
 K1, B = 1.2, 0.75
@@ -65,7 +66,7 @@ class FileWords:
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWords]:
     """The files that contain any word of the query; in no order."""
     documents, names = store.files.totals()
-    terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
+    terms = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | dict.fromkeys((t.text for t in query.words), 1.0)
     store.foresee(
         *((f"files.{field}", (term,)) for term in terms for field in ("importing", "naming")),
         *(("files.on_path", (term, field)) for term in terms for field in ("concepts", "path")),
@@ -82,7 +83,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWo
             long = 1.0 - B + B * lengths.get(document, 0) / mean if mean else 1.0
             parts = {name: held[document] for name, held in fields.items() if document in held}
             count = math.fsum(FIELDS[n] * c / (long if n == "names" else 1.0) for n, c in parts.items())
-            scores.setdefault(document, []).append(idf * count * (K1 + 1) / (count + K1))
+            scores.setdefault(document, []).append(terms[term] * idf * count * (K1 + 1) / (count + K1))
             for name in parts:
                 matched.setdefault(document, {}).setdefault(name, []).append(term)
     return {d: FileWords(total := math.fsum(parts), _reason(total, matched[d])) for d, parts in scores.items()}
@@ -112,11 +113,17 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("keyword", "vector"),
     "keyword": ("keyword",),
     "vector": ("vector",),
+    "fuzzy": (),
 }
+"""Mode → its channels. Without channels, names alone count, which `fuzzy` always compares by their letters."""
 WITHOUT_ENDING = 0.5
 """Value of a name, of 1, that is the file's without its ending: `gin` and gin.go. Chosen: above all ranks but the first."""
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
 OTHER_CASE = 0.9  # Value of a name, of 1, that is the file's but for case
+LIKE_ITS_NAME = 0.8
+"""Value of a name, of 1, that is a part of the file's, or, divided by the number of typing mistakes, nearly the file's. Chosen:
+with one mistake it goes before whatever is nearest in meaning to a word that does not exist."""
+SHORTEST_LIKE = 3  # Letters of a name that others may resemble
 MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
 UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
 """Options of a search for units that do not apply to files."""
@@ -150,6 +157,8 @@ def rank_files(text: str, store: Store, options: SearchOptions, settings: Settin
         partial(_retrieve, run, files, weights), partial(files.named, list(_names(run.query)))
     )
     run.channels = tuple(sorted(matches))
+    if names := _names_to_resemble(run, named):
+        named |= files.resembling(names)
 
     rows = _rows({m.unit for found in matches.values() for m in found} | set(named), files, store)
     k = options.rrf_k or profile.rrf_k
@@ -175,6 +184,10 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
             f"--files-only has no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}"
         )
     return {**row, "channels": {**row["channels"], **options.weights}}
+
+
+NameComparison: TypeAlias = "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], dict[DocumentId, tuple[float, str]]]"
+"""Names and the paths of files → file → (how well it fits, of 1; the reason)."""
 
 
 class FilesInScope:
@@ -218,20 +231,27 @@ class FilesInScope:
         return self._store.vectors.of_files(vector, self._chosen)
 
     def named(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
-        """Files whose path ends in one of these names → (value, name)."""
+        """Files whose path ends in one of these names → (value, reason)."""
+        return self._compared(_ending_in, names)
+
+    def resembling(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
+        """Files of whose name one of these is a part, or that are named so but for typing mistakes → (value, reason)."""
+        return self._compared(_like_names, names)
+
+    def _compared(self, compare: NameComparison, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
         found: dict[DocumentId, tuple[float, str]] = {}
         if self._chosen is not None:
-            found = _ending_in(names, ((row.id, row.path) for row in self._chosen.values()))
+            found = compare(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
-                parts = self._store.in_parts(partial(_named_in, names))
+                parts = self._store.in_parts(partial(_compared_in, compare, names))
                 found = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
         return {_unit(document): named for document, named in found.items()}
 
 
-def _named_in(names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
+def _compared_in(compare: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
     """The work of each index for `FilesInScope.named`; its documents take the place of units."""
-    found = _ending_in(names, store.documents.paths())
+    found = compare(names, store.documents.paths())
     return Part(of={UnitId(document): named for document, named in found.items()})
 
 
@@ -282,8 +302,9 @@ def _retrieve(
     run: SearchRun, files: FilesInScope, weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Sequence[Match]]:
     """Channel with a weight → its files, best first. Raises UsageError for a mode that files do not have."""
-    if run.options.mode not in MODES:
-        raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(MODES)}")
+    modes = [mode for mode, channels in MODES.items() if channels or weights["named"]]
+    if run.options.mode not in modes:
+        raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(modes)}")
     channels: Sequence[Channel] = (
         FileWordsChannel(files),
         FileVectorsChannel(files, int(weights["cuts"]["units"])),
@@ -303,7 +324,7 @@ def _names(query: Query) -> Iterator[str]:
 
 
 def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
-    """Documents whose path ends in a name → (value, name). One word alone also names a file without its ending."""
+    """Documents whose path ends in a name → (value, reason). One word alone also names a file without its ending."""
     found: dict[DocumentId, tuple[float, str]] = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
     for document, below in paths:
@@ -312,11 +333,48 @@ def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) ->
         for name, end, folded_end, is_word in ends_sought:
             if folded.endswith(folded_end):
                 value = 1.0 if path.endswith(end) else OTHER_CASE
-                found[document] = max(found.get(document, (0.0, "")), (value, name))
+                found[document] = max(found.get(document, (0.0, "")), (value, f"its path ends in {name}"))
             if is_word and dot and stem.casefold().endswith(folded_end):
                 value = WITHOUT_ENDING * (1.0 if stem.endswith(end) else OTHER_CASE)
-                found[document] = max(found.get(document, (0.0, "")), (value, name))
+                found[document] = max(found.get(document, (0.0, "")), (value, f"its name is {name} with an ending"))
     return found
+
+
+def _names_to_resemble(run: SearchRun, named: Mapping[UnitId, tuple[float, str]]) -> list[str]:
+    """The names that files are compared with by letters: in the mode `fuzzy` all words; else, if no file is named so, those with a
+    word that is in no file's name.
+    """
+    if run.options.mode == "fuzzy":
+        return [*dict.fromkeys([*_names(run.query), *run.query.words, *run.query.identifiers])]
+    if named or run.options.mode == "vector":
+        return []
+    unknown = {term.text for term in run.terms.words if not run.store.files.on_path(term.text, "concepts")}
+    return [name for name in _names(run.query) if unknown & set(index_terms(name.rpartition("/")[2]).split())]
+
+
+def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+    """Documents with a name like one of these → (value, reason). Endings count only where a name has none itself."""
+    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
+
+    sought = [(name, part) for name in names if len(part := _folded_stem(name)) >= SHORTEST_LIKE]
+    found: dict[DocumentId, tuple[float, str]] = {}
+    for document, path in paths:
+        own = _folded_stem(path)
+        for name, part in sought if own else ():
+            best = found.get(document, (0.0, ""))
+            most = min(len(own), len(part)) // LETTERS_PER_SLIP
+            if part in own:
+                value = LIKE_ITS_NAME * (1.0 + len(part) / len(own)) / 2
+                found[document] = max(best, (value, f"its name has {name}"))
+            elif 0 < (slips := OSA.distance(part, own, score_cutoff=most)) <= most:
+                said = f"{name} ~ {path.rpartition('/')[2]}, {slips} typing mistake{'s' * (slips > 1)}"
+                found[document] = max(best, (LIKE_ITS_NAME / slips, said))
+    return found
+
+
+def _folded_stem(path: str) -> str:
+    """The letters and digits of a file's name without its ending."""
+    return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 
 def _with_names(
@@ -326,18 +384,8 @@ def _with_names(
     weight: float,
 ) -> list[Candidate]:
     by_unit = {c.unit.id: c for c in candidates}
-    for unit, (value, name) in named.items() if weight else ():
-        candidate = by_unit.setdefault(unit, Candidate(rows[unit]))
-        operands = {"weight": weight, "value": value}
-        candidate.recorded.append(
-            Contribution(
-                "named",
-                weight * value,
-                f"its path ends in {name}" if value >= OTHER_CASE else f"its name is {name} with an ending",
-                "bonus",
-                operands,
-            )
-        )
+    for unit, (value, reason) in named.items() if weight else ():
+        by_unit.setdefault(unit, Candidate(rows[unit])).add_bonus("named", weight, value, reason)
     return list(by_unit.values())
 
 

@@ -186,11 +186,32 @@ def test_why_tells_what_lost_a_file(index: Index) -> None:
             why(index, "cart", absent)
 
 
+def test_a_mistyped_name_finds_its_file(index: Index) -> None:
+    for query in ("crat.py", "src/shop/crat.py", "cartt"):
+        explained = why(index, query)
+        assert explained.search.hits[0].unit.path == "src/shop/cart.py"
+        assert "typing mistake" in explained.explanations[0].candidate.contributions[-1].reason
+
+
+def test_a_part_of_a_name_finds_its_file(index: Index) -> None:
+    assert files(index, "ca", mode="fuzzy").total == 0, "too short to say anything"
+    first = files(index, "car", mode="fuzzy").hits[0]
+    assert first.unit.path == "src/shop/cart.py"
+    assert [part.reason for part in first.contributions] == ["its name has car"]
+
+
+def test_words_that_stand_for_others_count_less(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {"docs/authentication.md": "# Guide\n\nText.\n", "src/_auth.py": "def run():\n    pass\n"})
+    with tree.index() as index:
+        assert files(index, "_auth.py", profile="graph-memory").hits[0].unit.path == "src/_auth.py"
+
+
 @pytest.mark.parametrize(
     "options",
     [
         {"like": "src/shop/cart.py"},
-        {"mode": "fuzzy"},
+        {"mode": "exact"},
+        {"mode": "fuzzy", "profile": "graph-memory"},
         {"weights": {"exact": 1.0}},
         {"depth": 1},
         {"intent": "path"},
