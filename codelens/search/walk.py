@@ -14,7 +14,7 @@ from itertools import pairwise
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
 from codelens.graph.walk import Adjacency, Push, Trail, Trails, push
-from codelens.model.code import UNWALKED_KINDS, UnitId, UnitRow
+from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.search import Candidate, Contribution, in_order
@@ -269,12 +269,16 @@ def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroun
     """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
     if len(way) == 1:
         return "one of the hits that the walk starts from"
-    said = [f"reached from {names.get(way[0], '?')}"]
-    for place, (source, target) in enumerate(pairwise(way), start=2):
-        kind = around.kind(source, target)
-        plain = kind.removeprefix("←")
-        verb, other = _VERBS.get(plain, plain.replace("_", " ")), "it" if place == len(way) else names.get(target, "?")
-        said.append(f"which {other} {verb}" if kind != plain else f"which {verb} {other}")
+    kinds = [around.kind(source, target) for source, target in pairwise(way)]
+    return _describe_way([names.get(one, "?") for one in way], [(k.removeprefix("←"), k[:1] != "←") for k in kinds])
+
+
+def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) -> str:
+    """The stations of a way, whose last is 'it', and the kind of each edge between, with whether it points along the way."""
+    said = [f"reached from {stations[0]}"]
+    for name, (kind, along) in zip((*stations[1:-1], "it"), edges, strict=True):
+        verb = _VERBS.get(kind, kind.replace("_", " "))
+        said.append(f"which {verb} {name}" if along else f"which {name} {verb}")
     return ", ".join(said)
 
 
@@ -334,12 +338,25 @@ class _ResolvedEdges:
             found[node].append(GraphStep(other, "contains", down))
         for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):
             found[-document].append(GraphStep(unit, "contains"))
-        tops = [
-            row for row in self._store.units.rows([UnitId(n) for n in nodes if n > 0]).values() if row.parent is None
-        ]
-        for row in tops:
-            found[row.id].append(GraphStep(-row.document, "contains", False))
+        rows = self._store.units.rows([UnitId(n) for n in nodes if n > 0])
+        for row in rows.values():
+            if row.parent is None:
+                found[row.id].append(GraphStep(-row.document, "contains", False))
+        self._link_notes(found, [row for row in rows.values() if row.kind in NOTE_KINDS])
         return found
+
+    def _link_notes(self, found: Mapping[int, list[GraphStep]], notes: Sequence[UnitRow]) -> None:
+        """Add the steps between notes, in place: a link to the file of a note leads to the note."""
+        note_of_file = {-row.document: row.id for row in notes}
+        for node, other, kind, _, outgoing in self._store.edges.around(list(note_of_file), WIDEST):
+            if not outgoing and other > 0:
+                found[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
+        files = {-step.target for row in notes for step in found[row.id] if step.target < 0 and step.kind == "documents"}
+        linked = self._store.units.rows([unit for _, unit in self._store.units.top_level(sorted(files))])
+        linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
+        for row in notes:
+            steps = [step for step in found[row.id] if step.kind == "documents" and step.target in linked_notes]
+            found[row.id] += [step._replace(target=linked_notes[step.target]) for step in steps]
 
 
 def _inherit(
@@ -351,12 +368,9 @@ def _inherit(
     kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)
     if of * kept <= had:
         return
-    stations = "".join(
-        f" {f'─{hop.kind}→' if hop.outgoing else f'←{hop.kind}─'} {names.get(hop.target, '?')}" for hop in hops[:-1]
-    )
-    last = hops[-1]
-    direction = "" if last.outgoing else ", against it"
-    reason = f"from {names[hops[0].source]}{stations} by {last.kind}{direction}, {kept:.4g} of its score"
+    stations = [names.get(node, "?") for node in (hops[0].source, *(hop.target for hop in hops))]
+    way_there = _describe_way(stations, [(hop.kind, hop.outgoing) for hop in hops])
+    reason = f"{kept:.4g} of the score it comes from: {way_there}"
     operands = {"of": of, "kept": kept, "had": had}
     candidate.recorded.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
 

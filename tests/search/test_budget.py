@@ -41,7 +41,7 @@ def test_an_answer_says_what_there_was_no_time_for(large: Path, run: Run, monkey
     asked = ("search", "widget", "--mode", "keyword")
     assert len(run(*asked, cwd=large).out.splitlines()) == 20
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-09")
-    left_out = "; ".join(f"{channel} was left out" for channel in ("exact", "lexicon", "path", "symbol", "equivalence"))
+    left_out = "; ".join(f"{channel} was left out" for channel in ("exact", "lexicon", "path", "symbol"))
     text = f"the query's 1e-09 s of CPU were spent (setting query_seconds): {left_out}"
     ran = run(*asked, "--json", cwd=large)
     record = json.loads(ran.out)

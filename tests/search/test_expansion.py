@@ -37,17 +37,17 @@ def named(hits: tuple[Hit, ...], name: str) -> Hit:
 def test_neighbours_inherit_what_an_edge_keeps(index: Index) -> None:
     found = find(index, "post_entry", expand="bfs", limit=100).hits
     best, flush = named(found, "Ledger.post_entry"), named(found, "flush_pages")
-    assert expansion(flush) == "from Ledger.post_entry by calls, 0.8 of its score"
+    assert expansion(flush) == "0.8 of the score it comes from: reached from Ledger.post_entry, which calls it"
     assert flush.score == pytest.approx(0.8 * best.score)
     ledger = named(found, "Ledger")
-    assert expansion(ledger) == "from Ledger.post_entry by contains, against it, 0.95 of its score"
+    assert expansion(ledger) == "0.95 of the score it comes from: reached from Ledger.post_entry, which it contains"
     assert "sync_blocks" not in {h.unit.name for h in found}
 
 
 def test_depth_and_decay(index: Index) -> None:
     far = find(index, "post_entry", expand="bfs", depth=2, limit=100).hits
     reason = expansion(named(far, "sync_blocks"))
-    assert reason == "from Ledger.post_entry ─calls→ flush_pages by calls, 0.64 of its score"
+    assert reason == "0.64 of the score it comes from: reached from Ledger.post_entry, which calls flush_pages, which calls it"
     decayed = find(index, "post_entry", expand="bfs", decay=0.5, limit=100).hits
     assert named(decayed, "flush_pages").score == pytest.approx(0.5 * named(decayed, "Ledger.post_entry").score)
     assert "flush_pages" not in names(find(index, "post_entry", expand="bfs", depth=0, limit=100))
@@ -163,7 +163,7 @@ def test_every_sum_is_recomputed(index: Index, options: dict[str, str]) -> None:
 def test_the_account_names_the_way(index: Index) -> None:
     told = ask_one(index, "post_entry", "flush_pages", expand="bfs")
     assert told.candidate is not None
-    assert "from Ledger.post_entry by calls, 0.8 of its score" in [c.reason for c in told.candidate.contributions]
+    assert "0.8 of the score it comes from: reached from Ledger.post_entry, which calls it" in [c.reason for c in told.candidate.contributions]
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,15 @@ def test_the_account_names_the_way(index: Index) -> None:
 def test_options_without_sense_are_refused(index: Index, options: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         find(index, "entry", **options)
+
+
+def test_a_note_reaches_the_notes_that_it_links_to_and_that_link_to_it(tmp_path: Path) -> None:
+    notes: dict[str, str | bytes] = {
+        ".codelens/notes/disputes.md": "---\ntitle: Disputes\n---\nSee [the ledger](ledger.md).\n",
+        ".codelens/notes/ledger.md": "---\ntitle: Ledger\n---\nKeep books.\n",
+    }
+    with Tree(tmp_path, notes).index() as index:
+        for query, other in (("disputes", "Ledger"), ("keep books", "Disputes")):
+            hits = find(index, query, profile="graph-memory", kinds=("note",)).hits
+            assert hits[1].unit.name == other
+            assert hits[1].contributions[-1].source == "expansion"

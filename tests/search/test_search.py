@@ -285,8 +285,8 @@ def test_patterns_that_are_dangerous_or_slow_end(index: Index, tree: Tree) -> No
 
 @pytest.mark.parametrize(
     ("mode", "channels"),
-    [("hybrid", {"equivalence", "exact", "fuzzy", "lexicon", "path", "symbol", "vector"}),
-     ("keyword", {"equivalence", "exact", "lexicon", "path", "symbol"}),
+    [("hybrid", {"exact", "fuzzy", "lexicon", "path", "symbol", "vector"}),
+     ("keyword", {"exact", "lexicon", "path", "symbol"}),
      ("vector", {"vector"}), ("exact", {"exact"}), ("fuzzy", {"fuzzy"})],
 )  # fmt: skip
 def test_modes(index: Index, mode: str, channels: set[str]) -> None:
