@@ -66,7 +66,9 @@ class FileWords:
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWords]:
     """The files that contain any word of the query; in no order."""
     documents, names = store.files.totals()
-    terms = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | dict.fromkeys((t.text for t in query.words), 1.0)
+    terms = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | dict.fromkeys(
+        (t.text for t in query.words), 1.0
+    )
     store.foresee(
         *((f"files.{field}", (term,)) for term in terms for field in ("importing", "naming")),
         *(("files.on_path", (term, field)) for term in terms for field in ("concepts", "path")),
@@ -186,7 +188,9 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-NameComparison: TypeAlias = "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], dict[DocumentId, tuple[float, str]]]"
+NameComparison: TypeAlias = (
+    "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], dict[DocumentId, tuple[float, str]]]"
+)
 """Names and the paths of files → file → (how well it fits, of 1; the reason)."""
 
 

@@ -20,9 +20,10 @@ from codelens.errors import SettingsError
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
 from codelens.store.postings import phrases_alone
-from codelens.store.store import Store
+from codelens.store.store import Expected, Store
+from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
-from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
+from codelens.text.terms import BEGINNING, beginning_terms, index_terms, token_terms, tokens
 
 ALIAS, ABBREVIATION, LEXICON, SPELLING = "alias", "abbreviation", "lexicon", "spelling"
 """Sources, which are the tiers of their terms."""
@@ -163,6 +164,7 @@ LETTERS_PER_SLIP = 4  # One slip is forgiven for each four letters of a word, an
 MOST_SLIPS_IN_A_WORD = 2
 """One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
 LONGEST_ENDING = 3  # Letters of a mistyped ending that the stem of the right word does not have
+MOST_READ = 5  # Units that are searched for the whole word of a stem
 MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word
 
 
@@ -170,21 +172,28 @@ def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.document_frequency(word)]
-    corrections: list[Term] = []
     if len(unknown) > MOST_UNKNOWN:
         store.budget.limits.append(
             f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
         )
-    for word in unknown[:MOST_UNKNOWN]:
-        store.budget.check()
-        corrections += _corrections(word, store)
+    stems = {word: _stems_like(word, store) for word in unknown[:MOST_UNKNOWN]}
+    store.foresee(*(_units_with(stem) for found in stems.values() for stem in found))
+    corrections = [
+        Term(found, "spelling", f"{word} ~ {found}")
+        for word in stems
+        for found in (_find_whole_word(stem, word, store) for stem in stems[word])
+    ]
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query
 
 
-def _corrections(word: str, store: Store) -> Iterable[Term]:
-    """Commonest first among those with the fewest slips. Stems are compared, or the word itself if its ending is mistyped."""
+def _stems_like(word: str, store: Store) -> list[str]:
+    """Stems of the index that a word nearly is, commonest first among those with the fewest slips.
+
+    Stems are compared, or the word itself if its ending is mistyped.
+    """
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
+    store.budget.check()
     near = []
     forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
     shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
@@ -198,7 +207,23 @@ def _corrections(word: str, store: Store) -> Iterable[Term]:
             if abs(len(term) - len(form)) <= most and (slips := OSA.distance(form, term, score_cutoff=most)) <= most:
                 near.append((slips, -units, term))
                 break
-    return [Term(term, "spelling", f"{word} ~ {term}") for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
+    return [term for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
+
+
+def _units_with(stem: str) -> Expected:
+    """The question for some units that have words of a stem."""
+    return "postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)
+
+
+def _find_whole_word(stem: str, typed: str, store: Store) -> str:
+    """The word of this stem whose length is nearest to the typed one's, in the names and texts of some units that have it."""
+    rows = store.units.rows([unit for unit, _ in store.postings.bm25(*_units_with(stem)[1])])
+    documents = {document.id: document for document in store.documents.rows({row.document for row in rows.values()})}
+    texts, words = Texts(store), set[str]()
+    for row in rows.values():
+        text = f"{row.qualified_name} {row.path} {texts.of(documents[row.document]).slice(row.span)}"
+        words.update(word for word in index_terms(text).split() if store.postings.stem(word) == stem)
+    return min(words, key=lambda word: (abs(len(word) - len(typed)), word), default=stem)
 
 
 LARGEST = 1_000_000  # Bytes of a file of aliases

@@ -249,7 +249,8 @@ def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
     instead: dict[str, list[str]] = {}
     for term in terms.extra:
         if term.tier == "spelling":
-            instead.setdefault(term.origin.partition(" ~ ")[0], []).append(term.text)
+            word, _, read_as = term.origin.partition(" ~ ")
+            instead.setdefault(word, []).append(read_as)
     names = {term.origin for term in terms.names if run.store.units.named(term.text, None, 1)}
     unknown = [
         term.origin

@@ -351,7 +351,9 @@ class _ResolvedEdges:
         for node, other, kind, _, outgoing in self._store.edges.around(list(note_of_file), WIDEST):
             if not outgoing and other > 0:
                 found[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
-        files = {-step.target for row in notes for step in found[row.id] if step.target < 0 and step.kind == "documents"}
+        files = {
+            -step.target for row in notes for step in found[row.id] if step.target < 0 and step.kind == "documents"
+        }
         linked = self._store.units.rows([unit for _, unit in self._store.units.top_level(sorted(files))])
         linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
         for row in notes:

@@ -24,7 +24,9 @@ from tests.commands import SAMPLES
 MOST_ROUNDS = 12
 KNOWING = 33
 """The shape that asks for knowing's ranker, which follows edges step by step through names outside of all shards."""
-MORE_ROUNDS = {KNOWING: 55}
+MISTYPED = (4, 9)
+"""Shapes that may have a mistyped word: the words that stand in for it are read in the texts of units that have them."""
+MORE_ROUNDS = {KNOWING: 55} | dict.fromkeys(MISTYPED, 15)
 SLACK = 2
 """Rounds more that rare stages take: a second look at edges, or at what joins."""
 UNLIMITED = Settings(query_seconds=0)

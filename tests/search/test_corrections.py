@@ -52,8 +52,10 @@ def corrected(query: str, store: Store) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for term in with_corrections(expand([query], (), query), store).extra:
         if term.tier == "spelling":
-            assert term.origin.endswith(f" ~ {term.text}")
-            found.setdefault(term.origin.partition(" ~ ")[0], []).append(term.text)
+            word, _, written = term.origin.partition(" ~ ")
+            assert written == term.text
+            assert written in WORDS, "the word as it is written, not its stem"
+            found.setdefault(word, []).append(store.postings.stem(written))
     return found
 
 

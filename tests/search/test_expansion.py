@@ -47,7 +47,10 @@ def test_neighbours_inherit_what_an_edge_keeps(index: Index) -> None:
 def test_depth_and_decay(index: Index) -> None:
     far = find(index, "post_entry", expand="bfs", depth=2, limit=100).hits
     reason = expansion(named(far, "sync_blocks"))
-    assert reason == "0.64 of the score it comes from: reached from Ledger.post_entry, which calls flush_pages, which calls it"
+    assert (
+        reason
+        == "0.64 of the score it comes from: reached from Ledger.post_entry, which calls flush_pages, which calls it"
+    )
     decayed = find(index, "post_entry", expand="bfs", decay=0.5, limit=100).hits
     assert named(decayed, "flush_pages").score == pytest.approx(0.5 * named(decayed, "Ledger.post_entry").score)
     assert "flush_pages" not in names(find(index, "post_entry", expand="bfs", depth=0, limit=100))
@@ -163,7 +166,9 @@ def test_every_sum_is_recomputed(index: Index, options: dict[str, str]) -> None:
 def test_the_account_names_the_way(index: Index) -> None:
     told = ask_one(index, "post_entry", "flush_pages", expand="bfs")
     assert told.candidate is not None
-    assert "0.8 of the score it comes from: reached from Ledger.post_entry, which calls it" in [c.reason for c in told.candidate.contributions]
+    assert "0.8 of the score it comes from: reached from Ledger.post_entry, which calls it" in [
+        c.reason for c in told.candidate.contributions
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,3 +189,15 @@ def test_a_note_reaches_the_notes_that_it_links_to_and_that_link_to_it(tmp_path:
             hits = find(index, query, profile="graph-memory", kinds=("note",)).hits
             assert hits[1].unit.name == other
             assert hits[1].contributions[-1].source == "expansion"
+
+
+def test_a_method_outside_of_its_type_is_a_member_of_it(tmp_path: Path) -> None:
+    source = (
+        "package sluice\n\n// Holds back a flood.\ntype Gate struct{}\n\nfunc (g *Gate) Raise() {}\n\nfunc Lower() {}\n"
+    )
+    with Tree(tmp_path, {"gate.go": source}).index() as index:
+        hits = find(index, "flood", profile="graph-memory", mode="keyword").hits
+        raised = next(hit for hit in hits if hit.unit.name == "Raise")
+        assert (
+            raised.contributions[-1].reason == "0.95 of the score it comes from: reached from Gate, which contains it"
+        )

@@ -189,7 +189,10 @@ def _note_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
     noted = {event.unit.id for event in trace.events}
     for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
         if unit not in pool and unit not in noted:
-            stage, text = seeds.losses.get(unit) or (NO_SEED, f"match {place} of the channels is too far down for a seed")
+            stage, text = seeds.losses.get(unit) or (
+                NO_SEED,
+                f"match {place} of the channels is too far down for a seed",
+            )
             trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
 
 
