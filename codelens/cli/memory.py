@@ -303,7 +303,7 @@ class UsedFlags(RecordingFlags):
     """Options: what was used."""
 
     targets: list[str] | None = argument(
-        None, "Files that were read or changed, PATH:LINE, or symbols' names", "FILE..."
+        None, "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits", "FILE..."
     )
     diff: str | None = option(
         None, "--diff", metavar="FILE", help="What the changed lines of this diff name; `-` is stdin"

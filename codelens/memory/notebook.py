@@ -186,7 +186,7 @@ class MemoryNotebook:
         return [(a, {place: known[place] for place in unused[a.number] if place in known}) for a in answers]
 
     def used(self, targets: Sequence[str]) -> list[Place]:
-        """Record the use of places in the last answer, given as PATH, PATH:LINE or name; returns these places.
+        """Record the use of places in the last answer, given as PATH, PATH:LINE, name or number of a hit; returns these places.
 
         Each is judged useful and counted once per answer, and the answer's words are learned for it.
         """
@@ -194,7 +194,9 @@ class MemoryNotebook:
         last = self.last()
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
-        return self._used(last, [one for one in last.places if any(self._means(target, one) for target in targets)])
+        meant = [one for one in last.places if any(self._means(target, one) for target in targets)]
+        meant += [self._numbered(int(target), last) for target in targets if target.isdecimal() and not meant]
+        return self._used(last, meant)
 
     def used_in(self, diff: str) -> list[Place]:
         """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""

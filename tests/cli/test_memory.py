@@ -130,6 +130,13 @@ def test_context_is_recorded_and_can_be_used(run: Run, shop: Path) -> None:
     assert run("memory", "used", "nowhere.py", cwd=shop).code == 1
 
 
+def test_hits_that_were_used_can_be_named_by_number(run: Run, shop: Path) -> None:
+    names = run("search", "lamp tax", "--now", NOW, "--format", "{name}", cwd=shop).out.split()
+    number = str(names.index("lamp_tax") + 1)
+    assert run("memory", "used", number, "--now", NOW, cwd=shop).out == "lib/prices.py lamp_tax\n"
+    assert "the last answer has no hit 99" in run("memory", "used", "99", cwd=shop).err
+
+
 def test_what_shows_no_hits_is_no_answer(run: Run, shop: Path) -> None:
     for flag in ("-l", "-c", "-L"):
         run("search", "lamp", flag, cwd=shop)
