@@ -18,7 +18,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitI
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
-from codelens.text.identifiers import fold_identifier, split_qualified, words_in
+from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
 
 
 class Pool:
@@ -74,6 +74,9 @@ _PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's.
 Chosen, not measured."""
+SHORT_HOLDER = 0.75
+"""Value of a qualified name, of 1, if what stands before the name in the query may be short for its container: `ctx.JSON`, and
+this is Context.JSON. Of 200 such names drawn from eight repositories .425 were first without it, .735 at .5, .810 at .75."""
 OTHER_SPELLING = 0.8
 """Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for. Chosen."""
 CERTAIN_CLASS = 0.9
@@ -144,7 +147,9 @@ def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
             # The container's letters come before the name's, of which there may be none: `_`.
             last = unit.container.rpartition(".")[2] if whole.endswith(folded) or not folded.isalnum() else ""
             if not last or fold_identifier(last + unit.name) != whole:
-                return 0.0
+                holder, _, name = qualified.rpartition(".")
+                short = name == unit.name and is_short_for(holder.rpartition(".")[2], unit.container.rpartition(".")[2])
+                return SHORT_HOLDER if short else 0.0
         return 1.0 if unit.name in text else OTHER_SPELLING
 
     return list(map(value, pool.symbols, pool.folded))
@@ -309,6 +314,13 @@ def _exact_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
     return f"is named {unit.name}, {f'but is not {origin}' if value == OTHER_CONTAINER else f'as {origin} but for spelling'}"
 
 
+def _whole_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
+    if value == SHORT_HOLDER:
+        holder = evidence.qualified.rpartition(".")[0]
+        return f"the query is its name, if {holder} is short for {unit.container}"
+    return "the query is its name" + (", spelled differently" if value < 1.0 else "")
+
+
 def _lines_said(unit: UnitRow, _: Evidence, __: float) -> str:
     lines = unit.end_line - unit.start_line + 1
     return f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of middle length'} ({_many(lines, 'line')})"
@@ -361,7 +373,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "whole_name",
             _whole_name,
-            lambda u, e, v: "the query is its name" + (", spelled differently" if v < 1.0 else ""),
+            _whole_name_said,
         ),
         Feature(
             "name_match",

@@ -66,6 +66,16 @@ def fold_identifier(identifier: str) -> str:
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
 
+def is_short_for(short: str, name: str) -> bool:
+    """True if a name begins with the first letter of a shorter one and has its other letters in order: `ctx` and `Context`."""
+    letters = iter(name.casefold())
+    return (
+        0 < len(short) < len(name)
+        and short[0].casefold() == name[0].casefold()
+        and all(c in letters for c in short.casefold())
+    )
+
+
 def split_qualified(text: str) -> tuple[str, str]:
     """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty without one.
 

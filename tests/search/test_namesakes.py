@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from codelens.index import Index
 from codelens.search.channels.symbol import EXACT_CAP
-from tests.search.trees import Tree, find
+from tests.search.trees import Tree, ask_one, find
 
 SMALL = "\n\n".join(f"class A{i}:\n    def serialize(self):\n        return {i}" for i in range(2 * EXACT_CAP))
 FILES = {
@@ -68,3 +69,18 @@ def test_a_longer_name_is_not_before_the_one_behind_an_unknown_receiver(index: I
     assert not any(
         p.source == "name_part" for h in find(index, "who calls open_gate").hits[:1] for p in h.contributions
     )
+
+
+@pytest.mark.parametrize("query", ["har.moor", "h.moor", "hbr.moor"])
+def test_what_stands_before_a_name_may_be_short_for_its_container(query: str, tmp_path: Path) -> None:
+    kinds = ("Quay", "Harbour", "Basin")
+    files: dict[str, str | bytes] = {
+        f"{k.lower()}.py": f"class {k}:\n    def moor(self):\n        pass\n" for k in kinds
+    }
+    with Tree(tmp_path, files).index() as index:
+        told = ask_one(index, query, "Harbour.moor")
+    assert told.rank == 1
+    assert told.candidate is not None
+    holder = query.partition(".")[0]
+    reasons = [part.reason for part in told.candidate.contributions]
+    assert f"the query is its name, if {holder} is short for Harbour" in reasons

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.text.identifiers import cjk_terms, fold_identifier, split_identifier
+from codelens.text.identifiers import cjk_terms, fold_identifier, is_short_for, split_identifier
 from codelens.text.terms import MAX_TOKEN, index_terms, token_terms, tokens
 
 WORDS = {
@@ -68,3 +68,20 @@ def test_encoded_data_is_no_term() -> None:
 @given(st.text(max_size=200))
 def test_terms_of_a_text_are_those_of_its_tokens(text: str) -> None:
     assert index_terms(text).split() == [t for token in tokens(text) for t in " ".join(token_terms(token)).split()]
+
+
+@pytest.mark.parametrize(
+    ("short", "name", "expected"),
+    [
+        ("ctx", "Context", True),
+        ("c", "Context", True),
+        ("res", "Response", True),
+        ("df", "DataFrame", True),
+        ("text", "Context", False),
+        ("cxz", "Context", False),
+        ("context", "Context", False),
+        ("", "Context", False),
+    ],
+)
+def test_short_forms_have_letters_of_a_name_in_order(short: str, name: str, expected: bool) -> None:
+    assert is_short_for(short, name) is expected
