@@ -62,7 +62,7 @@ _ROLE_WORDS = {
     "generated": "generated",
 }
 ROLE_SAID = {
-    "test": "in test code",
+    "test": "in tests or benchmarks",
     "example": "in an example",
     "docs": "in documentation",
 }
@@ -408,7 +408,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "near_unmet",
             _near_unmet,
-            lambda u, e, v: f"meaning counts more: no hit matches the words by more than {e.best_found:.0%}",
+            lambda u, e, v: (
+                f"meaning counts more, for the words are found at most {e.best_found:.0%} as well as they could be"
+            ),
             "vector",
         ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
@@ -431,7 +433,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("parts", _parts, _parts_said),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
-        Feature("uses", _uses, lambda u, e, v: f"used by {_many(e.uses[int(u.id)], 'other file')}"),
+        Feature("uses", _uses, lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}"),
     )
 }
 """Name → feature. That of the walk over the graph is added by search/walk.py, once it has walked."""

@@ -276,7 +276,7 @@ EXACT_CAP = 60
 
 def named_by(term: Term) -> str:
     """The letters of a term as the query has them, or with the part of the query that they are from."""
-    letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING)
+    letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING).strip("`")
     last = split_qualified(origin)[1]
     if fold_identifier(last) == letters and last.isidentifier():
         return last

@@ -246,14 +246,14 @@ def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int
 _VERBS = {
     "": "is next to",
     "type_hint_of": "names",
-    "accesses_field": "uses",
+    "accesses_field": "uses a field of",
     "reads_env": "reads",
     "executes_process": "runs",
     "handles_route": "handles",
     "consumes_endpoint": "calls",
     "implements_rpc": "implements",
     "consumes_rpc": "calls",
-    "member_of": "is a member of",
+    "member_of": "belongs to",
     "tested_by": "is tested by",
     "co_tested_with": "is tested together with",
     "similar_to": "resembles",
@@ -275,6 +275,7 @@ def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroun
 
 def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) -> str:
     """The stations of a way, whose last is 'it', and the kind of each edge between, with whether it points along the way."""
+    stations = [station.removeprefix("symbol:") for station in stations]
     said = [f"reached from {stations[0]}"]
     for name, (kind, along) in zip((*stations[1:-1], "it"), edges, strict=True):
         verb = _VERBS.get(kind, kind.replace("_", " "))
@@ -332,8 +333,13 @@ class _ResolvedEdges:
         self._store.budget.check()
         found: dict[int, list[GraphStep]] = {node: [] for node in nodes}
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
-            if other != node and TIER_OF_NUMBER[tier].confidence >= RESOLVED:
-                found[node].append(GraphStep(other, NAME_OF_KIND[kind], bool(outgoing)))
+            name = NAME_OF_KIND[kind]
+            if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
+                continue
+            if name == "member_of":  # of a method outside of its type, as in Go, the edge points to what contains it
+                found[node].append(GraphStep(other, "contains", not outgoing))
+            else:
+                found[node].append(GraphStep(other, name, bool(outgoing)))
         for node, other, down in self._store.edges.nested(nodes):
             found[node].append(GraphStep(other, "contains", down))
         for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):

@@ -47,15 +47,6 @@ _COUNTED = (
 )
 
 
-_AMONG = "FROM json_each(?1) n CROSS JOIN units"
-_HOLDERS = "'class', 'struct', 'interface', 'trait', 'enum', 'type', 'module'"
-_TYPE_OF_MEMBER = (
-    f"p.document_id = u.document_id AND p.kind IN ({_HOLDERS}) AND u.parent_id IS NULL AND u.container <> '' "
-    "AND u.container = iif(p.container = '', p.name, p.container || '.' || p.name)"
-)
-"""The condition that the unit p is the type of the method u, which stands outside of it."""
-
-
 class EdgeTable:
     """Reads and writes edges and externals. Ids mean nothing outside the file: callers sort edges by their ends'
     content.
@@ -107,24 +98,22 @@ class EdgeTable:
 
     def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
-        chunks. The type of a method that is written outside of it, as in Go, is that of the same file.
+        chunks.
         """
         numbers = json.dumps(sorted(set(nodes)))
         up = (
-            f"{_AMONG} u ON u.id = n.value JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')",
-            f"{_AMONG} u ON u.id = n.value JOIN units p ON {_TYPE_OF_MEMBER} WHERE u.kind = 'method'",
+            "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
+            "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
         )
-        for sql in up:
-            for unit, parent in self._connection.execute(f"SELECT u.id, p.id {sql}", (numbers,)):
-                yield unit, parent, False
+        for unit, parent in self._connection.execute(up, (numbers,)):
+            yield unit, parent, False
         down = (
-            f"{_AMONG} p ON p.id = n.value JOIN units u ON u.document_id = p.document_id AND u.parent_id = p.id "
-            f"WHERE p.kind IN ({_HOLDERS}) AND NOT u.local",
-            f"{_AMONG} p ON p.id = n.value JOIN units u ON {_TYPE_OF_MEMBER} WHERE u.kind = 'method'",
+            "SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value "
+            "JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id "
+            "WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"
         )
-        for sql in down:
-            for unit, parent in self._connection.execute(f"SELECT u.id, p.id {sql}", (numbers,)):
-                yield parent, unit, True
+        for parent, unit in self._connection.execute(down, (numbers,)):
+            yield parent, unit, True
 
     def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
         """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""

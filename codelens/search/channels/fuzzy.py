@@ -166,7 +166,11 @@ def _with_fragment(typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing
-    return [Match(unit, FRAGMENT + value, f"has {typed.fragment} as a part") for unit, value in found.items()]
+    spelled = {unit for unit, value in bearing.items() if value == OTHER_SPELLING}
+    return [
+        Match(unit, FRAGMENT + value, f"has {typed.fragment}{' in another spelling' * (unit in spelled)} as a part")
+        for unit, value in found.items()
+    ]
 
 
 def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:

@@ -151,9 +151,12 @@ def _pool(
 
 def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
-    store.foresee(("edges.surest_into", (units,)), ("edges.nested", (units,)))
+    members = ("edges.outgoing", (units, {"member_of"}))
+    store.foresee(("edges.surest_into", (units,)), ("edges.nested", (units,)), members)
     surest = store.edges.surest_into(units)
-    for node, _, _ in store.edges.nested(units):
+    held = [node for node, _, _ in store.edges.nested(units)]
+    held += [edge.source for edge in store.edges.outgoing(*members[1])]
+    for node in held:
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
     return surest
 

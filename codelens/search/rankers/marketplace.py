@@ -173,7 +173,8 @@ class Standings:
         recorded = self._remembered.get(unit.id, NOT_RECORDED)
         return Standing(
             rating=_rating(recorded, known),
-            stars=self._column("stars", known) or Known(using, f"used by {using} other file{'s' * (using != 1)}"),
+            stars=self._column("stars", known)
+            or Known(using, f"connected with {using} other file{'s' * (using != 1)}"),
             uses=self._column("installs", known) or _uses(recorded),
             success=_success(recorded, known),
             days=self._days(unit, known, history),
