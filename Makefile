@@ -76,10 +76,12 @@ docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.ht
 pictures: $(VENV)/ready  ## draw the pictures of README and manual from real runs
 	$(BIN)/python -m tools.pictures
 
-recheck: $(VENV)/ready  ## every score of 200 queries, computed again from its account: make recheck TREE=path/to/a/tree
+recheck: $(VENV)/ready  ## scores, sentences and remedies of drawn queries, compared: make recheck TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }
 	$(BIN)/codelens index -q --db "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db" "$(TREE)"
 	$(BIN)/python -m tools.bench.recheck "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
+	$(BIN)/python -m tools.bench.sentences "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
+	$(BIN)/python -m tools.bench.remedies "$(VENV)/recheck-$(notdir $(abspath $(TREE))).db"
 
 model: $(VENV)/ready  ## the shipped embedding made anew from its manifest, and compared: make model DATA=folder
 	@test -n "$(DATA)" || { echo "usage: make model DATA=folder"; exit 2; }

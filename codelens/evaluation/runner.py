@@ -136,11 +136,12 @@ def ask(batch: TaskBatch, setup: Setup) -> list[TaskResult]:
     options = replace(setup.options, repositories=batch.repositories)
     with Store.read(batch.index, setup.settings.trust_indexes) as store, store.reading():
         for task in batch.tasks[:1]:
-            _ask_one(task, store, options, setup)
-        return [_ask_one(task, store, options, setup) for task in batch.tasks]
+            ask_one(task, store, options, setup)
+        return [ask_one(task, store, options, setup)[0] for task in batch.tasks]
 
 
-def _ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> TaskResult:
+def ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> tuple[TaskResult, Sequence[Candidate]]:
+    """The result of one task, and all its candidates, best first."""
     profile = setup.change(load_profile(options, setup.settings.weights)) if setup.change else None
     candidates, fault = list[Candidate](), ""
     wall, cpu = time.perf_counter(), time.process_time()
@@ -152,7 +153,7 @@ def _ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> 
         fault = f"{type(said).__name__}: {said}"
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     answers = [NamedHit(c.unit.qualified_name, c.unit.path) for c in candidates]
-    return TaskResult(
+    result = TaskResult(
         task,
         judge(task, answers, setup.rule, answers),
         tuple((c.unit.qualified_name, c.unit.path, c.unit.start_line) for c in candidates[:CUTOFF]),
@@ -161,6 +162,7 @@ def _ask_one(task: Task, store: Store, options: SearchOptions, setup: Setup) -> 
         1000 * wall,
         fault,
     )
+    return result, candidates
 
 
 def counts(missing: Mapping[str, int]) -> str:

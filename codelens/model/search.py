@@ -49,7 +49,8 @@ MOST_DECIDING = 3  # Parts that are named for the distance of two scores
 
 
 def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
-    """The distance of two scores, and the parts that decide it, the largest first; what is left is `other`, so that they add up.
+    """The distance of two scores, and the parts that decide it, the largest first; then the largest part against it, if that is
+    larger than one of these. What is left is `other`, so that they add up.
 
     `gaps`: source or family → how much more the first score has of it. `places`: decimal places, more if the distance needs them.
     """
@@ -58,7 +59,12 @@ def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
         return "0", "a tie, by path and place"
     places = max(places, 1 - math.floor(math.log10(abs(gap))))
     deciding = sorted(((n, a) for n, a in gaps.items() if a * gap > 0), key=lambda part: (-abs(part[1]), part[0]))
-    named = [(name, round(amount, places)) for name, amount in deciding[:MOST_DECIDING]]
+    shown = deciding[:MOST_DECIDING]
+    against = min(
+        ((n, a) for n, a in gaps.items() if a * gap < 0), key=lambda part: (-abs(part[1]), part[0]), default=("", 0.0)
+    )
+    shown += [against] if abs(against[1]) > min(abs(amount) for _, amount in shown) else []
+    named = [(name.replace("_", " "), round(amount, places)) for name, amount in shown]
     if rest := round(math.fsum((round(gap, places), *(-amount for _, amount in named))), places):
         named.append(("other", rest))
     return f"{abs(gap):.{places}f}", ", ".join(f"{name} {amount:+.{places}f}" for name, amount in named)

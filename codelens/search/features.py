@@ -297,9 +297,9 @@ def _compared(what: str, noun: str = "hit") -> Sentence:
 def _words_of_query(square: float) -> str:
     share = math.sqrt(square)
     return (
-        "all words of the query that count"
+        "all words of the query, common ones aside"
         if share > ALL_BUT
-        else f"{share:.0%} of the query's words, rare ones counting more, related ones less"
+        else f"{share:.0%} of the query's words (rare ones count more, related ones less)"
     )
 
 
@@ -323,7 +323,7 @@ def _whole_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
 
 def _lines_said(unit: UnitRow, _: Evidence, __: float) -> str:
     lines = unit.end_line - unit.start_line + 1
-    return f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of middle length'} ({_many(lines, 'line')})"
+    return f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of medium length'} ({_many(lines, 'line')})"
 
 
 def _parts_said(unit: UnitRow, _: Evidence, __: float) -> str:
@@ -378,7 +378,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "name_match",
             _name_match,
-            lambda u, e, v: f"its name and the query agree in {', '.join(e.words_of_name(u.name)[1])}",
+            lambda u, e, v: f"its name shares {', '.join(e.words_of_name(u.name)[1])} with the query",
         ),
         Feature(
             "related_name",
@@ -388,7 +388,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "resemblance",
             lambda p, e: _looked_up(e.resemblance, p.ids),
-            _constant("its name is in the query, but for typing mistakes"),
+            _constant("its name is in the query, misspelled"),
         ),
         Feature("name_part", _name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
         Feature(  # knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say
@@ -408,9 +408,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "near_unmet",
             _near_unmet,
-            lambda u, e, v: (
-                f"meaning counts more, for the words are found at most {e.best_found:.0%} as well as they could be"
-            ),
+            lambda u, e, v: f"meaning weighs more, as the best match of words is {e.best_found:.0%} of a perfect one",
             "vector",
         ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
@@ -433,7 +431,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature("parts", _parts, _parts_said),
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
-        Feature("uses", _uses, lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}"),
+        Feature(
+            "uses", _uses, lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}, tests not counted"
+        ),
     )
 }
 """Name → feature. That of the walk over the graph is added by search/walk.py, once it has walked."""

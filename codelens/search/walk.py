@@ -254,15 +254,17 @@ _VERBS = {
     "implements_rpc": "implements",
     "consumes_rpc": "calls",
     "member_of": "belongs to",
-    "tested_by": "is tested by",
-    "co_tested_with": "is tested together with",
+    "tests": "uses {} in a test",
+    "tested_by": "is used in a test by",
+    "co_tested_with": "is used in one test with",
     "similar_to": "resembles",
     "deployed_by": "is deployed by",
     "gated_by_flag": "depends on the flag",
     "owned_by": "is owned by",
     "authored_by": "was written by",
 }
-"""Kind of edge → how its source and its target go together; for the others, the kind itself is the verb."""
+"""Kind of edge → how its source and its target go together, with the target at `{}` or at the end; for the others, the kind itself is
+the verb."""
 
 
 def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroundings) -> str:
@@ -279,7 +281,8 @@ def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) ->
     said = [f"reached from {stations[0]}"]
     for name, (kind, along) in zip((*stations[1:-1], "it"), edges, strict=True):
         verb = _VERBS.get(kind, kind.replace("_", " "))
-        said.append(f"which {verb} {name}" if along else f"which {name} {verb}")
+        verb = verb if "{}" in verb else f"{verb} {{}}"
+        said.append(f"which {verb.format(name)}" if along else f"which {name} {verb.replace(' {}', '')}")
     return ", ".join(said)
 
 

@@ -247,7 +247,7 @@ class _Asker:
         text = f"rank {place} of {len(order)}"
         if options.sort == "score":
             last = order[options.offset + options.limit - 1]
-            gap, parts = _difference(last, explained.candidate)
+            gap, parts = _difference(explained.candidate, last)
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
@@ -358,10 +358,10 @@ def _unskip(skip: Skip) -> str:
     return ways.get(skip.reason.value, "")
 
 
-def _difference(better: Candidate, worse: Candidate) -> tuple[str, str]:
+def _difference(first: Candidate, second: Candidate) -> tuple[str, str]:
     """The distance of two candidates, and the families of reasons that decide it."""
     sums: dict[str, float] = {}
-    for sign, candidate in ((1.0, better), (-1.0, worse)):
+    for sign, candidate in ((1.0, first), (-1.0, second)):
         for part in candidate.contributions:
             family = FAMILY_OF.get(part.source, part.source)
             sums[family] = sums.get(family, 0.0) + sign * part.amount

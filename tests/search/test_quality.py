@@ -182,7 +182,7 @@ def parts(index: Index, query: str, name: str, **options: object) -> dict[str, t
 def test_signals_of_code(index: Index) -> None:
     """No table and no memory: stars are other files that use it, its age is git's."""
     found = parts(index, "form", "parse_form")
-    assert found["stars"] == (pytest.approx(0.10), "used by 2 other files; 2 at most")
+    assert found["stars"] == (pytest.approx(0.10), "connected with 2 other files, tests not counted; 2 at most")
     assert found["recency"] == (
         pytest.approx(0.05 * math.exp(-0.05)),
         "changed 10 days before the present of its index",

@@ -35,7 +35,7 @@ def test_functions_that_share_an_outside_type_are_next_but_one(tmp_path: Path) -
         "c.py": "def third(request):\n    return 3\n",
     }
     found = reached(tmp_path, files, "`first`")
-    assert way(found, "second") == "reached from first, which names symbol:Request, which it names"
+    assert way(found, "second") == "reached from first, which names Request, which it names"
     assert "third" not in found
     assert "symbol:Request" not in {c.unit.name for c in found.values()}
 

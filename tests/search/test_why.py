@@ -292,7 +292,7 @@ def test_a_target_that_is_far_away(index: Index) -> None:
 
 def test_the_parts_of_a_gap_add_up() -> None:
     gap, parts = describe_gap({"words": 0.03, "names": -0.01, "graph": 0.002, "file": 0.001, "shape": 0.0005}, 4)
-    assert (gap, parts) == ("0.0235", "words +0.0300, graph +0.0020, file +0.0010, other -0.0095")
+    assert (gap, parts) == ("0.0235", "words +0.0300, graph +0.0020, file +0.0010, names -0.0100, other +0.0005")
     assert describe_gap({"exact": 0.0000012, "vector": 0.0}, 4) == ("0.0000012", "exact +0.0000012")
     assert describe_gap({"words": 0.1, "names": -0.1}, 4) == ("0", "a tie, by path and place")
 

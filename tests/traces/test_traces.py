@@ -242,7 +242,7 @@ def parts(index: Index, now: int | None = None) -> dict[str, tuple[float, str]]:
 
 
 def test_why_tells_what_ran_and_when(index: Index) -> None:
-    assert parts(index)["recency"] == (0.3, "known from its text alone")
+    assert parts(index)["recency"] == (0.3, "no trace shows it running")
     total = {"code_function": "Cart.total", "code_filepath": "shop/cart.py"}
     newest = span(NOW, code_function="price", code_filepath="shop/cart.py")
     ingested(index, *(span(NOW - 3 * DAY - n, **total) for n in range(1000)), newest)

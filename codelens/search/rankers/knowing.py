@@ -283,7 +283,7 @@ def add_composite(
     sure, why_sure = LEAST_SURE, "no sure edge leads to it"
     if standing.confidence is not None and standing.confidence > LEAST_SURE:
         sure, why_sure = standing.confidence, f"the surest edge to it is {standing.confidence:.0%} sure"
-    recent, why_recent = STATIC, "known from its text alone"
+    recent, why_recent = STATIC, "no trace shows it running"
     if standing.running:
         recent, why_recent = standing.running.recency
         sure, why_sure = max((sure, why_sure), standing.running.confidence, key=lambda known: known[0])

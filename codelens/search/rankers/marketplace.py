@@ -174,7 +174,7 @@ class Standings:
         return Standing(
             rating=_rating(recorded, known),
             stars=self._column("stars", known)
-            or Known(using, f"connected with {using} other file{'s' * (using != 1)}"),
+            or Known(using, f"connected with {using} other file{'s' * (using != 1)}, tests not counted"),
             uses=self._column("installs", known) or _uses(recorded),
             success=_success(recorded, known),
             days=self._days(unit, known, history),
