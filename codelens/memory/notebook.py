@@ -145,7 +145,7 @@ class MemoryNotebook:
             query, words = last.query, last.words
         digest = self._digests([place]).get(place, "")
         with self._recording() as memory:
-            memory.judge(place, Feedback(useful, digest), query or "", self._time())
+            memory.judge(place, Feedback(useful, digest, query=query or ""), self._time())
             for word in words if useful else ():
                 memory.learn(word, place, self._time())
             if held and last is not None:
@@ -165,7 +165,7 @@ class MemoryNotebook:
         with self._recording() as memory:
             for answer, judged in in_vain:
                 for place, digest in judged.items():
-                    memory.judge(place, Feedback(False, digest, True), answer.query, now)
+                    memory.judge(place, Feedback(False, digest, True, answer.query), now)
                 memory.settle(answer.number)
             memory.add_answer(RecordedAnswer(query, tuple(words), now, places, self._session))
             for place in dict.fromkeys(one.place for one in places):
@@ -226,7 +226,7 @@ class MemoryNotebook:
             for place in dict.fromkeys(one.place for one in opened):
                 memory.use(place, now)
                 if all(not one.used for one in opened if one.place == place):
-                    memory.judge(place, Feedback(True, known.get(place, ""), True), answer.query, now)
+                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), now)
                     for word in answer.words:
                         memory.learn(word, place, now)
             for one in opened:

@@ -48,6 +48,8 @@ class Feedback(NamedTuple):
     """Digest of the place's neighbourhood at that time. The judgement expires when the digest changes."""
     implied: bool = False
     """True if it was inferred from use instead of given by a person."""
+    query: str = ""
+    """The query of the answer that it is about; empty for a judgement of the place as such."""
 
 
 @dataclass(frozen=True, slots=True)

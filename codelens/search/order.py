@@ -43,7 +43,7 @@ def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     """Best first, after memory, factors of paths, the penalty for further hits of a file, and the expansion."""
     profile = run.profile
     if profile.memory and run.recollection:
-        run.recollection.add(candidates, run.terms.learned, profile.of_memory)
+        run.recollection.add(candidates, run.terms, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
     add_targets(candidates, run.targets)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))

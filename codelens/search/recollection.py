@@ -15,8 +15,8 @@ from typing import TypeVar
 from codelens.errors import MemoryFault
 from codelens.memory.notebook import digests, units_at
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.memory import Learned, Remembered, place_of
-from codelens.model.search import MEMORY_UNUSED, Candidate, Match, Notice, SearchOptions
+from codelens.model.memory import Feedback, Learned, Remembered, place_of
+from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice, SearchOptions
 from codelens.search.terms import load_words, stem
 from codelens.store.memory import Memory
 from codelens.store.store import Store
@@ -90,17 +90,20 @@ class Recollection:
                     found.setdefault(unit.id, Match(unit.id, observed_weight(one.times), reason))
         return tuple(found.values())
 
-    def add(self, candidates: Sequence[Candidate], learned: Sequence[Match], weights: Mapping[str, float]) -> None:
+    def add(self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]) -> None:
         """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
         known = self.of([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = digests(judged, self._store, Texts(self._store)) if judged else {}
-        led = {match.unit: match for match in learned}
+        led = {match.unit: match for match in terms.learned}
+        words = frozenset(learnable(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:
             unit = candidate.unit
             if unit.id in known:
-                _add_recorded(candidate, known[unit.id], current.get(unit.id, ""), weights, now)
+                _add_recorded(candidate, known[unit.id], weights, now)
+                valid = [one for one in known[unit.id].feedback if one.digest == current.get(unit.id, "")]
+                _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
             if (match := led.get(unit.id)) and weights.get("learned"):
                 candidate.add_bonus("learned", weights["learned"], match.raw_score, match.reason)
 
@@ -124,19 +127,40 @@ class Recollection:
             return nothing
 
 
+def _likeness(words: frozenset[str], query: str) -> float:
+    """The share of words that a query has in common with these, of all in either; 1 if it has no words."""
+    asked = frozenset(learnable([query]))
+    return len(asked & words) / len(asked | words) if asked else 1.0
+
+
+def _add_feedback(
+    candidate: Candidate, valid: Sequence[Feedback], expired: int, words: frozenset[str], weights: Mapping[str, float]
+) -> None:
+    """Judgements count by the likeness of their queries to the present one, whose words are given."""
+    judged = [(likeness, one.useful) for one in valid if (likeness := _likeness(words, one.query))]
+    if not judged:
+        return
+    useful, closest = sum(useful for _, useful in judged), max(likeness for likeness, _ in judged)
+    share = math.fsum(likeness for likeness, useful in judged if useful) / math.fsum(one for one, _ in judged)
+    reason = f"useful {useful} of {len(judged)} time{'' if len(judged) == 1 else 's'}"
+    reason += f" for queries that share up to {closest:.0%} of their words with this one" if closest < 1.0 else ""
+    reason += f", {others} more for other queries" if (others := len(valid) - len(judged)) else ""
+    reason += f", {expired} more expired as the code changed" if expired else ""
+    source, value = ("useful" if share > 0.5 else "useless"), (2.0 * share - 1.0) * closest
+    if value and weights.get(source):
+        candidate.add_bonus(source, weights[source], value, reason)
+
+
 def _add_recorded(
-    candidate: Candidate, known: Remembered, current: str, weights: Mapping[str, float], now: int
+    candidate: Candidate,
+    known: Remembered,
+    weights: Mapping[str, float],
+    now: int,
 ) -> None:
     def add(source: str, value: float, reason: str) -> None:
         if value and weights.get(source):
             candidate.add_bonus(source, weights[source], value, reason)
 
-    held = [one.useful for one in known.feedback if one.digest == current]
-    if held:
-        share, expired = sum(held) / len(held), len(known.feedback) - len(held)
-        reason = f"useful {sum(held)} of {len(held)} time{'' if len(held) == 1 else 's'}"
-        reason += f", {expired} more expired as the code changed" if expired else ""
-        add("useful" if share > 0.5 else "useless", 2.0 * share - 1.0, reason)
     if boost := session_boost(known.stamps, now):
         past = [at for at in known.stamps if at <= now]
         answers = f"{len(past)} recorded answer{'' if len(past) == 1 else 's'}"

@@ -263,8 +263,8 @@ _VERBS = {
     "owned_by": "is owned by",
     "authored_by": "was written by",
 }
-"""Kind of edge → how its source and its target go together, with the target at `{}` or at the end; for the others, the kind itself is
-the verb."""
+"""Kind of edge → how its source and its target go together, with the target at `{}` or at the end; for other kinds, the kind is the
+verb."""
 
 
 def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroundings) -> str:

@@ -106,8 +106,9 @@ class Memory:
         for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
             for place, (value,) in self._of(table, columns, among, ""):
                 found.setdefault(place, {})[table] = value
-        for place, (useful, digest, implied) in self._of("feedback", "t.useful, t.digest, t.implied", among, ", t.id"):
-            judged = Feedback(bool(useful), str(digest), bool(implied))
+        columns = "t.useful, t.digest, t.implied, t.query"
+        for place, (useful, digest, implied, query) in self._of("feedback", columns, among, ", t.id"):
+            judged = Feedback(bool(useful), str(digest), bool(implied), str(query))
             found.setdefault(place, {}).setdefault("feedback", []).append(judged)
         for place, (at,) in self._of("stamps", "t.at", among, ", t.at"):
             found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
@@ -228,11 +229,11 @@ class MemoryWriter(Memory):
         sql = "INSERT INTO uses VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET count = count + 1, at = ?2"
         self._run(sql, self._id(place), at)
 
-    def judge(self, place: Place, judged: Feedback, query: str, at: int) -> None:
+    def judge(self, place: Place, judged: Feedback, at: int) -> None:
         """Record one judgement."""
         number = self._id(place)
         sql = "INSERT INTO feedback (place, useful, implied, digest, query, at) VALUES (?, ?, ?, ?, ?, ?)"
-        self._run(sql, number, judged.useful, judged.implied, judged.digest, query, at)
+        self._run(sql, number, judged.useful, judged.implied, judged.digest, judged.query, at)
         self._keep_newest("feedback", number, MOST_FEEDBACK)
 
     def stamp(self, place: Place, at: int) -> None:

@@ -120,6 +120,19 @@ def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int
     ]
 
 
+def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
+    """The words of the judged query are write, journal and entry."""
+    notebook = index.memory.notebook(now=NOW)
+    notebook.judge("Ledger.post_entry", True, QUERY)
+    for query, share in ((QUERY, 1.0), ("journal of an entry", 2 / 3), ("entry of a form", 1 / 4), ("flush the pages", 0.0)):
+        found = parts(remember(index, query, profile="knowing", limit=100), POST.name)
+        assert found.get("useful", (0.0, ""))[0] == pytest.approx(0.25 * share), query
+    told_of = parts(remember(index, "entry of a form", profile="knowing", limit=100), POST.name)["useful"][1]
+    assert told_of == "useful 1 of 1 time for queries that share up to 25% of their words with this one"
+    notebook.judge("Ledger.post_entry", True)
+    assert parts(remember(index, "flush the pages", profile="knowing", limit=100), POST.name) == {}
+
+
 def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
     before = find(index, QUERY, profile="knowing")
     for verdict in (True, False):
@@ -280,7 +293,7 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     assert notebook.used(["ledger.py:8"]) == [POST]
     assert notebook.used(["Ledger.post_entry"]) == [POST]
     assert [known.feedback for known in notebook.known().values() if known.feedback] == [
-        (Feedback(True, notebook.current([POST])[POST], True),)
+        (Feedback(True, notebook.current([POST])[POST], True, QUERY),)
     ]
     index.memory.record(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.known().items()}

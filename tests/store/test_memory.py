@@ -51,8 +51,8 @@ def test_records_come_back_by_place(file: Path) -> None:
         memory.rate(RUN, 7.5, 2)
         memory.use(RUN, 5)
         memory.use(RUN, 6)
-        memory.judge(RUN, Feedback(True, "d1"), "serve", 7)
-        memory.judge(RUN, Feedback(False, "d2", True), "serve", 8)
+        memory.judge(RUN, Feedback(True, "d1", query="serve"), 7)
+        memory.judge(RUN, Feedback(False, "d2", True, "serve"), 8)
         memory.stamp(RUN, 9)
         memory.stamp(OTHER, 9)
         memory.use(ELSEWHERE, 9)
@@ -60,7 +60,7 @@ def test_records_come_back_by_place(file: Path) -> None:
         recalled = memory.recall([RUN.path])
         told = recalled.of(RUN)
         assert (told.pinned, told.rating, told.uses, told.stamps) == (True, 7.5, 2, (9,))
-        assert told.feedback == (Feedback(True, "d1"), Feedback(False, "d2", True))
+        assert told.feedback == (Feedback(True, "d1", query="serve"), Feedback(False, "d2", True, "serve"))
         assert (told.outcomes, told.success) == ((1, 2), 0.5)
         assert set(recalled.places) == {RUN, OTHER}
         assert recalled.of(OTHER).stamps == (9,)
@@ -135,7 +135,7 @@ def test_forgetting_a_place_deletes_everything_about_it(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         for place in (RUN, OTHER):
             memory.pin(place, 1)
-            memory.judge(place, Feedback(True, ""), "the words of a query", 1)
+            memory.judge(place, Feedback(True, "", query="the words of a query"), 1)
             memory.learn("serve", place, 1)
         memory.add_answer(RecordedAnswer("a secret", (), 1, (Answered(1, RUN, 10), Answered(2, OTHER, 20))))
         assert memory.forget([RUN]) == 4
@@ -185,7 +185,7 @@ def _record_and_hang(file: Path) -> None:
     with MemoryWriter.recording(file) as memory:
         memory.use(OTHER, 1)
         for number in range(20_000):  # more than SQLite's cache, so that the file itself is written before the commit
-            memory.judge(Place("app", f"{number}.py", "x" * 200, "function"), Feedback(True, ""), "", 1)
+            memory.judge(Place("app", f"{number}.py", "x" * 200, "function"), Feedback(True, ""), 1)
         (file.parent / "ready").touch()
         time.sleep(600)
 

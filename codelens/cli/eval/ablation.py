@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codelens.cli.eval.measure import EvalFlags, keep, prepared
-from codelens.cli.eval.tables import ablation_table, show
+from codelens.cli.eval.measure import EvalFlags, keep, prepare
+from codelens.cli.eval.tables import comparisons_table, show
 from codelens.cli.streams import say
 from codelens.errors import UsageError
 from codelens.evaluation.ablate import Ablation, rows
@@ -24,7 +24,7 @@ SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates"
 
 def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
     """A line on stderr for each row as soon as it is there, for all of them may take an hour."""
-    batches, missing, setup = prepared(flags)
+    batches, missing, setup = prepare(flags)
     asked_rows = _chosen(rows(load_profile(setup.options, setup.settings.weights), setup.options), flags.rows or "")
     found: list[dict[str, Any]] = []
     first: Mapping[str, float] = {}
@@ -34,7 +34,9 @@ def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
             values = figures({answer.task.key: answer.judged for answer in results})
             of_metric = {key: own[METRIC] for key, own in values.items()}
             first = first or of_metric
-            found.append(_record(row, results, values) | (_compared(first, of_metric) if found else {}))
+            found.append(
+                describe_row(row.name, results, values) | (compare_with_first(first, of_metric) if found else {})
+            )
             if not flags.quiet:
                 seconds = sum(answer.wall_ms for answer in results) / 1000
                 say(f"{row.name}: {METRIC} {found[-1]['means'][METRIC]:.4f}, {seconds:.0f} s")
@@ -42,7 +44,7 @@ def ablated(flags: EvalFlags, command: Sequence[str]) -> int:
     record = measurement(setup, command, tasks, infos(batches, setup.settings), missing, ())
     record |= {"metric": METRIC, "shown": list(SHOWN), "rows": found}
     keep(flags.out, record)
-    show(flags, record, ablation_table(record), setup.settings.color)
+    show(flags, record, comparisons_table(record, "left out"), setup.settings.color)
     return 0
 
 
@@ -60,20 +62,22 @@ def _of(row: Ablation, setup: Setup) -> Setup:
     return replace(setup, options=row.options(setup.options), change=row if row.edits else None)
 
 
-def _record(row: Ablation, results: Sequence[TaskResult], values: Values) -> dict[str, Any]:
+def describe_row(name: str, results: Sequence[TaskResult], values: Values) -> dict[str, Any]:
+    """The means and times of one row of a table."""
     means: dict[str, float] = {}
     for metric in SHOWN:
         held = [own[metric] for own in values.values() if metric in own]
         means |= {metric: round(statistics.mean(held), PLACES)} if held else {}
     return {
-        "name": row.name,
+        "name": name,
         "means": means,
         "cpu_ms": {name: round(value, 1) for name, value in percentiles([answer.cpu_ms for answer in results]).items()},
         "failed": sum(bool(answer.fault) for answer in results),
     }
 
 
-def _compared(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
+def compare_with_first(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
+    """The difference of a row to the first one, by a paired test."""
     found = compare(before, after)
     figures = {"difference": found.after - found.before, "low": found.low, "high": found.high, "p": found.p_value}
     counts = {"better": found.better, "worse": found.worse}

@@ -72,6 +72,13 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     rows: str | None = option(
         None, "--rows", section=WAYS, metavar="A,B", help="Only what is named so of --ablate, as in --rows channel,walk"
     )
+    memory: bool = option(
+        False,
+        "--memory",
+        section=WAYS,
+        help="Report the right hits of every second task as used, in rounds, and measure all tasks after each",
+    )
+    rounds: int = option(10, "--rounds", section=WAYS, metavar="N", help="So many of --memory [default: 10]")
     metrics: str | None = option(
         None, "--metrics", section=OUTPUT, metavar="A,B", help="Only these in the table, as strict_ndcg@10,candidates"
     )
@@ -90,7 +97,7 @@ class Prepared(NamedTuple):
     setup: Setup
 
 
-def prepared(flags: EvalFlags) -> Prepared:
+def prepare(flags: EvalFlags) -> Prepared:
     """Run the tasks; those that cannot run are reported on stderr."""
     if flags.jobs < 1:
         raise UsageError(f"--jobs must be at least 1, not {flags.jobs}")
@@ -160,15 +167,15 @@ def measure(flags: EvalFlags) -> int:
     from codelens.evaluation.metrics import measures
 
     measures()  # before any work, if it is not installed
-    if flags.compare and flags.ablate:
-        raise UsageError("use either --compare or --ablate, not both")
+    if sum((flags.compare, flags.ablate, flags.memory)) > 1:
+        raise UsageError("use one of --compare, --ablate and --memory")
     if flags.rows and not flags.ablate:
         raise UsageError("--rows needs --ablate")
     if flags.plot is not None:
         from codelens.evaluation.report import drawing
 
-        if flags.compare or flags.ablate:
-            raise UsageError("use --plot without --compare and --ablate")
+        if flags.compare or flags.ablate or flags.memory:
+            raise UsageError("use --plot without --compare, --ablate and --memory")
         drawing()
     if flags.compare:
         from codelens.cli.eval.comparison import compared
@@ -178,6 +185,10 @@ def measure(flags: EvalFlags) -> int:
         from codelens.cli.eval.ablation import ablated
 
         return ablated(flags, _command())
+    if flags.memory:
+        from codelens.cli.eval.replay import replay_tasks
+
+        return replay_tasks(flags, _command())
     return _measured(flags)
 
 
@@ -190,7 +201,7 @@ def _measured(flags: EvalFlags) -> int:
     from codelens.evaluation.runner import ask_all, infos, workers
 
     metrics = chosen(flags)
-    batches, missing, setup = prepared(flags)
+    batches, missing, setup = prepare(flags)
     with watcher(flags.progress, flags.quiet) as progress, workers(flags.jobs) as pool:
         results = ask_all(batches, setup, pool, progress)
     values = figures({answer.task.key: answer.judged for answer in results})

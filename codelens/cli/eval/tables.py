@@ -79,9 +79,9 @@ def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
-def ablation_table(record: dict[str, Any]) -> Columns:
-    """A row for each part left out, with the difference to the first row."""
-    heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
+def comparisons_table(record: dict[str, Any], head: str) -> Columns:
+    """A row for each measurement, with the difference to the first row. `head` is that of its name."""
+    heads = (head, *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
     rows = (
         (
             *(row["name"], *(_short(row["means"].get(metric, 0.0)) for metric in record["shown"])),
@@ -90,7 +90,7 @@ def ablation_table(record: dict[str, Any]) -> Columns:
         )
         for row in record["rows"]
     )
-    essential = ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p")
+    essential = (head, record["metric"], f"Δ {record['metric']}", "95 %", "p")
     return Columns(heads, tuple(rows), essential)
 
 
