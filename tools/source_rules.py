@@ -25,7 +25,7 @@ MOST_MODULES: dict[str, int] = {
     "cluster": 9,
     "context": 8,
     "embed": 12,
-    "evaluation": 16,
+    "evaluation": 17,
     "fleet": 10,
     "graph": 13,
     "indexing": 19,

@@ -28,7 +28,7 @@ BETWEEN = 30  # Seconds between two tasks of a round
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the tasks of all repositories give after some rounds of feedback; round 0 is before any."""
+    """The results of the tasks of all repositories after some rounds of feedback; round 0 is before any."""
 
     number: int
     taught: list[TaskResult]

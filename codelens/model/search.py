@@ -36,7 +36,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         *("seed_authority", "common_authority", "seed_hub"),
     ),
     "history": ("recency", "churn", "commits"),
-    "memory": ("favorite", "useful", "useless", "session", "pin", "used", "learned"),
+    "memory": ("favorite", "useful", "useless", "session", "pin"),
     "popularity": ("stars", "rating", "success", "usage"),
     "shape": ("type", "function", "chunk", "section", "local", "quoted", "lines", "parts"),
 }

@@ -166,7 +166,9 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
         of, kept = (most, 1.0 + share) if most > 0 else (1.0, share)
         reason = f"cosine {share:.3f}" if candidate.unit.id in near else "no vector of it"
         operands = {"of": of, "kept": kept, "had": had}
-        part = Contribution("rerank", of * kept - had, f"{reason}, in the place of its score", "inherit", operands)
+        part = Contribution(
+            "rerank", of * kept - had, f"{reason}, so {kept:.3f} times the best score", "inherit", operands
+        )
         candidate.recorded.append(part)
     return in_order(ordered)
 

@@ -31,7 +31,6 @@ FAINT_BOOST = 0.01
 LEAST_OBSERVED, MOST_OBSERVED = 2, 10
 """Uses for a word below which it leads nowhere, and above which more say no more (knowing's figures, as the next two)."""
 FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8
-MANY_USES = 20  # Uses that count as much as any number of them
 SHORTEST_WORD = 3  # Letters of a word that vocabulary may be learned from. Shorter ones are mostly noise.
 _UNEXPECTED = frozenset(
     ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
@@ -95,7 +94,6 @@ class Recollection:
         known = self.of([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = digests(judged, self._store, Texts(self._store)) if judged else {}
-        led = {match.unit: match for match in terms.learned}
         words = frozenset(learnable(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:
@@ -104,8 +102,6 @@ class Recollection:
                 _add_recorded(candidate, known[unit.id], weights, now)
                 valid = [one for one in known[unit.id].feedback if one.digest == current.get(unit.id, "")]
                 _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
-            if (match := led.get(unit.id)) and weights.get("learned"):
-                candidate.add_bonus("learned", weights["learned"], match.raw_score, match.reason)
 
     def of(self, units: Iterable[UnitRow]) -> dict[UnitId, Remembered]:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
@@ -136,14 +132,18 @@ def _likeness(words: frozenset[str], query: str) -> float:
 def _add_feedback(
     candidate: Candidate, valid: Sequence[Feedback], expired: int, words: frozenset[str], weights: Mapping[str, float]
 ) -> None:
-    """Judgements count by the likeness of their queries to the present one, whose words are given."""
-    judged = [(likeness, one.useful) for one in valid if (likeness := _likeness(words, one.query))]
+    """Judgements count by the square of the likeness of their queries to the present one, whose words are given: a word that two
+    questions happen to share must not bring the answer of one to the other.
+    """
+    judged = [(likeness**2, one.useful) for one in valid if (likeness := _likeness(words, one.query))]
     if not judged:
         return
     useful, closest = sum(useful for _, useful in judged), max(likeness for likeness, _ in judged)
     share = math.fsum(likeness for likeness, useful in judged if useful) / math.fsum(one for one, _ in judged)
     reason = f"useful {useful} of {len(judged)} time{'' if len(judged) == 1 else 's'}"
-    reason += f" for queries that share up to {closest:.0%} of their words with this one" if closest < 1.0 else ""
+    reason += (
+        f" for queries that share up to {math.sqrt(closest):.0%} of their words with this one" if closest < 1.0 else ""
+    )
     reason += f", {others} more for other queries" if (others := len(valid) - len(judged)) else ""
     reason += f", {expired} more expired as the code changed" if expired else ""
     source, value = ("useful" if share > 0.5 else "useless"), (2.0 * share - 1.0) * closest
@@ -169,6 +169,3 @@ def _add_recorded(
         add("pin", 1.0, "pinned")
     if known.rating is not None:
         add("rating", (known.rating - 5.0) / 5.0, f"rated {known.rating:g} of 10")
-    if known.uses:
-        value = min(1.0, math.log1p(known.uses) / math.log1p(MANY_USES))
-        add("used", value, f"used {known.uses} time{'' if known.uses == 1 else 's'}")

@@ -67,9 +67,7 @@ def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
-    idle = (
-        set() if profile.channels.get("equivalence") or run.settings.classes or run.terms.learned else {"equivalence"}
-    )
+    idle = set() if profile.channels.get("equivalence") or run.settings.classes else {"equivalence"}
     chosen = [channels_of(profile)[name] for name in MODES[mode] if profile.takes(name) and name not in idle]
     if not chosen:
         fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]

@@ -160,7 +160,7 @@ class Seeds:
     fused: Mapping[UnitId, Candidate]
     """Every unit of the fusion, in the fusion's order."""
     losses: Mapping[UnitId, tuple[str, str]]
-    """Unit of the fusion that is no seed → the stage that lost it and how, in words. What was too far down is left out."""
+    """Unit of the fusion that did not become a seed → the stage that lost it and how. Those too far down are left out."""
 
 
 def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> Seeds:
@@ -179,8 +179,8 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     if size > seeding.dense:
         ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
-    losses = {c.unit.id: (NO_SEED, "text outside of definitions is no seed") for c in fused}
-    losses |= {unit.id: (NO_SEED, "code that a document quotes is no seed") for unit in symbols}
+    losses = {c.unit.id: (NO_SEED, "text outside of definitions never becomes a seed") for c in fused}
+    losses |= {unit.id: (NO_SEED, "code that a document quotes gives way to other code") for unit in symbols}
     for place, unit in enumerate(unquoted, start=1):
         losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
     first = "types" if size > seeding.dense else "those in the folder with the most matches"
@@ -198,7 +198,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
 def _losses_of_order(
     kept: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
 ) -> dict[UnitId, tuple[str, str]]:
-    """The units that are no seeds because `most` others go before them; `kept` is the order by rank alone."""
+    """The units that did not become seeds because `most` others go before them; `kept` is the order by rank alone."""
     before = {unit.id: place for place, unit in enumerate(kept, start=1)}
     losses = {}
     for place, unit in enumerate(ordered[most:], start=most + 1):

@@ -173,7 +173,7 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
             terms = with_corrections(terms, store)
     note_unknown(run, terms)
     terms = with_common(terms, store)
-    if profile.memory and run.recollection and not run.likeness:
+    if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
         terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
     run.trace.common = terms.common
     said = (*terms.names, *terms.words, *terms.extra, *terms.related)

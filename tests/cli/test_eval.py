@@ -135,6 +135,17 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
     assert "feature coverage" in refused.err
 
 
+def test_feedback_is_replayed_in_rounds(run: Run, indexed: Path) -> None:
+    ran = run("eval", *TREC, "--memory", "--rounds", "2", "--markdown", cwd=indexed)
+    assert ran.code == 0, ran.err
+    rows = [line.split("|")[1].strip() for line in ran.out.splitlines()]
+    assert rows[0] == "after"
+    assert rows[2:] == [f"{number} rounds, {part}" for part in ("taught", "others") for number in (0, 1, 2)]
+    assert not (indexed / ".codelens/memory.db").exists()
+    assert "--rounds must be from 1 to 100" in run("eval", *TREC, "--memory", "--rounds", "0", cwd=indexed).err
+    assert "use one of --compare" in run("eval", *TREC, "--memory", "--ablate", cwd=indexed).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

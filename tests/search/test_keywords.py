@@ -75,6 +75,7 @@ def test_words_of_programming_are_no_stop_words() -> None:
         assert word in [term.text for term in expand([f"{word} barge"], [], "").words]
     for word in ("the", "and", "of", "with", "it", "she", "would", "should"):
         assert [term.text for term in expand([f"{word} barge"], [], "").words] == ["barge"]
+    assert [term.text for term in expand(["the of"], [], "").words] == ["the", "of"], "there is nothing else"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def remember(index: Index, query: str = QUERY, **options: Any) -> SearchResult:
 def parts(result: SearchResult, name: str) -> dict[str, tuple[float, str]]:
     """Source → (amount, reason) of what memory gave a hit."""
     hit = next(h for h in result.hits if h.unit.qualified_name == name)
-    of_memory = ("useful", "useless", "session", "pin", "rating", "used", "learned")
+    of_memory = ("useful", "useless", "session", "pin", "rating")
     return {c.source: (c.amount, c.reason) for c in hit.contributions if c.source in of_memory}
 
 
@@ -124,14 +124,21 @@ def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
     """The words of the judged query are write, journal and entry."""
     notebook = index.memory.notebook(now=NOW)
     notebook.judge("Ledger.post_entry", True, QUERY)
-    for query, share in ((QUERY, 1.0), ("journal of an entry", 2 / 3), ("entry of a form", 1 / 4), ("flush the pages", 0.0)):
+    for query, share in (
+        (QUERY, 1.0),
+        ("journal of an entry", 4 / 9),
+        ("entry of a form", 1 / 16),
+        ("flush the pages", 0.0),
+    ):
         found = parts(remember(index, query, profile="knowing", limit=100), POST.name)
         assert found.get("useful", (0.0, ""))[0] == pytest.approx(0.25 * share), query
     told_of = parts(remember(index, "entry of a form", profile="knowing", limit=100), POST.name)["useful"][1]
     assert told_of == "useful 1 of 1 time for queries that share up to 25% of their words with this one"
     notebook.judge("Ledger.post_entry", True)
     found = parts(remember(index, "flush the pages", profile="knowing", limit=100), POST.name)
-    assert found["useful"] == (0.25, "useful 1 of 1 time, 1 more for other queries"), "one without a query counts for all"
+    assert found["useful"] == (0.25, "useful 1 of 1 time, 1 more for other queries"), (
+        "one without a query counts for all"
+    )
 
 
 def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
@@ -238,18 +245,17 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
         for _ in range(times - 1):
             memory.learn("metronom", DRUMS, NOW)
-    for profile in ("codelens", "knowing"):
-        result = remember(index, query, mode="keyword", profile=profile)
-        assert DRUMS.name in names(result)
-        match = next(m for m in result.trace.rankings["equivalence"])
-        assert match.raw_score == pytest.approx(weight)
-        assert match.reason == f'"metronom…" led to it {times} times'
+    result = remember(index, query, mode="keyword", profile="knowing")
+    assert DRUMS.name in names(result)
+    match = next(m for m in result.trace.rankings["equivalence"])
+    assert match.raw_score == pytest.approx(weight)
+    assert match.reason == f'"metronom…" led to it {times} times'
     drums = next(hit.unit.id for hit in result.hits if hit.unit.qualified_name == DRUMS.name)
     fused = dict(remember(index, query, mode="keyword", profile="knowing").trace.fused)
     share = load_weights()["knowing"]["channels"]["equivalence"] / 6.7  # of 2 : 2 : 2 and .7
     assert fused[drums] == pytest.approx(share / 61 * weight)  # its rank weighs no more than its uses say
-    assert parts(remember(index, query, mode="keyword"), DRUMS.name)["learned"][0] == pytest.approx(0.5 / 61 * weight)
-    assert DRUMS.name not in names(remember(index, query + " path:ledger.py", mode="keyword"))
+    assert DRUMS.name not in names(remember(index, query + " path:ledger.py", mode="keyword", profile="knowing"))
+    assert DRUMS.name not in names(remember(index, query, mode="keyword")), "the default does without"
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
 
 
@@ -272,7 +278,6 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
     assert {source: reason for source, (_, reason) in given.items()} == {
         "pin": "pinned",
         "rating": "rated 10 of 10",
-        "used": "used 1 time",
         "useful": "useful 1 of 1 time",
     }
     assert [given[s][0] for s in ("pin", "rating")] == pytest.approx([0.5 / 61, 0.4 / 61])
@@ -318,10 +323,10 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
 def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
     index.memory.record(QUERY, [(h.rank, h.unit, h.line) for h in find(index, QUERY).hits], now=NOW - 60)
     index.memory.notebook(now=NOW).judge("1", True)
-    first = told(index, memory=True, now=NOW)
-    assert first == told(index, memory=True, now=NOW)
-    assert first != told(index, memory=True, now=NOW + 100)
-    assert first != told(index)
+    first = told(index, memory=True, now=NOW, profile="knowing")
+    assert first == told(index, memory=True, now=NOW, profile="knowing")
+    assert first != told(index, memory=True, now=NOW + 100, profile="knowing")
+    assert first != told(index, profile="knowing")
 
 
 def test_a_damaged_memory_is_reported_and_left_out(index: Index) -> None:

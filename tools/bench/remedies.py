@@ -1,7 +1,7 @@
 """Try the remedies of `why` for lost targets: `python -m tools.bench.remedies INDEX … [--targets N] [--seed N]`.
 
 Queries are the first words of documentation, targets any definitions, and six in ten questions have options that lose some. Of
-each target that is not shown, the query that `why` suggests is asked anew, with the options that it suggests; the target must be
+each target that is not shown, the query that `why` suggests is asked as well, with the options that it suggests; the target must be
 among the hits then. It prints counts, and each target without a query that works.
 """
 

@@ -141,7 +141,7 @@ class Hit:
 
 
 def key_of(record: Record) -> tuple[str, int, str]:
-    """What tells two hits apart."""
+    """The identity of a hit: path, line and name."""
     return record["path"], record["start_line"], record["qualified_name"]
 
 
@@ -209,7 +209,7 @@ def _has_edge(hit: Hit, source: str, target: str, verb: str) -> bool:
     if verb in ("is used in one test with", "resembles", "is next to", "inherits"):
         return True  # of a third one, which the sentence does not name
     if verb == "uses a field of":
-        return True  # the field's name is not said
+        return True  # the sentence does not name the field
     if verb in ("contains", "belongs to"):
         outer, inner = (source, target) if verb == "contains" else (target, source)
         return outer in hit.tree.files or outer.rpartition(".")[2] in inner.split(".")[:-1]

@@ -1,4 +1,4 @@
-"""codelens eval --ablate: the same tasks again and again, a part of the profile left out each time."""
+"""codelens eval --ablate and --memory: the same tasks again and again, without a part of the profile or after feedback."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from codelens.evaluation.ablate import Ablation, rows
 from codelens.evaluation.compare import compare
 from codelens.evaluation.metrics import Values, figures
 from codelens.evaluation.report import PLACES, measurement, percentiles
+from codelens.evaluation.rounds import Round, replay
 from codelens.evaluation.runner import Setup, TaskResult, ask_all, infos, workers
 from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import load_profile
@@ -82,3 +83,32 @@ def compare_with_first(before: Mapping[str, float], after: Mapping[str, float]) 
     figures = {"difference": found.after - found.before, "low": found.low, "high": found.high, "p": found.p_value}
     counts = {"better": found.better, "worse": found.worse}
     return {name: round(value, PLACES) for name, value in figures.items()} | counts
+
+
+MOST_ROUNDS = 100
+
+
+def replay_tasks(flags: EvalFlags, command: Sequence[str]) -> int:
+    """Measure the tasks that are taught and the others after each round, and compare them with round 0."""
+    if not 1 <= flags.rounds <= MOST_ROUNDS:
+        raise UsageError(f"--rounds must be from 1 to {MOST_ROUNDS}, not {flags.rounds}")
+    batches, missing, setup = prepare(flags)
+    found = replay(batches, setup, flags.rounds, lambda name: None if flags.quiet else say(f"{name}: done"))
+    tasks = [task for batch in batches for task in batch.tasks]
+    record = measurement(setup, command, tasks, infos(batches, setup.settings), missing, ())
+    record |= {"metric": METRIC, "shown": list(SHOWN), "rows": [*_rows(found, "taught"), *_rows(found, "others")]}
+    keep(flags.out, record)
+    show(flags, record, comparisons_table(record, "after"), setup.settings.color)
+    return 0
+
+
+def _rows(rounds: Sequence[Round], part: str) -> list[dict[str, Any]]:
+    rows, first = list[dict[str, Any]](), dict[str, float]()
+    for one in rounds:
+        results = one.taught if part == "taught" else one.others
+        values = figures({answer.task.key: answer.judged for answer in results})
+        of_metric = {key: own[METRIC] for key, own in values.items() if METRIC in own}
+        row = describe_row(f"{one.number} rounds, {part}", results, values)
+        rows.append(row | (compare_with_first(first, of_metric) if first else {}))
+        first = first or of_metric
+    return rows

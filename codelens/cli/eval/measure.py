@@ -186,7 +186,7 @@ def measure(flags: EvalFlags) -> int:
 
         return ablated(flags, _command())
     if flags.memory:
-        from codelens.cli.eval.replay import replay_tasks
+        from codelens.cli.eval.ablation import replay_tasks
 
         return replay_tasks(flags, _command())
     return _measured(flags)
