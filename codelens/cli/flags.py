@@ -305,7 +305,12 @@ class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
 
     limit: int | None = option(
-        None, "-m", "--limit", section=RANKING, metavar="N", help="Show at most N hits [default: 20, of lines all]"
+        None,
+        "-m",
+        "--limit",
+        section=RANKING,
+        metavar="N",
+        help="Show at most N hits [default: 20; search on a terminal 10, lines all]",
     )
     offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Leave the first N hits out")
     sort: str | None = option(

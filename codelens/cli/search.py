@@ -24,6 +24,7 @@ from codelens.cli.options import (
 )
 from codelens.cli.streams import colored, say, terminal_width, write, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
+from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
@@ -33,6 +34,7 @@ from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
+ON_SCREEN = 10  # Hits that a terminal shows where nothing names another number
 ABOUT_FILES = ("files", "files_without", "count")
 """Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
@@ -83,7 +85,10 @@ def search(flags: SearchFlags) -> int:
         paths = [_located(path, index, place) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
-        options = replace(options, reasons=chosen in ("json", "jsonl"))
+        screen = chosen == "text" and _is_screen(flags)
+        options = replace(options, reasons=screen or chosen in ("json", "jsonl"))
+        if screen and flags.limit is None and options.limit == Settings().limit:
+            options = replace(options, limit=ON_SCREEN)
         if flags.list_files:
             return _list_files(index, options, flags, place)
         lines = wants_lines(flags, query, options)
@@ -210,11 +215,15 @@ def _shares(stats: Mapping[str, float]) -> str:
     return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
 
 
+def _is_screen(flags: SearchFlags) -> bool:
+    """True if hits are shown as on a terminal, below headings."""
+    return (sys.stdout.isatty() or flags.pretty) if flags.heading is None else flags.heading
+
+
 def _view(
     flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, stats: Mapping[str, float] | None
 ) -> SearchView:
     on_screen = sys.stdout.isatty() or flags.pretty
-    terminal = on_screen if flags.heading is None else flags.heading
     return SearchView(
         format=chosen,
         template=flags.format or "",
@@ -225,7 +234,7 @@ def _view(
         columns=flags.column if flags.column is not None else flags.line_number is None,
         longest=flags.longest or 0,
         context=bool(result.options.context_before or result.options.context_after),
-        terminal=terminal,
+        terminal=_is_screen(flags),
         color=colored(place.color, on_screen),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         stats=stats,

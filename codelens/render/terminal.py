@@ -1,6 +1,6 @@
-"""A search result → what people see on a terminal: a heading a file, then its hits with snippets.
+"""A search result → what people see on a terminal: hits by rank, each with its strongest reason and a snippet.
 
-Files come in the order of their best hit, and each hit keeps its rank, so the order of the ranking can be read.
+Neighbours in one file share the heading of the file, which is repeated where another file comes between.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from socket import gethostname
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from codelens.errors import UsageError
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
+from codelens.render.families import top_reason
 from codelens.render.lines import OMITTED, LineView, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_terminal
@@ -85,13 +87,11 @@ class TerminalView:
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
-    """One text for each file, with its hits; a last line says how many more there are."""
+    """One text for each heading, with its hits; a last line says how many more there are."""
     console = make_console(view.color)
     template = link_template(view.hyperlinks)
-    files: dict[tuple[str, str], list[Hit]] = {}
-    for hit in result.hits:
-        files.setdefault((hit.root, hit.unit.path), []).append(hit)
-    for i, hits in enumerate(files.values()):
+    for i, (_, group) in enumerate(groupby(result.hits, key=lambda hit: (hit.root, hit.unit.path))):
+        hits = list(group)
         lines = [Text("")] if i else []
         place = link(template, hits[0]) if template else ""
         lines.append(_heading(view.paths.of_hit(hits[0]), hits[0].freshness, place, view))
@@ -164,9 +164,7 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     unit = hit.unit
     head = Text(f"{hit.rank:>3}. ", DIM)
     head.append(for_terminal(unit.qualified_name), Style(bold=True))
-    head.append(
-        f"  {unit.kind}  {hit.score:.5f}  {', '.join(f'{c} {r}' for c, r in sorted(hit.channels.items()))}", DIM
-    )
+    head.append(f"  {unit.kind}  {for_terminal(top_reason(hit.contributions))}".rstrip(), DIM)
     lines, before = [head], None
     for line in hit.snippet:
         if before is not None and line.number > before + 1:

@@ -11,12 +11,14 @@ from itertools import takewhile
 from pathlib import Path
 
 from codelens.model.budget import SHOWN
-from codelens.model.code import NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
+from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import stem
+from codelens.search.verbatim import fragment_of
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.identifiers import split_identifier
@@ -30,6 +32,9 @@ SCANNED_CHARACTERS = 400  # Characters of a line in which words are marked: a lo
 FEW_WORDS = 40
 """Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
 
+MOST_QUOTED = (
+    0.6  # Share of the query's words that stand together in a unit from which on the query is a text, as a message
+)
 MOST_MOVED = 10  # Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them.
 
 _TOKEN = lazy_pattern(r"\w+")
@@ -114,7 +119,11 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWord
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
             if number not in held:
                 shares[number] = share
-    line, column = _place(unit, lines, marks, shares, places)
+    places = places or _typed_place(run, unit, lines)
+    find, words = run.verbatim.get(unit.id), len(run.terms.text.split())
+    quoted = find is not None and not find.token and len(find.text.split()) >= MOST_QUOTED * words
+    quoted |= options.mode in ALONE and bool(shares) and unit.name_line not in shares
+    line, column = _place(unit, lines, marks, shares, places, quoted)
     if (asked := run.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
         line, column = asked.line, asked.column or 1
     numbers = _shown_lines(line, shares, len(lines), options)
@@ -191,16 +200,31 @@ class QueryWords:
         return self._known[token]
 
 
+def _typed_place(run: SearchRun, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
+    """The first line that has what the query is as it was typed, or the fragment that it is; empty for a name that has it."""
+    find = run.verbatim.get(unit.id)
+    text = fragment_of(run) if unit.id in run.fragments else find.text if find and find.token else ""
+    if not text or text.casefold() in unit.qualified_name.casefold():
+        return {}
+    for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
+        if (start := lines[number - 1].casefold().find(text.casefold())) >= 0:
+            return {number: ((start, start + len(text)),)}
+    return {}
+
+
 def _place(
     unit: UnitRow,
     lines: Sequence[str],
     marks: Mapping[int, Ranges],
     shares: Mapping[int, float],
     places: Mapping[int, Ranges],
+    quoted: bool,
 ) -> tuple[int, int]:
-    """(line, column): what a literal or a pattern found, else the line that says most; of equal ones that of the definition."""
-    most = max(shares.values(), default=0.0)
-    if not places and unit.name_line and unit.signature and most <= shares.get(unit.name_line, 0.0):
+    """(line, column): the text that was asked for, else the name of a definition, else the line that says most.
+
+    If the unit has the query as it was typed (`quoted`), as a message, that is the text, whose words may be on several lines.
+    """
+    if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
     beginning = _after_licence(unit, lines)
     telling = {n: share for n, share in shares.items() if n >= beginning} or shares

@@ -397,3 +397,13 @@ def test_of_many_repositories_json_lists_those_that_the_answer_names(tmp_path: P
     status = json.loads(run("status", "--db", str(db), "--json").out)["index"]
     assert len(status["repositories"]) == MOST_REPOSITORIES + 1
     assert "repositories_left_out" not in status
+
+
+def test_a_terminal_shows_ten_hits_by_rank(indexed: Path, run: Run) -> None:
+    shown = run("search", "retry a request that failed", "--pretty", "--color", "never", cwd=indexed).out
+    assert re.findall(r"^ +(\d+)\. ", shown, re.MULTILINE) == [str(rank) for rank in range(1, 11)]
+    headings = [line for line in shown.splitlines() if line and not line.startswith(" ")]
+    assert len(headings) > len(set(headings)), "a heading is repeated where another file comes between"
+    more = run("search", "password of an account", "--pretty", "--color", "never", "-m", "12", cwd=indexed).out
+    assert " 12. " in more
+    assert len(run("search", "password of an account", cwd=indexed).out.splitlines()) == 20

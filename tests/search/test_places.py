@@ -118,17 +118,35 @@ def test_the_word_todo_in_small_letters_is_a_word(index: Index) -> None:
     assert first(index, "todo").unit.qualified_name == "todo"
 
 
-def test_the_line_that_is_shown_says_most(tmp_path: Path) -> None:
-    """Of equal lines that of the definition; lines of a method are the method's and not its class's."""
+def test_a_definition_is_shown_by_its_own_line(tmp_path: Path) -> None:
+    """The lines that say most stand below it; lines of a method are the method's and not its class's."""
     text = (
         "class Sluice:\n    '''Where barges wait.'''\n\n    def step(self, level):\n        pump = level\n"
         "        return self.drain_chamber(pump)  # drains the chamber slowly\n\n\ndef drain_chamber(pump):\n    return pump\n"
     )
     with Tree(tmp_path, {"sluice.py": text}).index() as index:
         lines = {hit.unit.qualified_name: hit.line for hit in find(index, "drain chamber slowly").hits}
-        assert lines == {"Sluice.step": 6, "drain_chamber": 9, "Sluice": 1}  # the class by a related word
+        assert lines == {"Sluice.step": 4, "drain_chamber": 9, "Sluice": 1}  # the class by a related word
         assert {h.unit.qualified_name: h.line for h in find(index, "sluice").hits}["Sluice"] == 1
-        assert {h.unit.qualified_name: h.line for h in find(index, "waiting barges").hits}["Sluice"] == 2
+        assert {h.unit.qualified_name: h.line for h in find(index, "waiting barges").hits}["Sluice"] == 1
         hit = next(h for h in find(index, "drain chamber slowly").hits if h.unit.qualified_name == "Sluice.step")
-        line = next(line for line in hit.snippet if line.number == hit.line)
+        assert [line.number for line in hit.snippet] == [4, 6]
+        line = hit.snippet[1]
         assert [line.text[slice(*span)] for span in line.matches] == ["drain_chamber", "drains", "chamber", "slowly"]
+
+
+def test_a_text_that_was_asked_for_is_shown(tmp_path: Path) -> None:
+    text = (
+        "def close(gate):\n    if gate.locked:\n        raise GateFault('the gate is locked for the night')\n"
+        "    gate.swing(--gate_steps)\n"
+    )
+    with Tree(tmp_path, {"gate.py": text}).index() as index:
+        for query, line in (
+            ("the gate is locked for the night", 3),
+            ("GateFault: the gate is locked for the night", 3),
+            ('"for the night"', 3),
+            ("ate_st", 4),
+            ("how is the gate closed", 1),
+        ):
+            assert find(index, query).hits[0].line == line, query
+        assert find(index, "night", mode="exact").hits[0].line == 3

@@ -38,7 +38,6 @@ def test_what_was_used_counts_next_time(remembering: Client) -> None:
     (account,) = remembering.gives("why", query="price of an order", targets=[place], budget=20_000)["explanations"]
     amounts = {part["source"]: part["amount"] for part in account["contributions"]}
     assert amounts["useful"] > 0
-    assert amounts["session"] > 0
 
 
 def test_a_hit_is_judged_by_its_rank(remembering: Client) -> None:
