@@ -241,6 +241,13 @@ class Index:
 
         return LineSearch.answers(query, options)
 
+    @staticmethod
+    def is_question(query: str, options: SearchOptions) -> bool:
+        """True if the query is several plain words. Raises QueryError."""
+        from codelens.search.lines import LineSearch
+
+        return LineSearch.is_question(query, options)
+
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""
         from codelens.search.why import explain

@@ -31,6 +31,8 @@ ONLY_LINES: Mapping[str, str] = {
     "whole_line": "-x",
 }
 """Flags that mean nothing where places are ranked."""
+OF_HITS = {"-l", "-L", "-c"}
+"""Flags of these that can also speak of hits: their files, the other files, the hits of each file."""
 LINES: Mapping[str, str] = {
     **ONLY_LINES,
     "word": "-w",
@@ -54,8 +56,8 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
         if wrong := [name for name in alone if name in ("-o", "-v", "-x")]:
             raise UsageError(f"{wrong[0]} is about lines", "leave out --like and --files-only")
         return False
-    ranked = _ranking_option(flags)
-    if alone and ranked:
+    ranked, question = _ranking_option(flags), Index.is_question(query.text, options)
+    if alone and ranked and not (question and set(alone) <= OF_HITS):
         raise UsageError(
             f"{alone[0]} is about matching lines, which {ranked} does not rank",
             "for the paths of ranked hits: --format '{path}'",
@@ -64,12 +66,12 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
     if flags.whole_line and not exact and len(query.text.split()) > 1:
         raise UsageError("-x wants all of a line, and these are several words", "quote them, or add -F or --regex")
     answers = exact and not ranked
-    if flags.invert and not answers and asked == ["-v"]:
+    if flags.invert and not answers and (question or asked == ["-v"]):
         raise UsageError(
             "-v leaves out lines that match, and words alone rank places",
-            "add -n or -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
+            "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
         )
-    return answers or (bool(asked) and not ranked)
+    return answers or (bool(asked) and not ranked and not (question and set(alone) <= OF_HITS))
 
 
 def _ranking_option(flags: SearchFlags) -> str:
@@ -98,7 +100,7 @@ def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: Quer
             say(f"note: {notice.text}")
     if noted.stale and not flags.files_without and not is_behind(index.info()):
         say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
-    if first is None and not flags.invert and (hint := _hint(flags, query)):
+    if first is None and not flags.invert and (hint := _hint(query, options)):
         say(f"note: {hint}")
     return 1 if first is None else 0
 
@@ -165,12 +167,12 @@ def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place
     return screen_lines(files, TerminalView(view.paths, view.color, links, view.numbers, width), view)
 
 
-def _hint(flags: SearchFlags, query: QueryText) -> str:
+def _hint(query: QueryText, options: SearchOptions) -> str:
     """A remedy where no line matches; empty if nothing comes to mind."""
     if query.literal or query.regex:
         return ""
     if SPECIAL & set(query.text):
         return f"no line holds '{query.text}' as it stands; --regex reads it as a pattern"
-    if len(query.text.split()) > 1:
-        return "no line holds all of these words; --sort score ranks what is near"
+    if Index.is_question(query.text, options):
+        return "no line has all of these words; without -o the places that are near are ranked"
     return ""

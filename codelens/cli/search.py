@@ -67,7 +67,8 @@ class SearchView(NamedTuple):
 def search(flags: SearchFlags) -> int:
     """Search the index. Words, names and prose rank; filters such as `lang:py path:src -is:test` narrow down.
 
-    -F, --regex, a "phrase" and the flags of grep ask for lines: all lines on which every word occurs as it is written.
+    -F, --regex and a "phrase" ask for lines: all lines on which it occurs as it is written. So do the flags of grep with one word;
+    with several words they speak of the hits.
     """
     if flags.type_list:
         write(_type_list())
@@ -134,7 +135,8 @@ def _options(
         invert=flags.invert,
     )
     about_files = flags.files or flags.files_without or flags.count
-    return replace(options, limit=EVERYTHING) if about_files and flags.limit is None else options
+    everything = about_files and flags.limit is None and not Index.is_question(query.text, options)
+    return replace(options, limit=EVERYTHING) if everything else options
 
 
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:

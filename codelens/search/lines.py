@@ -32,7 +32,7 @@ from codelens.model.search import (
 from codelens.query.conditions import DocumentFacts, Matching, UnitFacts, evaluate
 from codelens.query.facts import EMPTY, LastChanges, Metadata, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
-from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, asks_todos, positive_leaves
+from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, Word, asks_todos, positive_leaves
 from codelens.search.run import absences, read_query
 from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
@@ -118,6 +118,12 @@ class LineSearch:
         parts = node.parts if isinstance(node, And) else (node,) if node else ()
         texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
         return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
+
+    @staticmethod
+    def is_question(text: str, options: SearchOptions) -> bool:
+        """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
+        node = read_query(text, options, options.prefix).node
+        return isinstance(node, And) and sum(isinstance(part, Word) for part in node.parts) > 1
 
     def files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""

@@ -70,10 +70,28 @@ def test_with_the_flags_of_grep_words_must_be_there_as_they_are_written(
 
 
 def test_all_words_are_on_the_line(indexed: Path, run: Run) -> None:
-    found = run("search", "-N", "-I", "-n", "def hash_password", cwd=indexed).out.splitlines()
-    assert found
-    assert all("def" in line and "hash_password" in line for line in found)
-    assert run("search", "-c", "hash_password def", cwd=indexed).out == "notes/notes/auth.py:1\n"
+    found = run("search", "-o", "def hash_password", cwd=indexed).out.splitlines()
+    assert [line.rpartition(":")[2] for line in found] == ["def", "hash_password"]
+    assert len({line.split(":")[1] for line in found}) == 1
+
+
+def test_flags_speak_of_the_hits_of_several_words(indexed: Path, run: Run) -> None:
+    """The order is that of the ranking, and the number of hits its default."""
+    question = "wrong passwords lock an account"
+    ranked = [line.split(":")[:2] for line in run("search", question, cwd=indexed).out.splitlines()]
+    assert len(ranked) == 20
+    numbered = run("search", "-n", question, cwd=indexed).out.splitlines()
+    assert [line.split(":")[:2] for line in numbered] == ranked
+    paths = [path for path, _ in ranked]
+    for flags in (["-l"], ["-l", "--sort", "score"], ["-l", "-w"]):
+        assert run("search", *flags, question, cwd=indexed).out.splitlines() == list(dict.fromkeys(paths))
+    counts = run("search", "-c", question, cwd=indexed).out.splitlines()
+    assert counts == [f"{path}:{paths.count(path)}" for path in dict.fromkeys(paths)]
+    around = run("search", "-C", "2", "-m", "1", question, cwd=indexed).out.splitlines()
+    assert f"{ranked[0][0]}:{ranked[0][1]}:" in "\n".join(around)
+    assert 3 <= len(around) <= 5
+    assert run("search", "-l", f"{question} lang:go", cwd=indexed).out.splitlines()[0].endswith(".go")
+    assert "add -F for lines" in run("search", "-v", "-n", question, cwd=indexed).err
 
 
 def test_definite_answers_are_whole(indexed: Path, run: Run) -> None:
@@ -180,7 +198,9 @@ def test_a_query_without_a_word_says_so(query: str, indexed: Path, run: Run) -> 
 
 
 def test_nothing_on_lines_says_what_else_there_is(indexed: Path, run: Run) -> None:
-    assert "--sort score ranks what is near" in run("search", "-C2", "wrong passwords lock accounts", cwd=indexed).err
+    assert (
+        "without -o the places that are near" in run("search", "-o", "wrong passwords lock accounts", cwd=indexed).err
+    )
     assert "--regex reads it as a pattern" in run("search", "-l", "hash|verify", cwd=indexed).err
     assert run("search", "-l", "--regex", "hash|verify", cwd=indexed).code == 0
     assert run("search", "-l", "flumoxer", cwd=indexed).err == ""
