@@ -31,11 +31,15 @@ from codelens.text.terms import fold
 _LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
 
 
-MISTAKEN = {
+ACCEPTED = {
+    "r": "repo",
+    "f": "file",
     "language": "lang",
+    "symbol": "sym",
+}  # Sourcegraph's and GitHub's names of our filters
+MISTAKEN = {
     "ext": "lang",
     "type": "kind",
-    "symbol": "sym",
     "name": "sym",
     "filename": "file",
     "dir": "path",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from codelens.errors import QueryError
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.model.search import Notice
-from codelens.query.filters import BadValueError, excerpt, make_filter, suggest_field
+from codelens.query.filters import ACCEPTED, BadValueError, excerpt, make_filter, suggest_field
 from codelens.query.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf, Pattern, Phrase, Word
 from codelens.query.patterns import parse_tree
 from codelens.text.lazily import lazy_pattern
@@ -228,7 +228,7 @@ class Lexer:
         found = _FIELD.match(self.text, at)
         if found is None:
             return None
-        name = found[1]
+        name = ACCEPTED.get(found[1], found[1])
         if name not in FIELDS:
             self.faults.add("filter", at, lambda: _unknown(name))
             return None
