@@ -30,14 +30,16 @@ from tools.bench.recheck import make_queries
 PROFILES = ("codelens", "rrf", "knowing", "graph-memory", "codexlens")
 QUESTIONS = ("how is an error reported", "where is the configuration read", "what happens when a connection is closed")
 DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".org", ".ipynb", ".markdown")
-PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"  # A word within a name
+PART = r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+"  # A word within a name, with the digits behind it
 SHORT, LONG = 15, 60  # Lines of a definition that is called short, and of one that is called long
 
 
 def words_in(text: str) -> set[str]:
     """The words of a text and their parts, in lower case."""
     whole = {word.casefold() for word in re.findall(r"\w+", text)}
-    parts = {part.casefold() for part in re.findall(PART, text)}
+    parts = {
+        part.casefold() for part in (*re.findall(PART, text), *re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text))
+    }
     return whole | parts
 
 
@@ -124,7 +126,7 @@ class Hit:
     def words(self) -> set[str]:
         """The words of its text, the comments above it, its name and its path."""
         lines, start = self.file.splitlines(), self.record["start_line"] - 1
-        while start and re.match(r"\s*(?://|#|/?\*|@|<!--|--|$)", lines[start - 1]):
+        while start and re.match(r"\s*(?://|#|/?\*|@|<!--|--|[)\]]|\w+ = .*,$|$)", lines[start - 1]):
             start -= 1
         text = "\n".join(lines[start : self.record["end_line"]])
         return words_in(f"{text} {self.record['qualified_name']} {self.record['path']}")
