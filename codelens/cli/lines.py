@@ -57,7 +57,8 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
             raise UsageError(f"{wrong[0]} is about lines", "leave out --like and --files-only")
         return False
     ranked, question = _ranking_option(flags), Index.is_question(query.text, options)
-    if alone and ranked and not (question and set(alone) <= OF_HITS):
+    of_hits = question and set(alone) <= OF_HITS
+    if alone and ranked and not of_hits:
         raise UsageError(
             f"{alone[0]} is about matching lines, which {ranked} does not rank",
             "for the paths of ranked hits: --format '{path}'",
@@ -71,7 +72,7 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
             "-v leaves out lines that match, and words alone rank places",
             "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
         )
-    return answers or (bool(asked) and not ranked and not (question and set(alone) <= OF_HITS))
+    return answers or (bool(asked) and not ranked and not of_hits)
 
 
 def _ranking_option(flags: SearchFlags) -> str:

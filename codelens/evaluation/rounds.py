@@ -65,7 +65,8 @@ def _rounds_of(batch: TaskBatch, setup: Setup, rounds: int) -> Iterator[tuple[li
                 _teach(task, store, replace(options, now=now), setup)
             now += PAUSE
             asked = replace(options, now=now)
-            yield tuple([ask_one(task, store, asked, setup)[0] for task in part] for part in (taught, others))  # type: ignore[misc]
+            first, second = ([ask_one(task, store, asked, setup)[0] for task in part] for part in (taught, others))
+            yield first, second
 
 
 def _teach(task: Task, store: Store, options: SearchOptions, setup: Setup) -> None:

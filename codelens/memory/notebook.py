@@ -194,9 +194,11 @@ class MemoryNotebook:
         last = self.last()
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
-        meant = [one for one in last.places if any(self._means(target, one) for target in targets)]
-        meant += [self._numbered(int(target), last) for target in targets if target.isdecimal() and not meant]
-        return self._used(last, meant)
+        meant: list[Answered] = []
+        for target in targets:
+            named = [one for one in last.places if self._means(target, one)]
+            meant += named or ([self._numbered(int(target), last)] if target.isdecimal() else [])
+        return self._used(last, sorted(set(meant)))
 
     def used_in(self, diff: str) -> list[Place]:
         """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""

@@ -357,7 +357,7 @@ def _names_to_resemble(run: SearchRun, named: Mapping[UnitId, tuple[float, str]]
 
 
 def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
-    """Documents with a name like one of these → (value, reason). Endings count only where a name has none itself."""
+    """Documents with a name like one of these → (value, reason). Endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
     sought = [(name, part) for name in names if len(part := _folded_stem(name)) >= SHORTEST_LIKE]
@@ -377,7 +377,7 @@ def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -
 
 
 def _folded_stem(path: str) -> str:
-    """The letters and digits of a file's name without its ending."""
+    """The letters and digits of a file's name before its endings."""
     return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 

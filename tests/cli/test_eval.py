@@ -163,6 +163,7 @@ def test_feedback_is_replayed_in_rounds(run: Run, indexed: Path) -> None:
         (["{tasks}", "--compare"], "--compare takes two saved runs"),
         (["{tasks}", "{tasks}", "--compare"], "is not a saved run"),
         (["{tasks}", "--rows", "walk"], "--rows needs --ablate"),
+        (["{tasks}", "--rounds", "3"], "--rounds needs --memory"),
         (["{tasks}", "--ablate", "--compare"], "use one of"),
         (["{tasks}", "--ablate", "--plot", "x.png"], "use --plot without"),
     ],

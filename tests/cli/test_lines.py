@@ -87,6 +87,9 @@ def test_flags_speak_of_the_hits_of_several_words(indexed: Path, run: Run) -> No
         assert run("search", *flags, question, cwd=indexed).out.splitlines() == list(dict.fromkeys(paths))
     counts = run("search", "-c", question, cwd=indexed).out.splitlines()
     assert counts == [f"{path}:{paths.count(path)}" for path in dict.fromkeys(paths)]
+    others = run("search", "-L", question, cwd=indexed).out.splitlines()
+    assert {*others, *paths} == set(run("search", "--files", cwd=indexed).out.splitlines())
+    assert not set(others) & set(paths)
     around = run("search", "-C", "2", "-m", "1", question, cwd=indexed).out.splitlines()
     assert f"{ranked[0][0]}:{ranked[0][1]}:" in "\n".join(around)
     assert 3 <= len(around) <= 5

@@ -85,15 +85,16 @@ def compare_with_first(before: Mapping[str, float], after: Mapping[str, float]) 
     return {name: round(value, PLACES) for name, value in figures.items()} | counts
 
 
-MOST_ROUNDS = 100
+ROUNDS, MOST_ROUNDS = 10, 100
 
 
 def replay_tasks(flags: EvalFlags, command: Sequence[str]) -> int:
     """Measure the tasks that are taught and the others after each round, and compare them with round 0."""
-    if not 1 <= flags.rounds <= MOST_ROUNDS:
-        raise UsageError(f"--rounds must be from 1 to {MOST_ROUNDS}, not {flags.rounds}")
+    rounds = ROUNDS if flags.rounds is None else flags.rounds
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise UsageError(f"--rounds must be from 1 to {MOST_ROUNDS}, not {rounds}")
     batches, missing, setup = prepare(flags)
-    found = replay(batches, setup, flags.rounds, lambda name: None if flags.quiet else say(f"{name}: done"))
+    found = replay(batches, setup, rounds, lambda name: None if flags.quiet else say(f"{name}: done"))
     tasks = [task for batch in batches for task in batch.tasks]
     record = measurement(setup, command, tasks, infos(batches, setup.settings), missing, ())
     record |= {"metric": METRIC, "shown": list(SHOWN), "rows": [*_rows(found, "taught"), *_rows(found, "others")]}

@@ -78,7 +78,9 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
         section=WAYS,
         help="Report the right hits of every second task as used, in rounds, and measure all tasks after each",
     )
-    rounds: int = option(10, "--rounds", section=WAYS, metavar="N", help="So many of --memory [default: 10]")
+    rounds: int | None = option(
+        None, "--rounds", section=WAYS, metavar="N", help="The number of rounds of --memory [default: 10]"
+    )
     metrics: str | None = option(
         None, "--metrics", section=OUTPUT, metavar="A,B", help="Only these in the table, as strict_ndcg@10,candidates"
     )
@@ -98,7 +100,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(flags: EvalFlags) -> Prepared:
-    """Run the tasks; those that cannot run are reported on stderr."""
+    """Read tasks and settings and find the indexes; tasks without an index are reported on stderr."""
     if flags.jobs < 1:
         raise UsageError(f"--jobs must be at least 1, not {flags.jobs}")
     tasks = _tasks(flags)
@@ -171,6 +173,8 @@ def measure(flags: EvalFlags) -> int:
         raise UsageError("use one of --compare, --ablate and --memory")
     if flags.rows and not flags.ablate:
         raise UsageError("--rows needs --ablate")
+    if flags.rounds is not None and not flags.memory:
+        raise UsageError("--rounds needs --memory")
     if flags.plot is not None:
         from codelens.evaluation.report import drawing
 
@@ -213,6 +217,8 @@ def _measured(flags: EvalFlags) -> int:
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
     keep(flags.out, record | {"rows": task_rows(results, values)})
     show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
+    if flags.rounds is not None and not flags.memory:
+        raise UsageError("--rounds needs --memory")
     if flags.plot is not None:
         from codelens.evaluation.report import plot
 
