@@ -120,6 +120,7 @@ class ColorFlags:
         values=CHOICES["path_style"],
         help="Paths in text: cwd, root or absolute [default: cwd]",
     )
+    no_pager: bool = option(False, "--no-pager", section=OUTPUT, help="Do not show long output in $PAGER")
 
 
 ALLOW_NETWORK: Any = option(
@@ -403,6 +404,9 @@ class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, 
     )
     type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
     jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object a hit, then one of type `end`")
+    contributions: bool = option(
+        False, "--contributions", section=OUTPUT, help="Add all parts of each score to --json and --jsonl"
+    )
     vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="path:line:column:text, for editors")
     csv: bool = option(False, "--csv", section=OUTPUT, help="Comma-separated values with a head line")
     tsv: bool = option(False, "--tsv", section=OUTPUT, help="Tab-separated values with a head line")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 
-from codelens.cli.flags import CommonFlags
-from codelens.cli.streams import say
-from codelens.cli.workplace import Workplace, present_roots
+from codelens.cli.flags import CommonFlags, SearchFlags
+from codelens.cli.streams import agreed, say, say_plain
+from codelens.cli.workplace import Workplace, present_roots, trees_of
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
-from codelens.model.code import IndexInfo, RepositoryInfo, TreeLook, TreeState
+from codelens.model.code import IndexInfo, RepositoryInfo, SeenFile, TreeLook, TreeState
+from codelens.worktree.place import prepare_index_folder
 
+FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
+BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
 AUTO_SECONDS = 1.0  # An update that takes longer is left to the user, with `refresh = "auto"`
 MOST_TOLD = 3  # Changed files that the line names
 
@@ -53,6 +58,39 @@ def refresh(place: Workplace, progress: str, quiet: bool) -> None:
         roots = present_roots(index.roots())
     with watcher(progress, quiet) as told:
         Index.build(place.index_path, roots, place.settings, progress=told, as_indexed=True)
+
+
+def build_first_index(flags: SearchFlags) -> bool:
+    """Index the tree of a person at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or more.
+
+    Returns False if nobody can be asked, if the answer is negative, and if the tree belongs to somebody else.
+    """
+    at_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    if not at_terminal or flags.db or flags.quiet or flags.json or flags.jsonl:
+        return False
+    trees = trees_of(flags, ())
+    index, root = trees.place.index_path, trees.roots[0]
+    if hasattr(os, "getuid") and root.stat().st_uid != os.getuid():
+        return False
+    most = FIRST_SECONDS * BYTES_A_SECOND
+    sizes = accumulate(
+        e.stamp.size for _, e in Index.plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile)
+    )
+    if any(size >= most for size in sizes):
+        say(f"no index of {root} yet, and it is large")
+        if not agreed("index it now?", f"index {root}"):
+            return False
+    from codelens.cli.progress import watcher
+    from codelens.render.reports import summary_lines
+
+    prepare_index_folder(index)
+    with watcher(flags.progress, flags.quiet) as progress:
+        say_plain(
+            summary_lines(
+                Index.build(index, trees.roots, trees.place.settings, progress=progress, settings_of=trees.settings_of)
+            )
+        )
+    return True
 
 
 def require_fresh(index: Index) -> None:

@@ -96,7 +96,8 @@ def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: Quer
             return 0 if any(texts) else 1
         first = next(texts, None)
         if first is not None:
-            write(chain([first], texts), styled=_with_headings(flags) and _on_screen(flags))
+            styled = _with_headings(flags) and _on_screen(flags)
+            write(chain([first], texts), styled=styled, paged=not flags.no_pager)
         for notice in search.notices:
             say(f"note: {notice.text}")
     if noted.stale and not flags.files_without and not is_behind(index.info()):

@@ -105,7 +105,7 @@ def _show_map(result: RepositoryMap, flags: MapFlags, place: Workplace, exit_cod
     elif flags.dot:
         write(relations.map_dot(result))
     else:
-        write(_map_text(result, flags, place), styled=on_screen(flags))
+        write(_map_text(result, flags, place), styled=on_screen(flags), paged=not flags.no_pager)
 
 
 def _map_text(result: RepositoryMap, flags: MapFlags, place: Workplace) -> Iterator[str]:

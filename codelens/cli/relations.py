@@ -214,7 +214,7 @@ def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) 
     elif flags.dot:
         write(relations.related_dot(result))
     else:
-        write(_text(result, flags, place), styled=on_screen(flags))
+        write(_text(result, flags, place), styled=on_screen(flags), paged=not flags.no_pager)
 
 
 def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from codelens.cli.declare import declare
 from codelens.cli.flags import SearchFlags
-from codelens.cli.freshness import current_index, is_behind, refresh, require_fresh
+from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
@@ -25,7 +25,7 @@ from codelens.cli.options import (
 from codelens.cli.streams import colored, say, terminal_width, write, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
 from codelens.config import Settings
-from codelens.errors import UsageError
+from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
@@ -75,9 +75,11 @@ def search(flags: SearchFlags) -> int:
         return 0
     started = time.perf_counter()
     chosen = only_one(flags, FORMATS, OPTIONS) or "text"
+    if flags.contributions and chosen not in ("json", "jsonl"):
+        raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
     positional, named = _query_and_paths(flags)
     query = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
-    place = reading_place(flags, ranking_settings(flags), named)
+    place = _place(flags, named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
     with current_index(place, flags) as index:
@@ -87,7 +89,7 @@ def search(flags: SearchFlags) -> int:
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
         screen = chosen == "text" and _is_screen(flags)
-        options = replace(options, reasons=screen or chosen in ("json", "jsonl"))
+        options = replace(options, reasons=screen or flags.contributions)
         if screen and flags.limit is None and options.limit == Settings().limit:
             options = replace(options, limit=ON_SCREEN)
         if flags.list_files:
@@ -122,6 +124,16 @@ def search(flags: SearchFlags) -> int:
     return 2 if result.failed else 0 if hits else 1
 
 
+def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
+    """The index to search. At a terminal the first search in a tree builds it."""
+    try:
+        return reading_place(flags, ranking_settings(flags), named)
+    except NoIndex:
+        if not build_first_index(flags):
+            raise
+    return reading_place(flags, ranking_settings(flags), named)
+
+
 def _options(
     flags: SearchFlags, place: Workplace, scope: Scope, query: QueryText, like: tuple[str, str, str]
 ) -> SearchOptions:
@@ -144,7 +156,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
     found = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
     if not flags.quiet:
-        write(found if flags.limit is None else found[: options.limit])
+        write(found if flags.limit is None else found[: options.limit], paged=not flags.no_pager)
     return 0 if found else 1
 
 
@@ -252,7 +264,7 @@ def _show(
         if view.format in JSON_FORMATS:
             write_json(texts)
         else:
-            write(texts, styled=view.styled)
+            write(texts, styled=view.styled, paged=not flags.no_pager)
     return found
 
 

@@ -92,7 +92,7 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, 
     if not result.explanations:
         say("nothing was found, so there is nothing to explain")
     drawn = sys.stdout.isatty() or flags.pretty
-    write(_texts(result, _view(result, place, flags, two), drawn), styled=drawn)
+    write(_texts(result, _view(result, place, flags, two), drawn), styled=drawn, paged=not flags.no_pager)
 
 
 def _texts(result: WhyResult, view: WhyView, drawn: bool) -> Iterator[str]:

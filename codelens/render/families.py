@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
 
+FUSION = "fusion"  # The family of the channels' ranks
 OTHER = "other"  # The family of a source that FAMILIES does not list; a test checks that every source has one
 MOST_REASONS = 3
 LEAST_PART = 0.2  # A reason counts if its amount is at least this share of the family's largest
@@ -57,7 +58,14 @@ def family_amounts(contributions: Sequence[Contribution]) -> Mapping[str, float]
     return {family.name: family.amount for family in families(contributions)}
 
 
-def top_reason(contributions: Sequence[Contribution]) -> str:
-    """The strongest reason of the largest family; empty if nothing raises the score."""
-    found = families(contributions)
-    return found[0].reasons[0] if found and found[0].amount > 0 else ""
+def first_reason(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
+    """The first sentence of the account that `why` gives: the strongest reason of the largest family, else the ranks."""
+    found = [family for family in families(contributions) if family.name != FUSION and family.amount > 0]
+    return found[0].reasons[0] if found else describe_ranks(contributions, channels)
+
+
+def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
+    """The rank in each channel that counts, as `RRF of exact #7 · vector #3`; empty if none does."""
+    rules = {part.source: part.rule for part in contributions if part.amount}
+    ranks = " · ".join(f"{name} #{rank}" for name, rank in sorted(channels.items()) if name in rules)
+    return f"{'shares of the scores' if 'share' in rules.values() else 'RRF'} of {ranks}" if ranks else ""

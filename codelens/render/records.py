@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Iterator, Mapping
+from textwrap import shorten
 from typing import Any
 
 from codelens.model.code import IndexInfo, TreeLook, UnitRow
@@ -15,7 +16,8 @@ from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchRe
 from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import path_bytes
 
-SCHEMA = 1
+SCHEMA = 2
+LONGEST_DOC = 80  # Characters of a hit's documentation; `symbols` and `context` have all of it
 MOST_REPOSITORIES = 100  # Repositories that are listed with each answer, whichever it names. 10,000 take 0.9 MB.
 
 Record = dict[str, Any]
@@ -26,7 +28,8 @@ _UNSAFE = lazy_pattern("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\
 
 def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
     """One JSON text with its line break. Surrogates and what a terminal would obey are escapes."""
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent)
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
@@ -38,7 +41,7 @@ def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float]
 def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
     """One object a hit, then one of type `end` with the other fields of --json."""
     for hit in result.hits:
-        yield to_json({"type": "hit"} | hit_record(hit))
+        yield to_json({"type": "hit"} | hit_record(hit, result.options.reasons))
     end = search_record(result, exit_code, stats)
     yield to_json({"type": "end"} | {k: v for k, v in end.items() if k != "results"})
 
@@ -48,7 +51,7 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,
-        "results": [hit_record(hit) for hit in result.hits],
+        "results": [hit_record(hit, result.options.reasons) for hit in result.hits],
         "total": result.total,
         "left_out": result.left_out,
         "search_modes": list(result.channels),
@@ -81,22 +84,20 @@ def like_record(trace: Trace) -> Record:
     }
 
 
-def hit_record(hit: Hit) -> Record:
-    """One element of `results`: the unit, its score with every contribution, the lines shown and the place to jump to."""
+def hit_record(hit: Hit, contributions: bool) -> Record:
+    """One element of `results`: the unit, its score, the lines shown and the place to jump to; with `contributions`, its parts."""
     return unit_record(hit.unit) | {
         "score": hit.score,
         **({} if hit.confidence is None else {"confidence": round(hit.confidence, 6)}),
         "rank": hit.rank,
-        "channels": dict(sorted(hit.channels.items())),
-        "contributions": [contribution_record(c) for c in hit.contributions],
+        **(score_record(hit) if contributions else {}),
         "signature": hit.unit.signature,
-        "doc": hit.unit.doc,
+        "doc": shorten(hit.unit.doc, LONGEST_DOC, placeholder=" …"),
         "snippet": [
             {"line": line.number, "text": line.text, "matches": [list(m) for m in line.matches]} for line in hit.snippet
         ],
         "freshness": str(hit.freshness),
         "repository": hit.unit.repository,
-        "root": hit.root,
         "line": hit.line,
         "column": hit.column,
         "column_utf16": hit.column_utf16,
@@ -134,6 +135,14 @@ def path_b64(path: str) -> Record:
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 
+def score_record(scored: Hit | Candidate) -> Record:
+    """The ranks in the channels and all contributions: what the score is made of."""
+    return {
+        "channels": dict(sorted(scored.channels.items())),
+        "contributions": [contribution_record(c) for c in scored.contributions],
+    }
+
+
 def contribution_record(contribution: Contribution) -> Record:
     """A part of a score, with the rule and operands from which `recompute` gets its amount again."""
     return {
@@ -152,8 +161,7 @@ def candidate_record(candidate: Candidate, rank: int | None) -> Record:
         "score": candidate.score,
         **({} if candidate.confidence is None else {"confidence": round(candidate.confidence, 6)}),
         "rank": rank,
-        "channels": dict(sorted(candidate.channels.items())),
-        "contributions": [contribution_record(c) for c in candidate.contributions],
+        **score_record(candidate),
     }
 
 

@@ -25,7 +25,7 @@ from codelens.errors import UsageError
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
-from codelens.render.families import top_reason
+from codelens.render.families import first_reason
 from codelens.render.lines import OMITTED, LineView, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_terminal
@@ -164,7 +164,7 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     unit = hit.unit
     head = Text(f"{hit.rank:>3}. ", DIM)
     head.append(for_terminal(unit.qualified_name), Style(bold=True))
-    head.append(f"  {unit.kind}  {for_terminal(top_reason(hit.contributions))}".rstrip(), DIM)
+    head.append(f"  {unit.kind}  {for_terminal(first_reason(hit.contributions, hit.channels))}".rstrip(), DIM)
     lines, before = [head], None
     for line in hit.snippet:
         if before is not None and line.number > before + 1:

@@ -18,12 +18,11 @@ from codelens.model.search import (
     WhyResult,
     describe_gap,
 )
-from codelens.render.families import families, family_amounts
+from codelens.render.families import FUSION, describe_ranks, families, family_amounts
 from codelens.render.visible import for_line
 
 Show = Callable[[Candidate], str]  # A candidate's place as text: path:line
 BAR = 20  # Characters of the longest bar
-FUSION = "fusion"  # The family of the channels' ranks, which goes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +148,11 @@ def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
             f.name,
             f.amount,
             f"{f.amount:+.4f} {f.share:5.0%}",
-            _ranks(candidate) if f.name == FUSION else "; ".join(f.reasons),
+            describe_ranks(candidate.contributions, candidate.channels) if f.name == FUSION else "; ".join(f.reasons),
         )
         for f in sorted(families(candidate.contributions), key=lambda f: f.name != FUSION)
         if f.reasons
     ]
-
-
-def _ranks(candidate: Candidate) -> str:
-    """The rank in each channel that counts, as `RRF of exact #7 · vector #3`."""
-    counted = {part.source: part.rule for part in candidate.contributions if part.amount}
-    ranks = " · ".join(f"{name} #{rank}" for name, rank in sorted(candidate.channels.items()) if name in counted)
-    return f"{'shares of the scores' if 'share' in counted.values() else 'RRF'} of {ranks}"
 
 
 def score_line(candidate: Candidate, view: WhyView) -> str:

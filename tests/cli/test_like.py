@@ -20,7 +20,7 @@ RESERVE = "shop/server/internal/catalog/catalog.go:70"
 
 
 def hits(run: Run, folder: Path, *arguments: str) -> list[dict[str, object]]:
-    ran = run("search", "--json", *arguments, cwd=folder)
+    ran = run("search", "--json", "--contributions", *arguments, cwd=folder)
     assert ran.code in (0, 1), ran.err
     return list(json.loads(ran.out)["results"])
 
@@ -69,7 +69,8 @@ def test_conditions_and_arguments_restrict_and_words_do_not(indexed: Path, run: 
     assert {h["language"] for h in hits(run, indexed, "--like", RESERVE, "-t", "py")} == {"python"}
     below = hits(run, indexed, "--like", RESERVE, "notes")
     assert {h["repository"] for h in below} == {"notes"}
-    loose = run("search", "--json", "--like", RESERVE, "-m", "999", "-e", "coupon", cwd=indexed)
+    asked = ("--json", "--contributions", "--like", RESERVE, "-m", "999", "-e", "coupon")
+    loose = run("search", *asked, cwd=indexed)
     assert json.loads(loose.out)["results"] == free
     assert "words rank nothing: coupon" in loose.err
 

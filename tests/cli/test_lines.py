@@ -43,7 +43,7 @@ def test_every_format(name: str, indexed: Path, run: Run, golden: Callable[[Path
 
 
 def test_json_fits_the_schema(indexed: Path, run: Run) -> None:
-    record = json.loads(run("search", "--json", "-F", "hash_password", "-m", "2", cwd=indexed).out)
+    record = json.loads(run("search", "--json", "--contributions", "-F", "hash_password", "-m", "2", cwd=indexed).out)
     check(record, "search")
     assert record["left_out"] == record["total"] - 2 > 0
     assert {(hit["score"], len(hit["contributions"])) for hit in record["results"]} == {(0.0, 0)}

@@ -246,9 +246,24 @@ def test_a_target_is_meant_from_the_working_directory(indexed: Path, run: Run) -
 def test_each_fusion_accounts_for_its_scores(fusion: str, indexed: Path, run: Run) -> None:
     asked = ("lock an account after wrong passwords", "--fusion", fusion)
     assert run("why", *asked, "--check", cwd=indexed).code == 0
-    found = json.loads(run("search", *asked, "--json", cwd=indexed).out)["results"]
+    found = json.loads(run("search", *asked, "--json", "--contributions", cwd=indexed).out)["results"]
     rules = {part["rule"] for hit in found for part in hit["contributions"] if part["source"] in hit["channels"]}
     assert rules == ({"rrf"} if fusion == "rrf" else {"share"})
+
+
+def test_json_is_brief_unless_contributions_are_wanted(indexed: Path, run: Run) -> None:
+    asked = ("search", "where is a password checked", "-m", "20", "--json")
+    brief, whole = run(*asked, cwd=indexed).out, run(*asked, "--contributions", cwd=indexed).out
+    assert len(json.loads(brief)["results"]) == 20
+    assert len(brief.encode()) < 15_000 < len(whole.encode())
+    check(json.loads(whole), "search")
+    fields = ("channels", "contributions")
+    cut = [{k: v for k, v in hit.items() if k not in fields} for hit in json.loads(whole)["results"]]
+    assert cut == json.loads(brief)["results"]
+    assert all(len(hit["doc"]) <= 80 for hit in cut)
+    refused = run("search", "--contributions", "password", cwd=indexed)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--json" in refused.err
 
 
 def test_an_unknown_fusion_is_named(indexed: Path, run: Run) -> None:
@@ -337,7 +352,7 @@ def test_files_are_those_of_all_hits_that_hold_a_match(indexed: Path, run: Run, 
 def test_what_a_query_of_conditions_alone_finds_is_a_match(indexed: Path, run: Run) -> None:
     """Its own text has a vector too, which may be all that finds the definition."""
     asked = ("sym:Catalog", "--path-style", "root")
-    (hit,) = json.loads(run("search", *asked, "--json", cwd=indexed).out)["results"]
+    (hit,) = json.loads(run("search", *asked, "--json", "--contributions", cwd=indexed).out)["results"]
     assert (hit["name"], set(hit["channels"])) == ("Catalog", {"vector"})
     path = "shop/server/internal/catalog/catalog.go"
     assert run("search", "-l", *asked, cwd=indexed).out == f"{path}\n"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
-from codelens.render.families import OTHER, families, top_reason
+from codelens.render.families import OTHER, families, first_reason
 from codelens.render.why import WhyView, render_why
 from codelens.render.why_json import recompute, why_record
 from codelens.search.features import FEATURES
@@ -56,8 +56,8 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
     ]
     (meaning,) = families(parts)
     assert meaning.reasons == ["63% of the best cosine", "meaning counts more", "but farther than others"]
-    assert top_reason(parts) == "63% of the best cosine"
-    assert top_reason([Contribution("test", -1.0, "test path")]) == ""
+    assert first_reason(parts, {}) == "63% of the best cosine"
+    assert first_reason([Contribution("test", -1.0, "test path")], {"exact": 3}) == ""
 
 
 def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
@@ -75,3 +75,8 @@ def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
     assert recompute(record) == (3, [])
     candidate["families"][0]["amount"] += 1e-11
     assert any("families add up to" in line for line in recompute(record)[1])
+
+
+def test_the_first_reason_of_ranks_alone_names_the_channels() -> None:
+    ranks = [Contribution("exact", 0.2, "rank 3", "rrf"), Contribution("vector", 0.0, "rank 9", "rrf")]
+    assert first_reason(ranks, {"exact": 3, "vector": 9}) == "RRF of exact #3"

@@ -20,7 +20,7 @@ PATHS = PathStyle("root", ROOT)
 HIT_FIELDS = [
     *("name", "qualified_name", "kind", "language", "path", "start_line", "end_line", "start_byte", "end_byte"),
     *("score", "rank", "channels", "contributions", "signature", "doc", "snippet", "freshness"),
-    *("repository", "root", "line", "column", "column_utf16"),
+    *("repository", "line", "column", "column_utf16"),
 ]
 
 

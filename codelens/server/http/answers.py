@@ -44,11 +44,13 @@ from codelens.server.http.questions import (
 )
 
 
-def response_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
+def response_record(result: SearchResult, exit_code: int, contributions: bool = False) -> Record:
     """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
-    record = search_record(result, exit_code, stats)
+    record = search_record(result, exit_code)
     known = result.trace.metadata
-    results = [hit_record(hit) | market_fields(hit, known.get(hit.unit.document, {})) for hit in result.hits]
+    results = [
+        hit_record(hit, contributions) | market_fields(hit, known.get(hit.unit.document, {})) for hit in result.hits
+    ]
     faults = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
     return record | {"results": results, "count": len(results)} | ({"error": faults[0]} if faults else {})
 
@@ -100,7 +102,7 @@ class Endpoint:
 def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields."""
     result = index.search(request.query, search_options(request, index.settings))
-    return response_record(result, 0 if result.hits else 1)
+    return response_record(result, 0 if result.hits else 1, request.contributions)
 
 
 def why(index: Index, request: WhyAsked) -> Record:

@@ -153,7 +153,7 @@ def _of_the_server(shipped: Record) -> Record:
         "bytes": number,
         "roles": strings,
     }
-    whole = {"schema": {"const": 1}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
+    whole = {"schema": {"const": 2}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
     found = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
     outline = shipped["symbols"]["properties"]["symbols"]
     fresh = {"enum": ["fresh", "changed", "deleted"]}

@@ -27,7 +27,7 @@ from starlette.routing import BaseRoute, Route
 
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Contribution
-from codelens.render.families import top_reason
+from codelens.render.families import first_reason
 from codelens.render.records import MOST_REPOSITORIES, Record
 from codelens.render.visible import for_terminal
 from codelens.server.http.answers import ENDPOINTS
@@ -113,8 +113,8 @@ def family_bars(families: Sequence[Record]) -> list[ScoreBar]:
 
 
 def reason_of(hit: Record) -> str:
-    """The top reason of a hit in the list of results."""
-    return top_reason([Contribution(**part) for part in hit["contributions"]])
+    """The first reason of a hit, as `why` gives it."""
+    return first_reason([Contribution(**part) for part in hit["contributions"]], hit["channels"])
 
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
@@ -244,7 +244,8 @@ class _PageRoutes:
         if not str(fields.get("q", "")).strip():
             status = await self._asked("status", QueryParams())
             return await _html("start.html", status=status, most=MOST_REPOSITORIES)
-        found = await self._asked("search", QueryParams([*request.query_params.multi_items()]))
+        asked = QueryParams([*request.query_params.multi_items(), ("contributions", "true")])
+        found = await self._asked("search", asked)
         return await _html(
             "search.html",
             found=found,

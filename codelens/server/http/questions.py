@@ -114,6 +114,7 @@ class SearchAsked(Filters):
     reverse: bool = Field(False, description="Turn the order round")
     before: int = Field(0, ge=0, le=50, description="Lines shown before a hit")
     after: int = Field(0, ge=0, le=50, description="Lines shown after a hit")
+    contributions: bool = Field(False, description="Add all parts of each score to the hits")
 
 
 class WhyAsked(SearchAsked):

@@ -1,0 +1,118 @@
+"""Commands at a real terminal: the pager, the first search in a tree without an index, and fewer hits where the answer is weak."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.commands import SAMPLES, Run
+
+pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+
+
+def at_terminal(
+    arguments: list[str], folder: Path, answer: str = "", rows: int = 24, environment: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """Run codelens with all three streams on one terminal; returns the exit code and what the terminal got."""
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
+    settings = {**os.environ, "TERM": "xterm", "CODELENS_PAGER": "cat", **(environment or {})}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codelens", *arguments],
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=settings,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    parts = []
+    try:
+        while part := os.read(ours, 65_536):
+            parts.append(part)
+    except OSError:  # Linux reports the end of a terminal as an error
+        pass
+    os.close(ours)
+    return process.wait(), b"".join(parts).decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    shutil.copytree(SAMPLES / "notes" / "repo", tmp_path / "notes")
+    return tmp_path / "notes"
+
+
+PAGER = {"CODELENS_PAGER": "sed s/^/paged:/"}
+
+
+def test_long_output_goes_through_the_pager(indexed: Path) -> None:
+    code, text = at_terminal(["search", "password"], indexed, rows=10, environment=PAGER)
+    assert code == 0
+    assert all(line.startswith("paged:") for line in text.splitlines() if "codelens: " not in line)
+    _, plain = at_terminal(["search", "password", "--no-pager"], indexed, rows=10, environment=PAGER)
+    assert text.replace("paged:", "") == plain
+
+
+@pytest.mark.parametrize("command", [["search", "-m", "1", "password"], ["search", "-F", "-m", "1", "verify_password"]])
+def test_short_output_needs_no_pager(indexed: Path, command: list[str]) -> None:
+    assert "paged:" not in at_terminal(command, indexed, rows=60, environment=PAGER)[1]
+
+
+@pytest.mark.parametrize("pager", ["no-such-program", "", "cat"])
+def test_output_is_plain_without_a_pager(indexed: Path, pager: str) -> None:
+    code, text = at_terminal(["search", "password"], indexed, rows=5, environment={"CODELENS_PAGER": pager})
+    assert code == 0
+    assert "verify_password" in text
+
+
+def test_a_pager_that_ends_early_is_no_error(indexed: Path) -> None:
+    code, text = at_terminal(["search", "-F", "e"], indexed, rows=5, environment={"CODELENS_PAGER": "head -n 1"})
+    assert code == 0
+    assert "Traceback" not in text
+    assert len(text.splitlines()) < 5
+
+
+def test_the_first_search_at_a_terminal_builds_the_index(tree: Path, run: Run) -> None:
+    (tree / ".git").mkdir()
+    (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert run("search", "verify password", cwd=tree).code == 3, "never in a pipe"
+    for quiet in ("-q", "--json"):
+        assert at_terminal(["search", quiet, "verify password"], tree)[0] == 3
+    code, text = at_terminal(["search", "verify password"], tree)
+    assert (code, (tree / ".codelens" / "index.db").is_file()) == (0, True)
+    assert text.index("indexed") < text.index("verify_password")
+
+
+@pytest.mark.parametrize(("answer", "code"), [("\n", 3), ("y\n", 0)])
+def test_a_large_tree_is_indexed_after_a_question(tree: Path, answer: str, code: int) -> None:
+    for number in range(30):
+        (tree / f"words{number}.txt").write_text(f"line {number} of words that nobody needs\n" * 7_000)
+    ended, text = at_terminal(["search", "verify password"], tree, answer)
+    assert (ended, (tree / ".codelens" / "index.db").is_file()) == (code, code == 0)
+    assert "index it now? [y/N]" in text
+
+
+def test_the_reason_below_a_hit_is_the_first_sentence_of_why(indexed: Path, run: Run) -> None:
+    for query in ("check that a password is right", "expired coupon", "retry with backoff"):
+        heads = re.findall(
+            r"^ +(\d+)\. (\S+)  \S+  (.+)$", run("search", "--pretty", "--color", "never", query, cwd=indexed).out, re.M
+        )
+        account = run("why", query, "-m", str(len(heads)), cwd=indexed).out
+        assert heads
+        for rank, name, reason in heads:
+            rows = account.partition(f"#{rank} {name}")[2].splitlines()[1:]
+            first = next(row for row in rows if not row.startswith("  fusion"))
+            assert re.split(r"[#-]+ {2,}", first, maxsplit=1)[-1].startswith(reason)
