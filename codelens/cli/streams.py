@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
@@ -24,55 +22,13 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
     chunks: Iterator[bytes] = (_encoded(_visible(text) if safe else text, encoding) for text in texts)
-    if paged and terminal and (command := pager_command()):
-        chunks = _show_long(chunks, command)
+    if paged and terminal:
+        from codelens.cli.pager import show_long
+
+        chunks = show_long(chunks)
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
     sys.stdout.buffer.flush()
-
-
-def pager_command() -> str:
-    """CODELENS_PAGER, else PAGER, else less; empty where output is not to be paged."""
-    text = os.environ.get("CODELENS_PAGER", os.environ.get("PAGER", "less")).strip()
-    return "" if text == "cat" or os.environ.get("TERM") == "dumb" else text
-
-
-def _show_long(chunks: Iterator[bytes], command: str) -> Iterator[bytes]:
-    """Send output to the pager once it is longer than the screen. Yields what the pager does not take."""
-    from shutil import get_terminal_size
-
-    first: list[bytes] = []
-    rows, most = 0, get_terminal_size().lines
-    for chunk in chunks:
-        first.append(chunk)
-        rows += chunk.count(b"\n")
-        if rows >= most:
-            break
-    if rows < most or not _page(chain(first, chunks), command):
-        yield from first
-        yield from chunks
-
-
-def _page(chunks: Iterable[bytes], command: str) -> bool:
-    """Show the output in the pager, a command of the user's own environment; returns False if it cannot be started."""
-    import subprocess
-
-    environment = {"LESS": "FRX", "LV": "-c", **os.environ}  # the options of less and lv by which git shows colours
-    from shutil import which
-
-    if not which(command.split()[0]):
-        return False
-    pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)
-    assert pager.stdin
-    try:
-        with suppress(BrokenPipeError), pager.stdin:  # it may be left before the end
-            for chunk in chunks:
-                pager.stdin.write(chunk)
-    finally:
-        while pager.poll() is None:
-            with suppress(KeyboardInterrupt):  # less takes Ctrl-C for itself
-                pager.wait()
-    return True
 
 
 def _visible(text: str) -> str:
