@@ -5,7 +5,7 @@ A word after a dash is a query unless it is a valid cluster of short options, as
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from codelens.errors import UsageError
@@ -24,24 +24,30 @@ ELSEWHERE: Mapping[str, tuple[str, str]] = {
     "--text": (WHEN_INDEXING, "binary files are not indexed: `codelens status --skipped` lists them"),
     "-z": (WHEN_INDEXING, "compressed files are not indexed"),
     "--follow": ("links are not followed", "their targets are indexed under their own path"),
-    "-r": ("a search replaces nothing", "pipe it: codelens search … | sed 's/OLD/NEW/'"),
     "--replace": ("a search replaces nothing", "pipe it: codelens search … | sed 's/OLD/NEW/'"),
     "--max-depth": ("there is no limit of depth", "a glob says it: -g '/*' or -g '/*/*'"),
     "-d": ("there is no limit of depth", "a glob says it: -g '/*' or -g '/*/*'"),
-    "--iglob": ("globs respect letter case", "a set ignores it: -g '*.[mM][dD]'; -t names a language"),
     "--max-count": ("-m limits the whole answer, not each file", "-m N; or use rg --max-count"),
     "--count-matches": ("there is no --count-matches", "-c -o counts matches"),
     "-U": ("-U is not needed", r"--regex 'a\nb' and (?s:.) match across lines"),
     "--multiline": ("--multiline is not needed", r"--regex 'a\nb' and (?s:.) match across lines"),
     "--pcre2": ("there is one kind of pattern", "--regex (-P) knows look-around and back-references"),
-    "-E": ("-E is not needed", "--regex (-P) reads the query as an extended regular expression"),
-    "-R": ("folders are searched anyway", "leave -R out"),
+    "--encoding": ("a file's encoding is detected when it is indexed", "leave --encoding out"),
     "--type-add": ("file types are languages", "-g '*.EXT' chooses by ending; --type-list lists the languages"),
     "-j": ("a search runs in one thread", "leave -j out"),
     "--threads": ("a search runs in one thread", "leave --threads out"),
     "--sortr": ("there is no --sortr", "--sort path --reverse"),
 }
 """Option of ripgrep or grep → what there is instead: a sentence and a hint."""
+SAME: Mapping[str, Callable[[str], Sequence[str]]] = {
+    "--include": lambda glob: ("-g", glob),
+    "--exclude": lambda glob: ("-g", f"!{glob}"),
+    "--exclude-dir": lambda glob: ("-g", f"!{glob.rstrip('/')}/"),
+    "--iglob": lambda glob: ("-g", _of_any_case(glob)),
+    "--colour": lambda when: ("--color", when),
+}
+"""Option of ripgrep or grep with a value → the same as an option of ours."""
+_LETTER = lazy_pattern(r"\[[^]]*]|[^\W\d_]")
 _NEGATED = lazy_pattern(r'-(?:[^\W\d]\w|_|["`/(])')
 _FILTERED = lazy_pattern(r"-[A-Za-z][A-Za-z_-]+:")
 
@@ -77,6 +83,10 @@ def marked(arguments: Sequence[str], options: Options) -> Iterator[str]:
             yield from rest
             return
         name = argument.partition("=")[0]
+        if name in SAME and "-g" in options.names:
+            value = argument.partition("=")[2] if "=" in argument else next(rest, "")
+            yield from SAME[name](value)
+            continue
         if argument.startswith("--"):
             if name not in options.names and name in ELSEWHERE:
                 raise UsageError(f"{name}: {ELSEWHERE[name][0]}", ELSEWHERE[name][1])
@@ -111,6 +121,13 @@ def _cluster(argument: str, options: Options) -> tuple[bool, bool]:
             elsewhere = elsewhere or f"-{letter}"
     _refuse(elsewhere)
     return True, False
+
+
+def _of_any_case(glob: str) -> str:
+    """A glob that ignores letter case, by a set for each letter."""
+    return _LETTER.sub(
+        lambda found: f"[{found[0].lower()}{found[0].upper()}]" if len(found[0]) == 1 else found[0], glob
+    )
 
 
 def _refuse(name: str) -> None:

@@ -167,7 +167,7 @@ class QueryFlags:
     literal: bool = option(
         False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators"
     )
-    regex: bool = option(False, "-P", "--regex", section=QUERY, help="The query is a regular expression")
+    regex: bool = option(False, "-P", "-E", "--regex", section=QUERY, help="The query is a regular expression")
     case: str | None = option(
         None,
         "--case",
@@ -390,6 +390,7 @@ class LineFlags:
         None, "-M", "--max-columns", section=LINES, metavar="N", help="Leave out the text of lines of over N bytes"
     )
     null: bool = option(False, "-0", "--null", section=LINES, help="A NUL byte after each path")
+    recursive: bool = option(False, "-r", "-R", "--recursive", section=LINES, hidden=True, help="The default")
     with_filename: bool = option(False, "-H", "--with-filename", section=LINES, hidden=True, help="The default")
 
 

@@ -31,8 +31,8 @@ ONLY_LINES: Mapping[str, str] = {
     "whole_line": "-x",
 }
 """Flags that mean nothing where places are ranked."""
-OF_HITS = {"-l", "-L", "-c"}
-"""Flags of these that can also speak of hits: their files, the other files, the hits of each file."""
+OF_HITS = {"-l", "-L", "-c", "-o"}
+"""Flags of these that can also speak of hits: their files, the other files, the hits of each file, the parts that match."""
 LINES: Mapping[str, str] = {
     **ONLY_LINES,
     "word": "-w",
@@ -102,7 +102,7 @@ def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: Quer
             say(f"note: {notice.text}")
     if noted.stale and not flags.files_without and not is_behind(index.info()):
         say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
-    if first is None and not flags.invert and (hint := _hint(query, options)):
+    if first is None and not flags.invert and (hint := _hint(query)):
         say(f"note: {hint}")
     return 1 if first is None else 0
 
@@ -169,12 +169,10 @@ def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place
     return screen_lines(files, TerminalView(view.paths, view.color, links, view.numbers, width), view)
 
 
-def _hint(query: QueryText, options: SearchOptions) -> str:
+def _hint(query: QueryText) -> str:
     """A remedy where no line matches; empty if nothing comes to mind."""
     if query.literal or query.regex:
         return ""
     if SPECIAL & set(query.text):
         return f"no line holds '{query.text}' as it stands; --regex reads it as a pattern"
-    if Index.is_question(query.text, options):
-        return "no line has all of these words; without -o the places that are near are ranked"
     return ""

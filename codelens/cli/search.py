@@ -1,9 +1,11 @@
 """codelens search: one question to the index, one renderer for the answer."""
 
+import codecs
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ from codelens.cli.options import (
     search_options,
     without_query,
 )
-from codelens.cli.streams import colored, say, terminal_width, write, write_json
+from codelens.cli.streams import colored, say, terminal_width, write, write_json, write_record
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
@@ -53,6 +55,7 @@ class SearchView(NamedTuple):
     columns: bool
     longest: int
     context: bool
+    only_matching: bool
     terminal: bool
     color: bool
     hyperlinks: str
@@ -61,7 +64,7 @@ class SearchView(NamedTuple):
     @property
     def styled(self) -> bool:
         """The renderer writes control sequences of its own, and has made those of the files visible."""
-        return self.format == "text" and self.terminal and not self.null
+        return self.format == "text" and self.terminal and not self.null and not self.only_matching
 
 
 def search(flags: SearchFlags) -> int:
@@ -85,7 +88,7 @@ def search(flags: SearchFlags) -> int:
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
-        paths = [_located(path, index, place) for path in named]
+        paths = [_located(path, index, place, flags) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
         screen = chosen == "text" and _is_screen(flags)
@@ -152,7 +155,14 @@ def _options(
 
 
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
-    """--files: the paths of all indexed files in scope."""
+    """The paths of all indexed files in scope."""
+    if flags.json:
+        from codelens.render.outline import files_record
+
+        listed = index.listed(options)
+        shown = listed if flags.limit is None else listed[: options.limit]
+        write_record(files_record(shown, len(listed), index.info()))
+        return 0 if shown else 1
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
     found = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
     if not flags.quiet:
@@ -185,7 +195,7 @@ def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     return flags.query, paths
 
 
-def _located(path: Path, index: Index, place: Workplace) -> Path:
+def _located(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
     """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
     roots = [Path(row.root) for row in index.info().repositories]
     places = [place.cwd / path, *(root / path for root in roots)]
@@ -195,7 +205,19 @@ def _located(path: Path, index: Index, place: Workplace) -> Path:
     indexed.update([folder for file in indexed for folder in file.parents])
     if known := next((at for at in places if at in indexed), None):
         return known
-    raise UsageError(f"no such file or folder: {path}", "a query of several words wants quotes around it")
+    raise UsageError(f"no such file or folder: {path}", _hint_at_path(path, flags))
+
+
+def _hint_at_path(path: Path, flags: SearchFlags) -> str:
+    """A hint for a PATH that does not exist: options that take other arguments in ripgrep, or words without quotes."""
+    if flags.list_files:
+        return f"--files takes folders alone; `codelens files {path}` finds files by name"
+    if flags.recursive:
+        return "-r searches folders, as in grep, and replaces nothing: codelens search … | sed 's/OLD/NEW/'"
+    with suppress(LookupError):
+        if flags.regex and codecs.lookup(flags.query or ""):
+            return "-E reads the query as a pattern, as in grep; a file's encoding is detected when it is indexed"
+    return "a query of several words wants quotes around it"
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
@@ -248,6 +270,7 @@ def _view(
         columns=flags.column if flags.column is not None else flags.line_number is None,
         longest=flags.longest or 0,
         context=bool(result.options.context_before or result.options.context_after),
+        only_matching=flags.only_matching,
         terminal=_is_screen(flags),
         color=colored(place.color, on_screen),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
@@ -338,9 +361,10 @@ command = declare(
 def search_files(flags: SearchFlags) -> int:
     """Find files. By name and path, by what they define and import, and by meaning: the same as `search --files-only`.
 
-    One hit is one file; the output flags apply to files.
+    One hit is one file; the output flags apply to files. Without a query it lists all indexed files.
     """
     flags.files_only = True
+    flags.list_files = flags.query is None and not without_query(flags)
     return search(flags)
 
 
@@ -408,7 +432,8 @@ def _lines(result: SearchResult, view: SearchView) -> Iterator[str]:
     if view.format == "vimgrep":
         return formats.render_vimgrep(result, view.paths)
     lines = formats.PlainView(
-        view.paths, view.null, view.names, view.line_numbers, view.columns, view.longest, view.context, view.color
+        *(view.paths, view.null, view.names, view.line_numbers, view.columns, view.longest),
+        *(view.context, view.only_matching, view.color),
     )
     return formats.render_plain(result, lines)
 

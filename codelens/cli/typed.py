@@ -6,6 +6,7 @@ Help lists options by section; a command with very many lists only its `brief` o
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast, get_type_hints
 
@@ -174,7 +175,10 @@ class LazyGroup(TyperGroup):
         """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             meant = nearest(args[0], self.list_commands(ctx), MEANT)
-            ctx.fail(f"no command '{args[0]}'" + (f", did you mean '{meant}'?" if meant else ""))
+            if not meant:
+                words = shlex.join(args)
+                raise UsageError(f"no command '{args[0]}'", f"`codelens search {words}` looks for it in the code")
+            ctx.fail(f"no command '{args[0]}', did you mean '{meant}'?")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
@@ -231,6 +235,7 @@ def _root(
     version: bool = _typed_parameter(
         option(
             False,
+            "-V",
             "--version",
             callback=_show_version,
             is_eager=True,

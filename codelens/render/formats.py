@@ -17,6 +17,7 @@ from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
 from codelens.text.lazily import lazy_pattern
+from codelens.text.lines import column_utf8
 
 if TYPE_CHECKING:
     from codelens.render.records import Record
@@ -34,13 +35,16 @@ class PlainView(NamedTuple):
     longest: int = 0
     """Bytes of a line above which its text is left out; 0 for no limit."""
     context: bool = False
+    only_matching: bool = False
     color: bool = False
 
 
 def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
     """Each text with its line break."""
     for i, hit in enumerate(result.hits):
-        if view.context:
+        if view.only_matching:
+            yield from _matching_parts(hit, view)
+        elif view.context:
             yield from (["--\n"] if i else [])
             yield from _with_context(hit, view)
         else:
@@ -115,6 +119,15 @@ def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
             yield _line(hit, view, line.number, hit.column, text)
         else:
             yield _line(hit, view, line.number, None, text, "-")
+
+
+def _matching_parts(hit: Hit, view: PlainView) -> Iterator[str]:
+    """The parts of the hit's line that match, or those of its other lines if none of them does."""
+    lines = [line for line in hit.snippet if line.matches]
+    for line in [line for line in lines if line.number == hit.line] or lines:
+        for start, end in line.matches:
+            part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
+            yield _line(hit, view, line.number, column_utf8(line.text, start), _text(part, view))
 
 
 T = TypeVar("T")

@@ -113,5 +113,5 @@ def test_equal_contents_give_equal_bytes_whatever_came_before(tmp_path: Path, ru
         old, new = (
             run("graph", "export", "--format", form, "--db", str(tmp_path / db)).out for db in ("index.db", "fresh.db")
         )
-        old, new = (re.sub(r'"indexed_at": "[^"]*"', '"indexed_at": …', text) for text in (old, new))
+        old, new = (re.sub(r'"indexed_at": ?"[^"]*"', '"indexed_at": …', text) for text in (old, new))
         assert old.replace("index.db", "fresh.db") == new

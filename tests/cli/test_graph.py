@@ -51,8 +51,8 @@ def _settled(folder: Path) -> Path:
 def shown(out: str, folder: Path) -> str:
     """The temporary folder has another name each time; colours are the business of Rich and its version."""
     out = re.sub(r"\x1b\[[0-9;]*m", "", out)
-    out = re.sub(r'"indexed_at": "[^"]*"', '"indexed_at": …', out)
-    out = re.sub(r'"schema": \d+, "snapshot": "[0-9a-f]+", "embedder": "[^"]*"', '"schema": …, "snapshot": …', out)
+    out = re.sub(r'"indexed_at": ?"[^"]*"', '"indexed_at": …', out)
+    out = re.sub(r'"schema": ?\d+, ?"snapshot": ?"[0-9a-f]+", ?"embedder": ?"[^"]*"', '"schema": …, "snapshot": …', out)
     return out.replace(str(folder), "/shapes")
 
 

@@ -89,5 +89,5 @@ def test_answers_do_not_depend_on_the_history_of_the_index(roots: list[Path], in
         ).stdout.replace(place.name, "")
         for place in (index, other)
     ]
-    answers = [re.sub(r'"indexed_at": "[^"]*"', '"indexed_at": ""', answer) for answer in answers]
+    answers = [re.sub(r'"indexed_at": ?"[^"]*"', '"indexed_at": ""', answer) for answer in answers]
     assert answers[0] == answers[1]
