@@ -36,7 +36,10 @@ from codelens.render.paths import PathStyle
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
-ON_SCREEN = 10  # Hits that a terminal shows where nothing names another number
+ON_SCREEN, WEAK_ON_SCREEN = (
+    10,
+    3,
+)  # Hits of an answer and of a weak one on a terminal, where nothing names another number
 ABOUT_FILES = ("files", "files_without", "count")
 """Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
@@ -107,6 +110,8 @@ def search(flags: SearchFlags) -> int:
                 _say_unindexed(index, paths, place, flags)
             return code
         result = (index.search_lines if lines else index.search)(query.text, options)
+        if screen and result.weak and flags.limit is None:
+            result = replace(result, hits=result.hits[:WEAK_ON_SCREEN])
         files = index.files(options) if chosen == "files_without" else []
         if flags.open is not None:
             _open(index, result, flags.open)
@@ -119,7 +124,7 @@ def search(flags: SearchFlags) -> int:
                 _record(index, result, "" if query.literal or query.regex else query.text)
     if not query.text.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
-    _say_about(result, flags)
+    _say_about(result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_shares(stats))
     if not hits and not flags.quiet:
@@ -301,10 +306,12 @@ def _record(index: Index, result: SearchResult, words: str) -> None:
 _MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
 
 
-def _say_about(result: SearchResult, flags: SearchFlags) -> None:
+def _say_about(result: SearchResult, flags: SearchFlags, screen: bool) -> None:
     if flags.quiet:
         return
     for notice in result.notices:
+        if screen and result.hits and notice.code == WEAK:
+            continue  # stands above the hits
         say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):

@@ -24,7 +24,7 @@ from rich.text import Text
 from codelens.errors import UsageError
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import FileLines, Hit, SearchResult, SnippetLine
+from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.families import first_reason
 from codelens.render.lines import OMITTED, LineView, fits
 from codelens.render.paths import PathStyle, real_path
@@ -87,9 +87,12 @@ class TerminalView:
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
-    """One text for each heading, with its hits; a last line says how many more there are."""
+    """One text for each heading, with its hits; a last line says how many more there are. A weak answer is dim, and says so first."""
     console = make_console(view.color)
     template = link_template(view.hyperlinks)
+    for notice in result.notices:
+        if notice.code == WEAK:
+            yield styled(console, [Text(f"weak: {for_terminal(notice.text)}"), Text("")])
     for i, (_, group) in enumerate(groupby(result.hits, key=lambda hit: (hit.root, hit.unit.path))):
         hits = list(group)
         lines = [Text("")] if i else []
@@ -97,6 +100,8 @@ def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
         lines.append(_heading(view.paths.of_hit(hits[0]), hits[0].freshness, place, view))
         for hit in hits:
             lines += _hit_lines(hit, view)
+        for line in lines if result.weak else []:
+            line.stylize(DIM)
         yield styled(console, lines)
     count = len(result.hits)
     if count < result.total:

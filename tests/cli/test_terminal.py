@@ -116,3 +116,16 @@ def test_the_reason_below_a_hit_is_the_first_sentence_of_why(indexed: Path, run:
             rows = account.partition(f"#{rank} {name}")[2].splitlines()[1:]
             first = next(row for row in rows if not row.startswith("  fusion"))
             assert re.split(r"[#-]+ {2,}", first, maxsplit=1)[-1].startswith(reason)
+
+
+def test_a_weak_answer_is_short_and_says_so_first(indexed: Path, run: Run) -> None:
+    weak = ("search", "train a dragon to sing")
+    shown = run(*weak, "--pretty", cwd=indexed)
+    assert shown.out.startswith("weak: ")
+    assert "weak: " not in shown.err
+    assert len(re.findall(r"^ +\d+\. ", re.sub(r"\x1b\[[0-9;]*m", "", shown.out), re.M)) == 3
+    assert "\x1b[2m  1. " in run(*weak, "--pretty", "--color", "always", cwd=indexed).out
+    assert len(re.findall(r"^ +\d+\. ", run(*weak, "--pretty", "--color=never", "-m", "5", cwd=indexed).out, re.M)) == 5
+    piped = run(*weak, cwd=indexed)
+    assert len(piped.out.splitlines()) > 3
+    assert "codelens: weak: " in piped.err
