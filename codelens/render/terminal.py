@@ -87,7 +87,7 @@ class TerminalView:
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
-    """One text for each heading, with its hits; a last line says how many more there are. A weak answer is dim, and says so first."""
+    """One text for each heading, with its hits; the last line says how many more there are. A weak answer is dim."""
     console = make_console(view.color)
     template = link_template(view.hyperlinks)
     for notice in result.notices:
