@@ -31,11 +31,13 @@ WINDOW = 3  # Words of the shortest run that counts in a longer query. From a tr
 MOST_WINDOWS, MOST_TOKENS = 24, 8  # Windows and tokens of a query that are looked for: the first ones
 MOST_DOCUMENTS = 20
 """Documents that are read, those with the most windows first. 10, 20 and 40 measured the same; one costs about .2 ms."""
+MOST_OF_PASTED = 60  # The same for a text that is looked for as a whole
 MOST_NAMED = 50  # Definitions of a name that are looked at
 MOST_FINDS = 20  # Places of one text in one document that count
 PARTLY_READ, PARTLY_FOUND = 20, 5
 """The same two where every word of the query may be a part: the words are common then. Chosen."""
-LONGEST_FRAGMENT = 100  # Characters of a query that may be a part of a line
+LONGEST_FRAGMENT = 200  # Characters of a query that may be a part of a line
+PASTED_WORDS, PASTED_CODE = 4, 15  # Words of a message, and characters of a line of code
 SHORTEST = 3  # Characters of a token, as the trigrams need them
 USUAL_LINES = 50  # A find in a unit of n lines counts 1 / √(1 + n / this)
 OTHER_CASE, INSIDE = 0.85, 0.7  # Value of a token, of 1, that occurs only in other case, and only within longer words
@@ -43,6 +45,7 @@ AROUND = 0.5  # Share of a find for each definition further out than the innermo
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,8}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
+_CODE = lazy_pattern(r"[(){}\[\]=;<>\"+*/&|]")
 _FLAG = lazy_pattern(r"--?([^\W_][\w-]+)")
 _MARKED = lazy_pattern(r"\d|[^\W\d]*[^\w\s]")
 _NAME = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
@@ -57,6 +60,8 @@ class Find:
     text: str
     token: bool
     """True for a token, False for a run of words."""
+    share: float = 1.0
+    """0 to 1: the same as `value`, whatever the length of the unit."""
 
 
 class Typed(NamedTuple):
@@ -85,6 +90,9 @@ def find_verbatim(run: SearchRun) -> Typed:
         searches += found
     finds = _finds(run, searches, len(words))
     of_fragment = finds.pop(0) if fragment else {}
+    if is_pasted(fragment):  # in code it may go on in the next string
+        whole = " ".join(words)
+        of_fragment |= {unit: find for own in finds for unit, find in own.items() if find.text == whole}
     best: dict[UnitId, Find] = {}
     if typed and words == [fragment] and _is_token(fragment, run):
         best |= of_fragment
@@ -96,19 +104,33 @@ def find_verbatim(run: SearchRun) -> Typed:
 
 
 def fragment_of(run: SearchRun) -> str:
-    """The query, if it may be a part of a line: no unit has one of its words as a word. Empty otherwise, and without trigrams."""
+    """The query, if it may be a part of a line: it is long or looks like code, or no unit has one of its words as a word.
+
+    Empty otherwise, and without trigrams.
+    """
     texts = run.terms.texts if not run.options.literal else ()
-    text = run.query.text if texts and run.query.plain else texts[0] if len(texts) == 1 else ""
+    pasted = is_pasted(run.query.text)
+    text = run.query.text if texts and (run.query.plain or pasted) else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
     words = [term.text for term in run.terms.words]
     if (
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT
         or any(word.endswith(BEGINNING) for word in words)
-        or all(map(run.store.postings.document_frequency, words))
+        or not (pasted or not all(map(run.store.postings.document_frequency, words)))
         or not run.store.features().fuzzy
     ):
         return ""
     return text
+
+
+def is_pasted(text: str) -> bool:
+    """True if the text may be copied from code: it has many words, or marks that only code has."""
+    return len(text.split()) >= PASTED_WORDS or is_code(text)
+
+
+def is_code(text: str) -> bool:
+    """True if a text has marks that only code has."""
+    return len(text) >= PASTED_CODE and _CODE.search(text) is not None
 
 
 def find_parts(
@@ -195,7 +217,7 @@ def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _documents(
-    texts: Sequence[str], run: SearchRun, first: Collection[DocumentId] = ()
+    texts: Sequence[str], run: SearchRun, first: Collection[DocumentId] = (), most: int = MOST_DOCUMENTS
 ) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
     """Document → texts that it may hold, and parts of a large one; most of them first, then those in `first`."""
     held: dict[DocumentId, list[str]] = {}
@@ -213,10 +235,10 @@ def _documents(
     groups: dict[tuple[int, bool], list[DocumentId]] = {}
     for document, own in held.items():
         groups.setdefault((len(own), document in first), []).append(document)
-    run.store.foresee(*(("documents.first", (group, MOST_DOCUMENTS)) for group in groups.values()))
+    run.store.foresee(*(("documents.first", (group, most)) for group in groups.values()))
     for key in sorted(groups, reverse=True):
-        if (room := MOST_DOCUMENTS - len(chosen)) > 0:
-            chosen += run.store.documents.first(groups[key], MOST_DOCUMENTS)[:room]
+        if (room := most - len(chosen)) > 0:
+            chosen += run.store.documents.first(groups[key], most)[:room]
     return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
 
 
@@ -257,7 +279,7 @@ def _finds(run: SearchRun, searches: Sequence[Search], words: int) -> list[dict[
 
 
 def _of_fragment(fragment: str, run: SearchRun) -> list[Search]:
-    return [(_tokens_in, _documents([fragment], run))] if fragment else []
+    return [(_tokens_in, _documents([fragment], run, most=MOST_OF_PASTED))] if fragment else []
 
 
 def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
@@ -412,6 +434,6 @@ def _add(store: Store, document: DocumentId, places: Iterator[Place], words: int
             value = share / math.sqrt(1.0 + lines / USUAL_LINES)
             known = found.get(unit)
             if known is None or value > known.value:
-                found[unit] = Find(value, text, token)
+                found[unit] = Find(value, text, token, share)
             if not local:
                 share *= AROUND

@@ -18,6 +18,7 @@ from codelens.search.verbatim import (
     AROUND,
     INSIDE,
     MOST_DOCUMENTS,
+    MOST_OF_PASTED,
     MOST_TOKENS,
     MOST_WINDOWS,
     OTHER_CASE,
@@ -119,12 +120,12 @@ def test_a_whole_run_counts_in_full(store: Store) -> None:
     found = finds(store, "the gate stays shut until the water is level")
     said = "the gate stays shut until the water is level"
     assert found["Lock.open_gate"] == Find(value(1.0, 2), said, False)
-    assert found["Lock"] == Find(value(AROUND, 10), said, False), "the class around it holds half of it"
+    assert found["Lock"] == Find(value(AROUND, 10), said, False, AROUND), "the class around it holds half of it"
 
 
 def test_a_part_counts_as_much_as_it_is_of_the_query(store: Store) -> None:
     found = finds(store, "error 17: gate stays shut until sunset")
-    assert found["Lock.open_gate"] == Find(value(4 / 7, 2), "gate stays shut until", False)
+    assert found["Lock.open_gate"] == Find(value(4 / 7, 2), "gate stays shut until", False, pytest.approx(4 / 7))
     assert "warn" not in found
     assert finds(store, "the gate stays open until")["Lock.open_gate"].text == "the gate stays"
 
@@ -241,7 +242,7 @@ def test_other_case_is_a_little_less(store: Store) -> None:
 
 def test_a_letters_run_inside_a_name_is_a_token_if_no_name_or_word_is_so(store: Store) -> None:
     found = finds(store, "elea")
-    assert found["released"] == Find(value(INSIDE, 2), "elea", True)
+    assert found["released"] == Find(value(INSIDE, 2), "elea", True, INSIDE)
     assert not finds(store, "level")
     assert not finds(store, "cleaned")
 
@@ -335,11 +336,12 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Store, str], int]:
 
 @pytest.mark.slow
 def test_no_more_documents_are_read_in_a_larger_tree(tmp_path: Path, reading: Callable[[Store, str], int]) -> None:
-    run, both = "gate stays shut until", "gate stays shut until 4.17.1"
+    run, both, pasted = "gate stays shut", "gate stays shut 4.17.1", "gate stays shut until"
     with copies(tmp_path / "small", MOST_DOCUMENTS // 2) as few, copies(tmp_path / "large", 4 * MOST_DOCUMENTS) as many:
         assert reading(few, run) == MOST_DOCUMENTS // 2
         assert reading(many, run) == MOST_DOCUMENTS
         assert reading(many, both) == 2 * MOST_DOCUMENTS
+        assert reading(many, pasted) == MOST_DOCUMENTS + MOST_OF_PASTED
         page = " ".join(f"gate stays shut until 4.17.{n}" for n in range(100))
         assert reading(many, page) <= (MOST_TOKENS + 1) * MOST_DOCUMENTS
         assert len(tokens_of([f"4.17.{n}" for n in range(100)], asked(many, run))) == MOST_TOKENS
@@ -353,3 +355,28 @@ def test_those_that_hold_most_are_read(tmp_path: Path) -> None:
         assert max(found, key=lambda name: found[name].value) == last
         assert found[last].text == query
         assert len(found) == MOST_DOCUMENTS
+
+
+PASTED: dict[str, str | bytes] = {
+    "src/server.py": 'def start(base):\n    fail("Lock keepers should use this BASE path")\n\n\ndef stop(code):\n    return code\n',
+    "src/lock.py": "class Lock:\n    base = None\n\n    def keepers(self, path):\n        return self.base / path\n",
+    "src/joined.py": 'def tell():\n    fail("all the boats must "\n         "leave before the tide turns")\n',
+    "src/maths.py": 'def turn(deg):\n    if (deg.x - half) * 2 >= limit["x"]:\n        return -deg\n    return deg\n',
+    "tests/test_server.py": 'def test_start():\n    assert said("Lock keepers should use this BASE path")\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Lock keepers should use this BASE path", "start"),
+        ("all the boats must leave before the tide turns", "tell"),
+        ('if (deg.x - half) * 2 >= limit["x"]:', "turn"),
+        ('assert said("Lock keepers should use this BASE path")', "test_start"),
+    ],
+)
+def test_a_pasted_text_is_found_first_whatever_it_has(query: str, first: str, tmp_path: Path) -> None:
+    tree = Tree(tmp_path, PASTED)
+    tree.index().close()
+    with Store.read(tree.db) as store:
+        assert asked(store, query).candidates[0].unit.qualified_name == first

@@ -14,7 +14,7 @@ from codelens.model.search import Match, Term
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.terms import named_by
-from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of
+from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of, is_code, is_pasted
 from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
@@ -67,7 +67,7 @@ class FuzzyChannel:
             for unit, find in run.verbatim.items():
                 if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
                     found[unit] = Match(unit, find.value, f"has '{find.text}'")
-            for match in _with_fragment(typed, bearing):
+            for match in _with_fragment(run, typed, bearing):
                 found[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
             run.fragments = {m.unit: m for m in found.values() if m.raw_score > least}
@@ -162,10 +162,15 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
+def _with_fragment(run: SearchRun, typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
-    found = {unit: least + more * find.value for unit, find in typed.of_fragment.items()} | bearing
+    pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
+    values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
+    if pasted and not is_code(typed.fragment):  # what a test says of a message is not what gives it
+        rows = run.store.units.rows(values)
+        values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
+    found = {unit: least + more * value for unit, value in values.items()} | bearing
     spelled = {unit for unit, value in bearing.items() if value == OTHER_SPELLING}
     return [
         Match(unit, FRAGMENT + value, f"has {typed.fragment}{' in another spelling' * (unit in spelled)} as a part")
