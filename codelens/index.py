@@ -379,6 +379,16 @@ class Index:
         with self._store.reading():
             return source(self._store, path, repository)
 
+    def passage(self, target: str) -> tuple[SourceFile, UnitRow | None, int]:
+        """The file of a PATH, PATH:LINE or name, the symbol that is meant (None for a file), and the line to begin at.
+
+        Raises TargetError.
+        """
+        from codelens.search.sources import passage
+
+        with self._store.reading():
+            return passage(self._store, target)
+
     def symbols(self, path: str) -> list[UnitRow]:
         """The outline of one file, by its path relative to a root. Raises TargetError if it is not indexed."""
         with self._store.reading():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from codelens.errors import TargetError
-from codelens.model.code import IndexedFile, SourceFile
+from codelens.model.code import IndexedFile, SourceFile, UnitRow
 from codelens.model.search import SearchOptions
 from codelens.search.scope import documents_in_scope
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
+from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
 from codelens.worktree.files import freshness
 
@@ -30,8 +31,25 @@ def source(store: Store, path: str, repository: str = "") -> SourceFile:
     if len(found) > 1:
         names = tuple(sorted(repositories[d.repository].name for d in found))
         raise TargetError(f"several repositories have {path}", names, "put the repository's name before the path")
-    document = found[0]
-    home = repositories[document.repository]
+    return _source(store, found[0], repositories[found[0].repository])
+
+
+def passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
+    """The file of a PATH, PATH:LINE or name; the symbol of that name, or around the line; its first line, or that line.
+
+    Raises TargetError.
+    """
+    meant = resolve_target(target, store)
+    unit = None if meant.path and meant.line is None else meant.unit
+    documents = [meant.document] if meant.document else list(store.documents.rows({unit.document} if unit else ()))
+    if not documents:
+        raise TargetError(f"{target} is not in the index", hint="`codelens status --skipped` lists what was left out")
+    document = documents[0]
+    home = next(row for row in store.documents.repositories() if row.id == document.repository)
+    return _source(store, document, home), unit, unit.start_line if unit else meant.line or 1
+
+
+def _source(store: Store, document: DocumentRow, home: RepositoryRow) -> SourceFile:
     return SourceFile(
         file=_file(document, home),
         freshness=freshness(home.root, document.os_path, document.stamp, document.content_hash),

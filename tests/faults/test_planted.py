@@ -108,7 +108,7 @@ hooks remove
 cluster index fleet.jsonl --workers 1 --store ../store
 cluster search --store ../store lamp
 cluster status --store ../store
-mcp --print-config
+install cursor --print
 index --remove --yes
 """
 """All commands that end by themselves."""
@@ -270,7 +270,7 @@ class Shop:
                 time.sleep(0.2)
             for number in range(1, 100):
                 found = ask(number, "tools/call", {"name": "search", "arguments": {"query": "price", "fresh": True}})
-                if not found.get("isError") and found["structuredContent"]["results"]:
+                if not found.get("isError") and "shop.py" in found["content"][0]["text"]:
                     return
             raise AssertionError(found)
 

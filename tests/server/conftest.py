@@ -21,6 +21,8 @@ from codelens.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_repos"
+EVERYTHING = ("--tools", "all", "--structured")
+"""Options of `codelens mcp` for tests that read the objects of answers."""
 
 
 class Client:
@@ -109,7 +111,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def client(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A server of the shop that all tests may ask; it writes nothing."""
-    with client_of(shop, tmp_path_factory.mktemp("home"), "--no-index") as started:
+    with client_of(shop, tmp_path_factory.mktemp("home"), "--no-index", *EVERYTHING) as started:
         yield started
 
 

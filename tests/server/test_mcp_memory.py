@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.accepted import accepted
-from tests.server.conftest import Client, client_of
+from tests.server.conftest import EVERYTHING, Client, client_of
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def remembering(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     accepted(folder / ".codelens/index.db")
     (home / "codelens").mkdir(parents=True)
     (home / "codelens/config.toml").write_text("memory = true\n")
-    with client_of(folder, home, "--no-index") as client:
+    with client_of(folder, home, "--no-index", *EVERYTHING) as client:
         yield client
 
 

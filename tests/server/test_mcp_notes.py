@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.cli.main import main
-from tests.server.conftest import Client, client_of
+from tests.server.conftest import EVERYTHING, Client, client_of
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def noted(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     long = "\n".join(f"line {n} of what there is to say about it" for n in range(300))
     assert main(["note", "add", "Why scrypt", "--at", "hash_password", "--tag", "security", "-m", long, "-q"]) == 0
     assert main(["note", "add", "Rotate the salt", "--task", "--at", "notes/auth.py:3", "-m", "soon", "-q"]) == 0
-    with client_of(bare, tmp_path, "--no-index") as client:
+    with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
         yield client
 
 

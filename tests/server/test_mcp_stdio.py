@@ -16,7 +16,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
@@ -26,14 +25,14 @@ from mcp.types import JSONRPCMessage
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import install_command
-from codelens.server.mcp.door import VERSIONS, greeting
+from codelens.server.mcp.door import PURPOSES, VERSIONS, greeting
 from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, closed
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.connection import writer_lock
 from codelens.worktree.place import BUILDING, IGNORE
-from tests.server.conftest import Client, client_of, patiently, text_of, variables
+from tests.server.conftest import EVERYTHING, Client, client_of, patiently, text_of, variables
 
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -122,7 +121,7 @@ def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
     served = Served(shop, shop / ".codelens/index.db", Settings())
     line = hello(version, "first")
     wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
-    said = greeting(json.dumps(line).encode())
+    said = greeting(json.dumps(line).encode(), list(PURPOSES))
     assert said is not None
     assert json.loads(said) == wanted
 
@@ -148,7 +147,7 @@ def test_the_door_knows_the_versions_of_the_sdk() -> None:
     ],
 )
 def test_the_door_leaves_other_lines_to_the_sdk(line: bytes) -> None:
-    assert greeting(line) is None
+    assert greeting(line, list(PURPOSES)) is None
 
 
 def test_a_first_line_that_is_no_handshake_is_answered_too(shop: Path, tmp_path: Path) -> None:
@@ -168,8 +167,9 @@ def test_calls_that_come_with_the_handshake_are_answered(shop: Path, tmp_path: P
         server.send(hello(), {"jsonrpc": "2.0", "method": "notifications/initialized"}, request(1, "tools/list"), call)
         answers = {found["id"]: found for found in (server.read(), server.read(), server.read())}
         assert answers[0]["result"]["protocolVersion"] == "2025-06-18"
-        assert len(answers[1]["result"]["tools"]) == len(TOOLS)
-        assert answers[2]["result"]["structuredContent"]["results"][0]["name"] == "Calculate"
+        assert len(answers[1]["result"]["tools"]) == 4
+        assert "function Calculate" in answers[2]["result"]["content"][0]["text"]
+        assert "structuredContent" not in answers[2]["result"]
 
 
 # Its end
@@ -241,7 +241,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
 
 @pytest.mark.slow
 def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
-    with client_of(bare, tmp_path) as client:
+    with client_of(bare, tmp_path, *EVERYTHING) as client:
         before = client.gives("status")
         assert before["ready"] or before["work"]["doing"] == "building"
         found = patiently(client, "search", query="hash_password", limit=1)
@@ -250,15 +250,15 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
 
 
 def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
-    with client_of(bare, tmp_path, "--no-index") as client:
+    with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
         said = client.fault("search", query="x")
-        assert said.startswith(f"error: there is no index of {bare}, and --no-index forbids creating one\nhint: ")
+        assert said.startswith(f"error: there is no index of {bare}, and `codelens mcp --no-index` creates none\nhint: ")
         assert not client.gives("status")["ready"]
     assert not (bare / ".codelens").exists()
 
 
 def test_a_home_folder_is_not_indexed(bare: Path) -> None:
-    with client_of(bare, bare) as client:  # whose home it is
+    with client_of(bare, bare, *EVERYTHING) as client:  # whose home it is
         assert "is not a project" in client.fault("search", query="x")
     assert not (bare / ".codelens").exists()
 
@@ -269,17 +269,17 @@ def test_an_index_that_another_process_makes_is_reported(bare: Path, tmp_path: P
     index.parent.mkdir()
     index.with_name(index.name + BUILDING).touch()
     with writer_lock(index):
-        with client_of(bare, tmp_path) as client:
+        with client_of(bare, tmp_path, *EVERYTHING) as client:
             assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
             assert "the index is being built" in client.fault("search", query="hash_password")
-        with client_of(bare, tmp_path, "--no-index") as client:
+        with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
             assert client.gives("status")["work"]["doing"] == "elsewhere"
     index.with_name(index.name + BUILDING).unlink()
 
 
 @pytest.mark.slow
 def test_an_edited_file_is_found_by_the_next_call(bare: Path, tmp_path: Path) -> None:
-    with client_of(bare, tmp_path) as client:
+    with client_of(bare, tmp_path, *EVERYTHING) as client:
         patiently(client, "search", query="notes")
         (bare / "notes/brand_new.py").write_text("def polish_the_silverware():\n    return 1\n")
         (bare / "notes/auth.py").unlink()
@@ -290,9 +290,9 @@ def test_an_edited_file_is_found_by_the_next_call(bare: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_hits_of_changed_files_are_reported_if_nothing_may_be_written(bare: Path, tmp_path: Path) -> None:
-    with client_of(bare, tmp_path) as client:
+    with client_of(bare, tmp_path, *EVERYTHING) as client:
         patiently(client, "search", query="notes")
-    with client_of(bare, tmp_path, "--no-index") as client:
+    with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
         path = bare / "notes/auth.py"
         path.write_text("# moved\n" + path.read_text())
         found = client.gives("search", query="hash_password", limit=1, fresh=True)
@@ -315,7 +315,7 @@ def test_a_damaged_index_is_a_fault_of_one_line(bare: Path, tmp_path: Path) -> N
     index = bare / ".codelens/index.db"
     index.parent.mkdir()
     index.write_bytes(b"no database" * 1000)
-    with client_of(bare, tmp_path) as client:
+    with client_of(bare, tmp_path, *EVERYTHING) as client:
         lines = client.fault("search", query="x").split("\n")
         assert len(lines) == 2
         assert "--rebuild" in lines[1]
@@ -333,10 +333,10 @@ def test_the_protocols_inspector_agrees(shop: Path, tmp_path: Path) -> None:
     ran = subprocess.run(
         ["mcp-inspector", "--cli", *settings, *server, *asked], capture_output=True, text=True, check=True
     )
-    assert json.loads(ran.stdout)["structuredContent"]["results"][0]["name"] == "Calculate"
+    assert "function Calculate" in json.loads(ran.stdout)["content"][0]["text"]
 
 
-# Its configuration
+# Its options
 
 
 def test_without_the_package_one_line_says_what_to_install(
@@ -352,30 +352,10 @@ def test_without_the_package_one_line_says_what_to_install(
 
 def test_invalid_arguments_are_reported(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", str(shop / "nowhere")]) == 2
-    assert main(["mcp", str(shop), "--print-config", "--client", "emacs"]) == 2
+    assert main(["mcp", str(shop), "--tools", "search,delete"]) == 2
+    assert main(["mcp", str(shop), "--tools", ","]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert "no such folder" in said.err
-    assert "clients: claude-code, claude-desktop, cursor, vscode" in said.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("client", "key"),
-    [("claude-code", "mcpServers"), ("claude-desktop", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")],
-)
-def test_the_printed_configuration_starts_it(client: str, key: str, shop: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "codelens", "mcp", "--print-config", "--client", client, "--no-index"]
-    ran = subprocess.run(command, cwd=shop, env=variables(tmp_path), capture_output=True, text=True, check=True)
-    server = json.loads(ran.stdout)[key]["codelens"]
-    assert str(shop) in server["args"]
-
-    async def handshake() -> str:
-        started = StdioServerParameters(command=server["command"], args=server["args"], env=variables(tmp_path))
-        async with stdio_client(started) as (read, write):
-            await write.send(SessionMessage(JSONRPCMessage.model_validate(hello())))
-            answer = await read.receive()
-            assert isinstance(answer, SessionMessage)
-            return answer.message.model_dump_json()
-
-    assert "serverInfo" in anyio.run(handshake)
+    assert "no tool 'delete'\nhint: tools: search, read" in said.err
+    assert "no tools\n" in said.err

@@ -11,11 +11,16 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import McpError
 
+from codelens.server.mcp.door import PURPOSES
+from codelens.server.mcp.tool import in_arguments
 from codelens.server.mcp.tools import TOOLS
-from tests.server.conftest import Client, client_of, text_of
+from codelens.server.mcp.tools.search import SEARCH
+from codelens.server.mcp.tools.structure import REFS
+from tests.server.conftest import EVERYTHING, Client, client_of, text_of
 
 ASKED: dict[str, dict[str, Any]] = {
     "search": {"query": "free shipping threshold"},
+    "read": {"target": "Calculate"},
     "files": {"query": "pricing"},
     "context": {"task": "free shipping threshold"},
     "symbols": {"file": "server/internal/pricing/pricing.go"},
@@ -51,7 +56,7 @@ def test_the_handshake_says_who_it_is(client: Client) -> None:
 
 def test_every_tool_is_listed_and_called_here(client: Client) -> None:
     listed = [tool.name for tool in client.portal.call(client.session.list_tools).tools]
-    assert listed == [tool.name for tool in TOOLS]
+    assert listed == [tool.name for tool in TOOLS] == list(PURPOSES)
     assert sorted(listed) == sorted([*ASKED, *RECORDING])
 
 
@@ -82,6 +87,87 @@ def test_no_answer_is_larger_than_its_budget(client: Client, tool: str, budget: 
     result = client.call(tool, **ASKED[tool], budget=budget)
     forms = [text_of(result), json.dumps(result.structuredContent, ensure_ascii=False)]
     assert max(map(len, forms)) <= 4 * budget
+
+
+@pytest.fixture(scope="session")
+def plain(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A server without options about its answers, as most clients start it."""
+    with client_of(shop, tmp_path_factory.mktemp("home"), "--no-index") as started:
+        yield started
+
+
+def test_few_tools_are_listed_unless_others_are_chosen(plain: Client, shop: Path, tmp_path: Path) -> None:
+    listed = plain.portal.call(plain.session.list_tools)
+    assert [tool.name for tool in listed.tools] == ["search", "read", "refs", "context"]
+    assert all(f"`{tool.name}`" in plain.started.instructions for tool in listed.tools)
+    assert "`callers`" not in plain.started.instructions
+    sent = listed.model_dump_json(by_alias=True, exclude_none=True).encode()
+    assert len(sent) <= 8000
+    with client_of(shop, tmp_path, "--no-index", "--tools", "why,search") as two:
+        assert [tool.name for tool in two.portal.call(two.session.list_tools).tools] == ["search", "why"]
+        with pytest.raises(McpError, match="no tool 'read'"):
+            two.call("read", target="Calculate")
+
+
+@pytest.mark.parametrize("tool", ["search", "read", "refs", "context"])
+def test_the_text_of_an_answer_stands_alone(plain: Client, client: Client, tool: str) -> None:
+    listed = {t.name: t for t in plain.portal.call(plain.session.list_tools).tools}
+    assert listed[tool].outputSchema is None
+    result, both = (c.call(tool, **ASKED[tool], budget=20_000) for c in (plain, client))
+    assert result.structuredContent is None
+    assert text_of(result) == text_of(both)
+    small = plain.call(tool, **ASKED[tool], budget=700)
+    assert len(text_of(small)) <= 4 * 700
+
+
+def test_read_gives_a_symbol_or_lines(client: Client, shop: Path) -> None:
+    path = "server/internal/pricing/pricing.go"
+    written = (shop / path).read_text().splitlines()
+    body = client.gives("read", target="Calculate")
+    assert (body["path"], body["cut"], body["total"]) == (path, 0, len(written))
+    assert body["text"].splitlines() == written[body["first"] - 1 : body["last"]]
+    assert "func Calculate" in body["text"]
+    assert client.gives("read", target=f"{path}:{body['first'] + 1}") == body
+    some = client.gives("read", target=f"{path}:2-4")
+    assert (some["first"], some["last"], some["text"]) == (2, 4, "\n".join(written[1:4]))
+    whole = client.gives("read", target=path)
+    assert whole["text"].splitlines() == written
+    said = text_of(client.call("read", target=f"{path}:2-4")).splitlines()
+    assert said == [f"{path}:2-4 (the file has {len(written)} lines)", *(f"{n}| {written[n - 1]}" for n in (2, 3, 4))]
+
+
+def test_read_says_how_to_go_on(client: Client) -> None:
+    path = "server/internal/pricing/pricing.go"
+    whole = client.gives("read", target=path)
+    first = client.gives("read", target=path, budget=400)
+    assert 0 < first["last"] < whole["total"]
+    rest = f"{path}:{first['last'] + 1}-{whole['total']}"
+    assert f"read {rest}" in text_of(client.call("read", target=path, budget=400))
+    assert f"{first['text']}\n{client.gives('read', target=rest)['text']}" == whole["text"]
+
+
+@pytest.mark.parametrize(
+    ("message", "client_message"),
+    [
+        ("nothing is likely; --min-score 0 shows 12", "nothing is likely; `min_score` 0 shows 12"),
+        ("the index is old; run it, or search with --refresh", "the index is old; run it, or call with `fresh`"),
+        ("3 files are not read; --unresolved lists them", "3 files are not read"),
+        (
+            "'x --help' has no word; -F finds it as text, --regex as a pattern",
+            "'x --help' has no word; \"…\" finds it as text, /…/ as a pattern",
+        ),
+        ("a->b is -1; see `codelens index --rebuild`", "a->b is -1; see `codelens index --rebuild`"),
+    ],
+)
+def test_messages_name_the_arguments_of_the_tool(message: str, client_message: str) -> None:
+    assert in_arguments(message, SEARCH) == client_message
+
+
+def test_advice_that_a_client_cannot_follow_is_left_out() -> None:
+    assert in_arguments("add --expand bfs", SEARCH, advice=True) == ""
+    assert in_arguments("3 are guesses; --by-name or --min-confidence follows them", REFS) == (
+        "3 are guesses; `min_confidence` follows them"
+    )
 
 
 def test_search_tells_places_and_lines(client: Client) -> None:
@@ -214,6 +300,10 @@ def test_symbols_outline_a_file(client: Client) -> None:
         ("refs", {"target": "Calculate", "kinds": ["likes"]}, "kinds.0: 'likes' is not one of"),
         ("callers", {"target": "Calculate", "depth": 11}, "depth: 11 is greater than the maximum of 10"),
         ("symbols", {"file": "no/such.py"}, "no/such.py is not in the index"),
+        ("read", {"target": "no/such.py"}, "no/such.py is not in the index"),
+        ("read", {"target": "no_such_thing"}, "nothing is named no_such_thing"),
+        ("read", {"target": "web/src/money.ts:900-901"}, "web/src/money.ts has lines 1 to"),
+        ("read", {"target": "web/src/money.ts:9-2"}, "web/src/money.ts has lines 1 to"),
         ("context", {"revisions": "--output=/tmp/x..HEAD"}, "git"),
     ],
 )
@@ -222,12 +312,14 @@ def test_a_bad_argument_is_one_line_and_a_hint(client: Client, tool: str, argume
     assert fault.startswith("error: ")
     assert said in fault
     assert hint.startswith("hint: ")
+    assert " --" not in hint
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop/README.md", "web/../../secret", "/"])
 def test_nothing_outside_of_the_root_is_read(client: Client, path: str) -> None:
     for tool, arguments in (
         ("symbols", {"file": path}),
+        ("read", {"target": f"{path}:1-9" if path != "/" else "/x:1"}),
         ("refs", {"target": f"{path}:1" if path != "/" else "/x:1"}),
         ("why", {"query": "x", "targets": [f"{path}:1" if path != "/" else "/x:1"]}),
         ("search", {"query": "x", "paths": [path]}),
@@ -254,10 +346,11 @@ def test_status_tells_what_is_indexed(client: Client, shop: Path) -> None:
 
 @pytest.mark.slow
 def test_of_several_repositories_paths_begin_with_their_names(samples: Path, tmp_path: Path) -> None:
-    with client_of(samples, tmp_path, "--no-index") as several:
+    with client_of(samples, tmp_path, "--no-index", *EVERYTHING) as several:
         hit = several.gives("search", query="hash_password", limit=1)["results"][0]
         assert hit["path"] == "notes/notes/auth.py"
         assert several.gives("symbols", file=hit["path"])["path"] == hit["path"]
+        assert several.gives("read", target=f"{hit['path']}:{hit['line']}")["path"] == hit["path"]
         assert several.gives("refs", target=f"{hit['path']}:{hit['line']}")["targets"][0]["name"] == "hash_password"
         found = several.gives("search", query="cart", paths=["shop/web"])["results"]
         assert found

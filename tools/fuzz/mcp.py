@@ -21,6 +21,7 @@ SECONDS = 120.0
 """Seconds the server may take for them. Generous, for a busy machine."""
 TOOLS = (
     "search",
+    "read",
     "files",
     "context",
     "symbols",
@@ -112,7 +113,8 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
 
 
 def _attempt(index: Path, folder: Path, luck: random.Random, report: Report) -> None:
-    command = [sys.executable, "-P", "-m", "codelens", "mcp", str(folder / "shop"), "--db", str(index), "--no-index"]
+    command = [sys.executable, "-P", "-m", "codelens", "mcp", str(folder / "shop"), "--db", str(index)]
+    command += ["--no-index", "--tools", "all", "--structured"]
     (folder / "home").mkdir(exist_ok=True)
     process = subprocess.Popen(
         command,

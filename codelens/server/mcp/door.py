@@ -10,24 +10,54 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FrameType
 from typing import IO, Any, NamedTuple
 
 from codelens import __version__
+from codelens.errors import UsageError
 from codelens.server.upkeep import Served, Upkeep
 from codelens.text.notation import parse_json
 
 NAME = "codelens"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Versions of the protocol that the SDK speaks, oldest first. For any other version a server offers its newest."""
-INSTRUCTIONS = (
-    "Search this repository with codelens before you read files: `search` finds code by name, words or meaning, `context` "
-    "packs what a task is about into one answer, `symbols` outlines a file, `refs`, `callers`, `callees` and `impact` follow "
-    "the symbol graph, `why` accounts for a search. Paths are relative to the root that `status` tells. "
-    "After editing files pass fresh=true once."
-)
-"""Instructions that a client may pass to its model."""
+PURPOSES = {
+    "search": "finds code by name, words or meaning",
+    "read": "returns the body of a symbol or lines of a file",
+    "refs": "lists every use of a symbol",
+    "context": "packs the code for a task into one answer",
+    "files": "finds files",
+    "symbols": "outlines a file",
+    "callers": "shows who calls a function",
+    "callees": "shows what a function calls",
+    "impact": "shows what a change may reach",
+    "why": "explains the results of a search",
+    "notes": "lists notes and tasks",
+    "feedback": "records which results were useful",
+    "status": "describes the index",
+}
+"""Tool → what it is for, in the order in which clients list them."""
+DEFAULT_TOOLS = "search,read,refs,context"
+"""Served unless others are chosen: a client sends the description of each tool to its model with every request."""
+
+
+def choose_tools(names: str) -> tuple[str, ...]:
+    """The tools of a list with commas, or all of them for `all`; in the order of the table. Raises UsageError."""
+    wanted = PURPOSES.keys() if names == "all" else {name.strip() for name in names.split(",")} - {""}
+    unknown = sorted(wanted - PURPOSES.keys())
+    if unknown or not wanted:
+        raise UsageError(f"no tool '{unknown[0]}'" if unknown else "no tools", f"tools: {', '.join(PURPOSES)}, or all")
+    return tuple(name for name in PURPOSES if name in wanted)
+
+
+def instructions_for(tools: Collection[str]) -> str:
+    """Instructions that a client may pass to its model."""
+    purposes = ", ".join(f"`{name}` {purpose}" for name, purpose in PURPOSES.items() if name in tools)
+    return (
+        f"Search this repository with codelens before you read files: {purposes}. "
+        "Paths are relative to the repository's root. After editing files pass fresh=true once."
+    )
 
 
 class Entered(NamedTuple):
@@ -41,13 +71,13 @@ class Entered(NamedTuple):
     """True if the line was the handshake and has its response."""
 
 
-def let_in() -> Entered:
+def let_in(tools: Collection[str]) -> Entered:
     """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
     stdout = _stdout_alone()
     first = sys.stdin.buffer.readline()
-    answer = greeting(first)
+    answer = greeting(first, tools)
     if answer is not None:
         stdout.write(answer.encode())
         stdout.flush()
@@ -66,7 +96,7 @@ def _stdout_alone() -> IO[bytes]:
     return stdout
 
 
-def greeting(line: bytes) -> str | None:
+def greeting(line: bytes, tools: Collection[str]) -> str | None:
     """The answer to an `initialize` request as a line; None for anything else."""
     try:
         request: Any = parse_json(line)
@@ -79,7 +109,7 @@ def greeting(line: bytes) -> str | None:
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
         "capabilities": {"experimental": {}, "tools": {"listChanged": False}},
         "serverInfo": {"name": NAME, "version": __version__},
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions_for(tools),
     }
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}, separators=(",", ":")) + "\n"
 
@@ -101,7 +131,9 @@ def _is_plain(request: Any) -> bool:
     )
 
 
-def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = False) -> None:
+def serve_stdio(
+    served: Served, upkeep: Upkeep, entered: Entered, tools: Collection[str], structured: bool, debug: bool = False
+) -> None:
     """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
     if not entered.first:
         return
@@ -112,7 +144,9 @@ def serve_stdio(served: Served, upkeep: Upkeep, entered: Entered, debug: bool = 
         from codelens.server.mcp.sdk import ToolDesk, serve_pipes
         from codelens.server.mcp.tools import TOOLS
 
-        serve_pipes(ToolDesk(served, upkeep, TOOLS, f"mcp {os.getpid()}", debug), sys.stdin.buffer, entered)
+        chosen = [tool for tool in TOOLS if tool.name in tools]
+        desk = ToolDesk(served, upkeep, chosen, f"mcp {os.getpid()}", structured, debug)
+        serve_pipes(desk, sys.stdin.buffer, entered)
     finally:
         upkeep.close()
 

@@ -21,8 +21,8 @@ from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, Usag
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.render.visible import for_line, for_terminal
-from codelens.server.mcp.door import INSTRUCTIONS, NAME, Entered
-from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall
+from codelens.server.mcp.door import NAME, Entered, instructions_for
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, in_arguments
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
 
@@ -50,12 +50,22 @@ class Reply:
 
 
 class ToolDesk:
-    """Answers calls of the tools of a table. May be asked by several threads at once."""
+    """Answers calls of the tools of a table. May be asked by several threads at once.
+
+    With `structured` each answer is also sent as an object, and its schema is listed.
+    """
 
     def __init__(
-        self, served: Served, upkeep: Upkeep, tools: Sequence[Tool], session: str = SHARED, debug: bool = False
+        self,
+        served: Served,
+        upkeep: Upkeep,
+        tools: Sequence[Tool],
+        session: str = SHARED,
+        structured: bool = True,
+        debug: bool = False,
     ) -> None:
         self._served, self._upkeep, self._session, self._debug = served, upkeep, session, debug
+        self.structured = structured
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
 
     def reply(self, name: str, arguments: Mapping[str, Any]) -> Reply:
@@ -63,7 +73,7 @@ class ToolDesk:
         try:
             answer = self._answer(self.tools[name], arguments)
         except CodelensError as fault:
-            return Reply(_told(fault), None)
+            return Reply(_told(fault, self.tools[name]), None)
         except Exception as fault:  # the edge of the process: a client gets no traceback
             if self._debug:
                 traceback.print_exc(file=sys.stderr)
@@ -80,7 +90,8 @@ class ToolDesk:
             self._upkeep.tend(LOOK_SECONDS)
         with ExitStack() as stack:
             opened = self._opened(tool, stack)
-            return tool.answer(ToolCall(opened, given, self._served, self._upkeep.work(), self._session))
+            work = self._upkeep.work()
+            return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
 
     def _opened(self, tool: Tool, stack: ExitStack) -> Index | None:
         if tool.waits and not self._served.index.is_file():
@@ -97,9 +108,7 @@ class ToolDesk:
         if work.fault:
             return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
         if work.doing:
-            return NoIndex(
-                f"the index is being built, {work.text}", "call again in some seconds; `status` shows the progress"
-            )
+            return NoIndex(f"the index is being built, {work.text}", "call again in some seconds")
         if self._upkeep.refused:
             return NoIndex(f"there is no index of {self._served.folder}, and {self._upkeep.refused}")
         return NoIndex(f"there is no index of {self._served.folder} yet", "call again in some seconds")
@@ -119,11 +128,12 @@ def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return defaults | dict(arguments)
 
 
-def _told(fault: CodelensError) -> str:
+def _told(fault: CodelensError, tool: Tool) -> str:
     if isinstance(fault, IndexBusy):
         return _failed(str(fault), "reading is possible meanwhile: call again")
     candidates = fault.candidates[:MOST_CANDIDATES] if isinstance(fault, TargetError) else ()
-    return "\n".join([_failed(str(fault), fault.hint), *(f"  {_shown(line)}" for line in candidates)])
+    hint = in_arguments(fault.hint, tool, advice=True)
+    return "\n".join([_failed(in_arguments(str(fault), tool), hint), *(f"  {_shown(line)}" for line in candidates)])
 
 
 def _failed(what: str, hint: str) -> str:
@@ -141,11 +151,13 @@ AT_ONCE = 4
 
 def server_of(desk: ToolDesk) -> Server[Any, Any]:
     """A server that lists the desk's tools and puts each call to it, in a thread. A cancelled call is left to itself."""
-    server: Server[Any, Any] = Server(NAME, __version__, INSTRUCTIONS)
+    server: Server[Any, Any] = Server(NAME, __version__, instructions_for(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 
     async def listed(_: types.ListToolsRequest) -> types.ServerResult:
-        return types.ServerResult(types.ListToolsResult(tools=[_described(tool) for tool in desk.tools.values()]))
+        return types.ServerResult(
+            types.ListToolsResult(tools=[_described(tool, desk.structured) for tool in desk.tools.values()])
+        )
 
     async def called(request: types.CallToolRequest) -> types.ServerResult:
         name = request.params.name
@@ -156,28 +168,24 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
             desk.reply, name, request.params.arguments or {}, abandon_on_cancel=True, limiter=turn
         )
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
-        return types.ServerResult(
-            types.CallToolResult(content=content, structuredContent=reply.record, isError=reply.failed)
-        )
+        record = reply.record if desk.structured else None
+        return types.ServerResult(types.CallToolResult(content=content, structuredContent=record, isError=reply.failed))
 
     server.request_handlers[types.ListToolsRequest] = listed
     server.request_handlers[types.CallToolRequest] = called
     return server
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, structured: bool) -> types.Tool:
+    no = False if tool.records else None  # these hints mean something only for tools that write
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         inputSchema=tool.takes,
-        outputSchema=tool.gives,
+        outputSchema=tool.gives if structured else None,
         annotations=types.ToolAnnotations(
-            title=tool.title,
-            readOnlyHint=not tool.records,
-            destructiveHint=False,
-            idempotentHint=not tool.records,
-            openWorldHint=False,
+            readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
         ),
     )
 

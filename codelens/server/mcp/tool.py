@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -98,11 +99,14 @@ class ToolCall:
 
     opened: Index | None
     """None where there is no index yet."""
+    tool: Tool
     arguments: Mapping[str, Any]
     served: Served
     work: Work
     session: str
     """Whose answers are remembered together: of one client, or of all that a web server has."""
+    structured: bool = True
+    """True if the answer's object is sent too."""
 
     @property
     def index(self) -> Index:
@@ -139,21 +143,17 @@ LONGEST_LINE = 240  # Characters of a line of code in an answer. Two screens wid
 LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Notices must not fill an answer
 
 
-def tokens(answer: ToolAnswer) -> int:
-    """Tokens of the larger of the answer's two forms."""
-    return max(count_chars(answer.text), count_json(answer.record))
+def fitted(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
+    """The answer with as many of its `count` items as the call's budget holds; `answer_of(n)` is the one with the first n.
 
-
-def count_json(record: Record | str) -> int:
-    """Tokens of an object as it is sent."""
-    return count_chars(json.dumps(record, ensure_ascii=False))
-
-
-def fitted(count: int, answer_of: Callable[[int], ToolAnswer], budget: int) -> ToolAnswer:
-    """The answer with as many of its `count` items as the budget holds; `made(n)` is the one with the first n.
-
-    Raises UsageError where not even the one without items fits.
+    The budget holds for the larger of the forms that are sent. Raises UsageError where not even the one without items fits.
     """
+    budget = call.arguments["budget"]
+
+    def tokens(answer: ToolAnswer) -> int:
+        record = count_chars(json.dumps(answer.record, ensure_ascii=False)) if call.structured else 0
+        return max(count_chars(answer.text), record)
+
     whole = answer_of(count)
     if tokens(whole) <= budget:
         return whole
@@ -163,19 +163,56 @@ def fitted(count: int, answer_of: Callable[[int], ToolAnswer], budget: int) -> T
         least, most = (middle, most) if tokens(answer_of(middle)) <= budget else (least, middle)
     found = answer_of(least)
     if tokens(found) > budget:
-        raise UsageError(f"an answer needs at least {tokens(found)} tokens, not {budget}", "use a larger budget")
+        raise UsageError(f"an answer needs at least {tokens(found)} tokens, not {budget}", "use a larger `budget`")
     return found
 
 
-def code_line(text: str) -> str:
+def code_line(text: str, most: int = LONGEST_LINE) -> str:
     """A line of code, without what a terminal would obey, and cut where it is very long."""
     line = for_line(for_terminal(text.rstrip("\r\n")))
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
-def notices_told(texts: list[str]) -> list[str]:
+FLAG = re.compile(r"`codelens [^`]*`|(?<!\w)'[^']*'|(?<![\w`-])(--?[A-Za-z][a-z-]*)")
+WORDINGS = {
+    "`codelens search --type-list` lists them": "use a name or a file's ending, such as python or py",
+    "`codelens status --skipped` lists what was left out": "`search` with file:NAME finds the indexed files",
+    "`codelens status --skipped` lists what is not": "`search` with file:NAME finds the indexed files",
+    "if it is new, run `codelens index` first": "if it is new, call with `fresh`",
+    "or search with --refresh": "or call with `fresh`",
+    "-F finds it as text, --regex as a pattern": '"…" finds it as text, /…/ as a pattern',
+    "--by-name or --min-confidence": "--min-confidence",
+    "--kind": "--kinds",
+    "--root-scope, without a PATH": "leave `paths` out",
+    "--root-scope, or without -t, -g, PATH and the like": "leave `paths` and `languages` out",
+}
+"""Advice for the command line that names its commands or flags → the same for a client."""
+
+
+def in_arguments(message: str, tool: Tool, advice: bool = False) -> str:
+    """A message of the command line with the tool's arguments in place of flags; commands for a shell stay.
+
+    Clauses about a flag without such an argument are left out: all of them where the message is `advice`, else all but the first.
+    """
+    for command_line, client in WORDINGS.items():
+        message = message.replace(command_line, client)
+    clauses = message.split("; ")
+    known = tool.takes["properties"]
+
+    def argument(flag: re.Match[str]) -> str:
+        return f"`{flag[1].lstrip('-').replace('-', '_')}`" if flag[1] else flag[0]
+
+    def applies(clause: str) -> bool:
+        return all(argument(flag).strip("`") in known for flag in FLAG.finditer(clause) if flag[1])
+
+    kept = [c for number, c in enumerate(clauses) if applies(c) or (number == 0 and not advice)]
+    return "; ".join(FLAG.sub(argument, clause) for clause in kept)
+
+
+def notices_told(texts: list[str], tool: Tool) -> list[str]:
     """The first few, each on one short line."""
-    lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in map(for_line, texts)]
+    written = [for_line(in_arguments(text, tool)) for text in texts]
+    lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in written]
     more = len(lines) - MOST_NOTICES
     return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
 
@@ -299,4 +336,4 @@ def _below_a_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
 
 
 def _elsewhere(path: str) -> UsageError:
-    return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root that `status` shows")
+    return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")

@@ -7,14 +7,15 @@ from codelens.server.mcp.tools.context import CONTEXT
 from codelens.server.mcp.tools.notes import FEEDBACK, NOTES
 from codelens.server.mcp.tools.search import FILES, SEARCH, WHY
 from codelens.server.mcp.tools.status import STATUS
-from codelens.server.mcp.tools.structure import CALLEES, CALLERS, IMPACT, REFS, SYMBOLS
+from codelens.server.mcp.tools.structure import CALLEES, CALLERS, IMPACT, READ, REFS, SYMBOLS
 
 TOOLS: tuple[Tool, ...] = (
     SEARCH,
-    FILES,
-    CONTEXT,
-    SYMBOLS,
+    READ,
     REFS,
+    CONTEXT,
+    FILES,
+    SYMBOLS,
     CALLERS,
     CALLEES,
     IMPACT,

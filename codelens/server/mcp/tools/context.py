@@ -9,6 +9,7 @@ from codelens.errors import TargetError, UsageError
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
 from codelens.model.search import SearchOptions
 from codelens.render.context import layout_of
+from codelens.render.visible import for_line
 from codelens.server.mcp.tool import (
     FRESH,
     INTEGER,
@@ -44,7 +45,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     packed = call.index.context(_request(call, room), layout_of("markdown", call.paths))
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
     notices = remember(call, call.arguments.get("task", ""), places)
-    note_texts = notices_told([*(n.text for n in packed.notices), *notices])
+    note_texts = notices_told([*(n.text for n in packed.notices), *notices], call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         record = {
@@ -54,11 +55,13 @@ def answer(call: ToolCall) -> ToolAnswer:
             "changed": list(packed.changed[:count]),
             "notices": note_texts,
         }
-        changed = [f"note: {len(packed.changed)} files in it changed since they were indexed"] if packed.changed else []
+        more = f" and {len(packed.changed) - count} more" if count < len(packed.changed) else ""
+        named = f"{', '.join(map(for_line, packed.changed[:count]))}{more}"
+        changed = [f"note: changed since indexed: {named}; `fresh` waits for the update"] if packed.changed else []
         footer = "\n".join([*changed, *(f"note: {n}" for n in note_texts)])
         return ToolAnswer(f"{packed.text}{footer}", record)
 
-    return fitted(len(packed.changed), answer_of, call.arguments["budget"])
+    return fitted(len(packed.changed), answer_of, call)
 
 
 def _request(call: ToolCall, room: int) -> ContextRequest:

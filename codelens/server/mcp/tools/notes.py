@@ -60,7 +60,7 @@ def answer(call: ToolCall) -> ToolAnswer:
             "\n".join([head, *lines, *footer]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
         )
 
-    return fitted(len(wanted), answer_of, given["budget"])
+    return fitted(len(wanted), answer_of, call)
 
 
 def _known(call: ToolCall) -> list[Linked]:
@@ -99,7 +99,7 @@ def _one(known: list[Linked], call: ToolCall) -> ToolAnswer:
         record = {"notes": [_record(found[0], written)], "cut": len(body) - count}
         return ToolAnswer("\n".join([*_lines(found[0]), written, *footer]), record)
 
-    return fitted(len(body), answer_of, call.arguments["budget"])
+    return fitted(len(body), answer_of, call)
 
 
 def _lines(linked: Linked) -> list[str]:

@@ -32,6 +32,7 @@ from codelens.server.mcp.tool import (
     code_line,
     cut_line,
     fitted,
+    in_arguments,
     notices_told,
     remember,
     rows,
@@ -88,7 +89,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
     if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
         notices.append(f"{old} hits are of files that changed since they were indexed; `fresh` waits for the update")
     notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
-    note_texts = notices_told(notices)
+    note_texts = notices_told(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         hits = result.hits[:count]
@@ -106,7 +107,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([head, *blocks, *footer]), record)
 
-    return fitted(len(result.hits), answer_of, given["budget"])
+    return fitted(len(result.hits), answer_of, call)
 
 
 def _shown(profile: str) -> int:
@@ -145,12 +146,12 @@ SEARCH = Tool(
     title="Search the code",
     description="Find code by name, words or meaning: functions, classes, sections of documents, each with its place and the "
     "lines that say most. Start here when you do not know where something is. For all that one task needs, with "
-    "whole bodies, `context` saves calls; for who uses a symbol, `refs` and `callers` are exact.",
+    "whole bodies, `context` saves calls; for the uses of a symbol, `refs` is exact.",
     takes=closed(
         {
             "query": QUERY,
             "limit": whole("Most results; left out, 10, or as many as the profile shows", 1, 100),
-            "offset": whole("Leave the first ones out", 0, 10_000, 0),
+            "offset": whole("Skip this many results", 0, 10_000, 0),
             "kinds": several("Only these kinds: function, class, method, doc (documents) …", text(most=40)),
             **NARROW,
             **RANKED,
@@ -172,7 +173,7 @@ FILES = Tool(
         {
             "query": QUERY,
             "limit": whole("Most files", 1, 100, 10),
-            "offset": whole("Leave the first ones out", 0, 10_000, 0),
+            "offset": whole("Skip this many files", 0, 10_000, 0),
             **NARROW,
             "mode": choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
             "profile": PROFILE,
@@ -194,7 +195,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     options = search_options(given, info, call.served.settings, limit=given["limit"])
     targets = [target_inside(target, info) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
-    note_texts = notices_told([n.text for n in result.search.notices])
+    note_texts = notices_told([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
     roots = {r.name: r.root for r in info.repositories}
 
@@ -215,7 +216,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([*lines, *footer]) or "nothing was found, so there is nothing to explain", record)
 
-    return fitted(len(accounts), answer_of, given["budget"])
+    return fitted(len(accounts), answer_of, call)
 
 
 def _intent(result: WhyResult) -> str:
@@ -224,7 +225,7 @@ def _intent(result: WhyResult) -> str:
 
 def _account_lines(account: Explanation, result: WhyResult, place: Show) -> list[str]:
     candidate = account.candidate
-    lost = [f"  {code_line(line)}" for line in loss_lines(account, result.search.options, HERE)]
+    lost = [f"  {code_line(line)}" for line in _loss_lines(account, result)]
     if candidate is None:
         return [for_line(f"{account.target}: not among the results"), *lost]
     view = WhyView(place)
@@ -235,6 +236,14 @@ def _account_lines(account: Explanation, result: WhyResult, place: Show) -> list
         *(f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view)),
         *lost,
     ]
+
+
+def _loss_lines(account: Explanation, result: WhyResult) -> Iterator[str]:
+    for line in loss_lines(account, result.search.options, HERE):
+        if line.startswith("try: ") and account.loss:
+            yield f"try: `search` with the query {account.loss.remedy_query}"
+        else:
+            yield in_arguments(line, SEARCH)
 
 
 def _account_record(account: Explanation, place: Show) -> Record:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codelens.model.runs import Changes, RepositoryStatus, Status
+from codelens.render.visible import for_line
 from codelens.server.mcp.tool import (
     BOOLEAN,
     INTEGER,
@@ -44,7 +47,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join(lines), record)
 
-    return fitted(len(repositories), answer_of, call.arguments["budget"])
+    return fitted(len(repositories), answer_of, call)
 
 
 MOST_FAULT = 400  # Characters of what a run ended with
@@ -72,8 +75,13 @@ def _state(repository: RepositoryStatus) -> str:
         return ""
     if not changes:
         return ", fresh"
-    parts = ((len(changes.new), "new"), (len(changes.changed), "changed"), (len(changes.deleted), "deleted"))
-    return "".join(f", {n} {word}" for n, word in parts if n)
+    parts = (("new", changes.new), ("changed", changes.changed), ("deleted", changes.deleted))
+    return "".join(f", {len(paths)} {word}: {_first(paths)}" for word, paths in parts if paths)
+
+
+def _first(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return f"{', '.join(map(for_line, paths[:MOST_NAMED]))}{more}"
 
 
 def _record(repository: RepositoryStatus) -> Record:

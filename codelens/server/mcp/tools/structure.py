@@ -1,10 +1,13 @@
-"""refs, callers, callees, impact: a target → relations of the symbol graph, each with the line that it stems from."""
+"""refs, callers, callees, impact: a target → relations of the symbol graph, each with the line that it stems from; read and
+symbols: a target → its lines, a file → its outline."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from codelens.errors import UsageError
 from codelens.index import GraphTopic
 from codelens.model.code import Freshness, UnitRow
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation, RelationOptions
@@ -94,7 +97,7 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
         notices.append(f"{old} lines are of files that changed since they were indexed; `fresh` waits for the update")
-    note_texts = notices_told(notices)
+    note_texts = notices_told(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
@@ -111,7 +114,7 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([head, *lines, *footer]), record)
 
-    return fitted(len(found), answer_of, call.arguments["budget"])
+    return fitted(len(found), answer_of, call)
 
 
 def _where(named: Named, call: ToolCall) -> str:
@@ -217,6 +220,73 @@ IMPACT = _tool(
 )
 
 
+RANGE = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
+LONGEST_READ = 2000  # Characters of a line that is read: source has none so long, minified files do
+
+
+def answer_read(call: ToolCall) -> ToolAnswer:
+    """The lines of a symbol or file, as they were indexed."""
+    target = call.arguments["target"]
+    part = RANGE.fullmatch(target)
+    source, unit, first = call.index.passage(target_inside(part[1] if part else target, call.index.info()))
+    total = len(source.lines)
+    path = for_line(call.paths.of(source.file.root, source.file.path))
+    if part:
+        unit, first, last = None, int(part[2]), min(int(part[3]), total)
+        if not 1 <= first <= last:
+            raise UsageError(f"{path} has lines 1 to {total}, not {part[2]} to {part[3]}", "give `target` as PATH:1-50")
+    else:
+        last = unit.end_line if unit else total
+    lines = [code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
+    name = for_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
+    is_old = source.freshness is not Freshness.FRESH
+    old = [f"note: the file is {source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
+
+    def answer_of(count: int) -> ToolAnswer:
+        end = first + count - 1
+        cut = len(lines) - count
+        head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
+        body = [f"{number}| {line}" for number, line in enumerate(lines[:count], first)]
+        footer = cut_line(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}")
+        record = {
+            "path": path,
+            "first": first,
+            "last": end,
+            "total": total,
+            "text": "\n".join(lines[:count]),
+            "cut": cut,
+        }
+        return ToolAnswer("\n".join([head, *body, *footer, *old]), record | {"freshness": str(source.freshness)})
+
+    return fitted(len(lines), answer_of, call)
+
+
+READ = Tool(
+    name="read",
+    title="Read code",
+    description="The body of a symbol, or lines of a file, with line numbers. Give the name of a function, method or class instead "
+    "of reading a whole file; `search` and `refs` give the places.",
+    takes=closed(
+        {
+            "target": text(
+                "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
+                most=LONGEST_PATH,
+            ),
+            "fresh": FRESH,
+            "budget": budget(4000),
+        },
+        ["target"],
+    ),
+    gives=closed(
+        {
+            **dict.fromkeys(("path", "text", "freshness"), STRING),
+            **dict.fromkeys(("first", "last", "total", "cut"), INTEGER),
+        }
+    ),
+    answer=answer_read,
+)
+
+
 def answer_outline(call: ToolCall) -> ToolAnswer:
     """The symbols of a file in the order of their places."""
     info = call.index.info()
@@ -231,7 +301,7 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
         record = {"path": path, "symbols": [_outline_record(u) for u in units[:count]], "cut": cut}
         return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
-    return fitted(len(units), answer_of, call.arguments["budget"])
+    return fitted(len(units), answer_of, call)
 
 
 def _outline_record(unit: UnitRow) -> Record:
