@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "map": "outlines:map_command",
         "files": "search:files",
     },
-    "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp"},
+    "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp", "install": "install"},
     "Many repositories": {"cluster": "cluster"},
     "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve"},
     "Your notes and results": {"note": "note", "memory": "memory"},

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from codelens.errors import CannotWrite, UsageError
+from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
+from codelens.worktree.files import write_in_one_step
 from codelens.worktree.repository import Repository, configured, enclosing_repository, expanded
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
@@ -78,7 +77,7 @@ def install(folder: Path, block: str) -> None:
     texts = {folder / name: _with_block(folder / name, block) for name in NAMES}
     folder.mkdir(parents=True, exist_ok=True)
     for hook, text in texts.items():
-        _write(hook, text)
+        write_in_one_step(hook, os.fsencode(text), executable=True)
 
 
 def _with_block(hook: Path, block: str) -> str:
@@ -109,7 +108,7 @@ def remove(hook: Path) -> bool:
     if rest.strip() in ("", "#!/bin/sh"):
         hook.unlink()
     else:
-        _write(hook, rest)
+        write_in_one_step(hook, os.fsencode(rest), executable=True)
     return True
 
 
@@ -135,24 +134,3 @@ def _text(hook: Path) -> str:
         return ""
     except OSError as fault:
         raise UsageError(f"{hook} cannot be read: {fault.strerror}") from None
-
-
-def _write(hook: Path, text: str) -> None:
-    """Write a hook in one step, so that git never runs half of it. It keeps its mode; a new one is executable for all
-    who can read it.
-
-    A hook that is a link stays one; its target is written. Raises CannotWrite.
-    """
-    target = hook.resolve()
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
-    temporary = target.with_name(f"{target.name}.codelens-{os.getpid()}")
-    try:
-        temporary.write_bytes(os.fsencode(text))
-        temporary.chmod(mode | ((mode & 0o444) >> 2))
-        temporary.replace(target)
-    except OSError as fault:
-        with suppress(OSError):
-            temporary.unlink()
-        raise CannotWrite(
-            f"{target}: {fault.strerror or fault}", f"check permissions and free space of {target.parent}"
-        ) from None

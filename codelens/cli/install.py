@@ -1,0 +1,239 @@
+"""codelens install: write the entry that starts the MCP server into an agent's settings, and instructions for its model.
+
+The table agents.toml says where each agent reads them.
+"""
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codelens.cli.declare import argument, declare, option
+from codelens.cli.flags import CommonFlags
+from codelens.cli.streams import agreed, say, write
+from codelens.errors import MissingExtra, UsageError
+from codelens.processes.python import codelens_command
+from codelens.text.entries import find_entry, with_block, with_entry, without_block, without_entry
+from codelens.text.notation import parse_toml
+from codelens.worktree.files import write_in_one_step
+from codelens.worktree.place import git_top
+
+Row = Mapping[str, Any]
+
+
+def _read_table() -> dict[str, Any]:
+    return parse_toml(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
+
+
+def names() -> list[str]:
+    """The agents."""
+    return list(_read_table()["agents"])
+
+
+class InstallFlags(CommonFlags):
+    """The agent, and what is done for it."""
+
+    agent: str | None = argument(None, "The agent; --list lists them", "[AGENT]", values=f"{__name__}:names")
+    project: bool = option(False, "--project", help="Write into this repository, for everyone who works on it")
+    remove: bool = option(False, "--remove", help="Remove what was written")
+    yes: bool = option(False, "-y", "--yes", help="Change the files without a question")
+    show: bool = option(False, "--print", help="Print the entry and the instructions, and write nothing")
+    listed: bool = option(False, "--list", help="List the agents, where each is configured, and its settings file")
+
+
+class Edit(NamedTuple):
+    """A file with its text before and after; None if the file does not exist."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+
+class Site(NamedTuple):
+    """The files that an agent reads in one scope: the user's, or those of a project."""
+
+    row: Row
+    scope: str
+    root: Path
+
+    def settings(self) -> list[Path]:
+        """Files that may list MCP servers, the one to write first."""
+        return self._files(self.row[self.scope])
+
+    def texts(self) -> list[Path]:
+        """Files with instructions, the one to write first; empty if the agent reads none."""
+        return self._files(self.row.get(f"{self.scope}_text"))
+
+    def _files(self, place: Row | None) -> list[Path]:
+        if place is None:
+            return []
+        folder = next(found for name in place.get("folders", [""]) if (found := self._folder(name)))
+        new = folder / place.get("new", place["names"][0])
+        return sorted(
+            (folder / Path(name).expanduser() for name in place["names"]), key=lambda p: (not p.is_file(), p != new)
+        )
+
+    def _folder(self, name: str) -> Path | None:
+        """The folder, unless it is for another system or its variable is not set."""
+        system, _, below = name.rpartition(":")
+        first, _, rest = below.partition("/")
+        if system not in ("", sys.platform):
+            return None
+        if first.startswith("$"):
+            return Path(os.environ[first[1:]], rest) if os.environ.get(first[1:]) else None
+        return self.root / Path(below).expanduser()
+
+    def is_configured(self) -> bool:
+        """True if a settings file has the entry."""
+        for path in self.settings():
+            with suppress(UsageError, ValueError):
+                if find_entry(_read(path) or "", self.row["key"], path.suffix == ".toml") is not None:
+                    return True
+        return False
+
+
+def install(flags: InstallFlags) -> int:
+    """Configure an agent: its settings get the MCP server, and the file that its model reads gets instructions.
+
+    Shows the changes and asks first. Other entries and comments stay; a changed file is copied to FILE.codelens-backup.
+    """
+    table, cwd = _read_table(), Path.cwd()
+    rows: dict[str, Row] = table["agents"]
+    root, scope = git_top(cwd) or cwd, "project" if flags.project else "user"
+    if flags.listed:
+        write(_list_lines(rows, root))
+        return 0
+    if flags.agent not in rows:
+        raise UsageError(f"no agent '{flags.agent}'" if flags.agent else "no agent", f"agents: {', '.join(rows)}")
+    site = Site(rows[flags.agent], scope, root)
+    entry, block = _entry(site.row, flags), table["block"]
+    if flags.show:
+        write(_shown(site, entry, block))
+        return 0
+    if find_spec("mcp") is None and not flags.remove:
+        raise MissingExtra("mcp", ["mcp"], "mcp")
+    others = [Site(row, scope, root) for name, row in rows.items() if name != flags.agent]
+    try:
+        edits = list(_removals(site, others) if flags.remove else _additions(site, entry, block))
+    except ValueError as fault:
+        hint = f"nothing was changed; `codelens install {flags.agent} --print` shows what to paste"
+        raise UsageError(str(fault), hint) from None
+    return _apply([edit for edit in edits if edit.before != edit.after], flags, site.row["title"])
+
+
+def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
+    files = ", ".join(str(edit.path) for edit in edits)
+    if edits and not flags.yes:
+        if sys.stdin.isatty():
+            write(line for edit in edits for line in _diff(edit))
+        if not agreed(f"Change {files}?", f"change {files}"):
+            say("nothing was changed")
+            return 1
+    for edit in edits:
+        _write(edit)
+    if not flags.quiet:
+        say(f"changed {files}: restart {title}" if edits else f"{title}: nothing to change")
+    return 0
+
+
+def _write(edit: Edit) -> None:
+    """Copy the file, then replace it. A copy that equals the new file goes: everything is as it was."""
+    backup = _backup_of(edit.path)
+    if edit.after is None:
+        edit.path.unlink()
+    elif _read(backup) == edit.after:
+        write_in_one_step(edit.path, edit.after.encode())
+        backup.unlink()
+    else:
+        if edit.before is not None:
+            backup.touch(0o600)
+            shutil.copy2(edit.path, backup)
+        write_in_one_step(edit.path, edit.after.encode())
+
+
+def _diff(edit: Edit) -> Iterator[str]:
+    before, after = ((text or "").splitlines() for text in edit[1:])
+    return (f"{line}\n" for line in difflib.unified_diff(before, after, str(edit.path), str(edit.path), lineterm=""))
+
+
+def _entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
+    """The entry with the command line of the server: for a project without the path of this machine."""
+    found = shutil.which("codelens")
+    named = "codelens" if flags.project else str(Path(found or "").absolute())
+    program, *rest = [named] if found else codelens_command()
+    arguments = [*rest, *row.get("arguments", ["mcp"]), *(["--db", str(flags.db.absolute())] if flags.db else [])]
+    values = {"{program}": program, "{arguments}": arguments, "{command}": [program, *arguments]}
+    return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}
+
+
+def _additions(site: Site, entry: dict[str, Any], block: str) -> Iterator[Edit]:
+    path = site.settings()[0]
+    yield _edit(path, lambda text: with_entry(text, site.row["key"], entry, path.suffix == ".toml"))
+    for path_of_text in site.texts()[:1]:
+        yield _edit(path_of_text, lambda text: with_block(text, block))
+
+
+def _removals(site: Site, others: list[Site]) -> Iterator[Edit]:
+    """Instructions stay while another agent that reads the file is configured."""
+    kept = {path for other in others if other.is_configured() for path in other.texts()}
+    for path in site.settings():
+        change = partial(without_entry, key=site.row["key"], is_toml=path.suffix == ".toml")
+        yield _edit(path, change, removes=True)
+    for path in site.texts():
+        if path not in kept:
+            yield _edit(path, without_block, removes=True)
+
+
+def _edit(path: Path, change: Callable[[str], str], removes: bool = False) -> Edit:
+    """The change of a file; one that would be left with nothing goes. Raises ValueError."""
+    before = _read(path)
+    try:
+        after = change(before or "")
+    except ValueError as fault:
+        raise ValueError(f"{path} is left as it is: {fault}") from None
+    is_ours = removes and after != before and not _backup_of(path).exists()
+    return Edit(path, before, None if is_ours and after.strip() in ("", "{}") else after)
+
+
+def _backup_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.codelens-backup")
+
+
+def _read(path: Path) -> str | None:
+    """The text of a file, with its line ends; None if it does not exist."""
+    try:
+        return path.read_bytes().decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8") from None
+    except OSError as fault:
+        raise UsageError(f"{path} cannot be read: {fault.strerror}") from None
+
+
+def _list_lines(rows: Mapping[str, Row], root: Path) -> Iterator[str]:
+    for name, row in rows.items():
+        sites = [Site(row, scope, root) for scope in ("user", "project")]
+        where = ",".join(site.scope for site in sites if site.is_configured())
+        yield f"{name}\t{where or '-'}\t{sites[0].settings()[0]}\n"
+
+
+def _shown(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]:
+    settings = site.settings()[0]
+    yield f"# {settings}\n{with_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
+    for path in site.texts()[:1]:
+        yield f"\n# {path}\n{with_block('', block)}"
+
+
+command = declare(
+    "install",
+    InstallFlags,
+    install,
+    epilog="Exit: 0 done or nothing to do, 1 the answer was no, 2 error or --yes needed.",
+)

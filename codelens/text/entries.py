@@ -1,0 +1,170 @@
+"""Adds one entry to a settings file that people wrote, or removes it, and leaves the rest of the text as it is.
+
+An entry is a table named NAME below one key: `{"mcpServers": {"codelens": {…}}}` in JSON, with or without comments, and
+`[mcp_servers.codelens]` in TOML. A block is text between two marker lines of a Markdown file. Edits are parsed and compared with
+what was meant. ValueError is raised for a text that cannot be parsed or edited.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from codelens.text.lazily import lazy_pattern
+from codelens.text.notation import parse_json, parse_toml
+
+NAME = "codelens"
+BEGIN, END = "<!-- codelens: begin -->", "<!-- codelens: end -->"
+MOST_TRIED = (
+    50  # Places of the key that are tried, those with the least indentation first: a nested object may have it too
+)
+_COMMENT = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
+_BLOCK = lazy_pattern(rf"(?:(?<=\n)\n)?{BEGIN}\n.*?\n{END}\n?", re.DOTALL)
+
+
+def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
+    """The entry in a text; None if it has no such entry."""
+    holder = _parse(text, is_toml).get(key, {})
+    if not isinstance(holder, dict) or not isinstance(holder.get(NAME, {}), dict):
+        raise ValueError(f"`{key}` is not a table of servers")
+    return holder.get(NAME)
+
+
+def with_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
+    """The text with the entry. Fields that an older entry has besides stay."""
+    before, old = _parse(text, is_toml), find_entry(text, key, is_toml) or {}
+    if old.items() >= entry.items():
+        return text
+    meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
+    candidates = _with_table(text, key, old | entry) if is_toml else _with_member(text or "{}\n", key, old | entry)
+    return _chosen(candidates, meant, is_toml)
+
+
+def without_entry(text: str, key: str, is_toml: bool) -> str:
+    """The text without the entry, and without the key if nothing else is below it."""
+    before = _parse(text, is_toml)
+    if find_entry(text, key, is_toml) is None:
+        return text
+    rest = {name: value for name, value in before[key].items() if name != NAME}
+    meant = {name: rest if name == key else value for name, value in before.items() if name != key or rest}
+    if is_toml:
+        return _chosen([_without_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
+    return _chosen((_cut(text, at) for at in _places(_plain(text), NAME if rest else key)), meant, is_toml)
+
+
+def with_block(text: str, block: str) -> str:
+    """A Markdown text with the block at its end, or in place of an older one."""
+    marked = f"{BEGIN}\n{block.strip()}\n{END}\n"
+    if without_block(text) != text:
+        return _BLOCK.sub(lambda found: f"{chr(10) if found[0][0] == chr(10) else ''}{marked}", text)
+    return f"{_ended(text)}{marked}"
+
+
+def without_block(text: str) -> str:
+    """A Markdown text without the block."""
+    rest = _BLOCK.sub("", text)
+    if BEGIN in rest or END in rest:
+        raise ValueError(f"the lines `{BEGIN}` and `{END}` do not pair")
+    return rest
+
+
+def _ended(text: str) -> str:
+    """The text with an empty line at its end, unless it is empty."""
+    return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n" if text else ""
+
+
+def _parse(text: str, is_toml: bool) -> dict[str, Any]:
+    found = parse_toml(text) if is_toml else parse_json(_plain(text)) if text.strip() else {}
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return found
+
+
+def _chosen(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
+    for text in islice(candidates, MOST_TRIED):
+        try:
+            if _parse(text, is_toml) == meant:
+                return text
+        except ValueError:
+            continue
+    raise ValueError("its layout cannot be edited safely")
+
+
+def _with_table(text: str, key: str, entry: dict[str, Any]) -> list[str]:
+    rows = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in entry.items() if not isinstance(v, dict)]
+    return [f"{_ended(_without_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
+
+
+def _without_table(text: str, key: str, below: str) -> str:
+    return re.sub(rf"(?m)(?:^\n)?^\[{key}\.{NAME}{below}\][^\n]*\n(?:[\w-]+ *=[^\n]*(?:\n|\Z))*", "", text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
+
+
+def _plain(text: str) -> str:
+    """JSON with spaces in place of comments and last commas: all offsets stay the same."""
+    return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+
+
+def _indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _places(plain: str, name: str) -> list[re.Match[str]]:
+    """The members of objects that have this name; a match ends where the value begins."""
+    found = re.finditer(rf'"{name}"\s*:\s*', plain)
+    return sorted(found, key=lambda match: len(_indent(plain, match.start())))
+
+
+def _with_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
+    plain, decode = _plain(text), json.JSONDecoder().raw_decode
+    for at in _places(plain, NAME):
+        if plain[at.end()] == "{":
+            lines = _written(text, at.start(), entry)
+            yield f"{text[: at.end()]}{_newline(text).join(lines)}{text[decode(plain, at.end())[1] :]}"
+    for at in _places(plain, key):
+        yield _inserted(text, at.end(), NAME, entry)
+    yield _inserted(text, plain.index("{"), key, {NAME: entry})
+
+
+def _written(text: str, at: int, value: object) -> list[str]:
+    """The lines of the value as JSON, indented as the line at an offset."""
+    step = re.search(r"\n([ \t]+)\S", text)
+    first, *lines = json.dumps(value, indent=step[1] if step else "  ", ensure_ascii=False).split("\n")
+    return [first, *(f"{_indent(text, at)}{line}" for line in lines)]
+
+
+def _inserted(text: str, brace: int, name: str, value: object) -> str:
+    """The text with a first member in the object that begins at a brace."""
+    _, *member, closing = _written(text, brace, {name: value})
+    rest = text[brace + 1 :]
+    if _plain(text)[brace + 1 :].lstrip().startswith("}"):
+        rest = f"{_newline(text)}{closing[:-1]}{rest.lstrip() if rest.lstrip().startswith('}') else rest}"
+    else:
+        rest = f",{rest}"
+    return f"{text[: brace + 1]}{_newline(text)}{_newline(text).join(member)}{rest}"
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _cut(text: str, at: re.Match[str]) -> str:
+    """The text without a member of an object, and without the comma that it needs no longer."""
+    begin = len(text[: at.start()].rstrip())
+    end = json.JSONDecoder().raw_decode(_plain(text), at.end())[1]
+    bare = _COMMENT.sub(_blank, text)
+    after = len(bare) - len(bare[end:].lstrip())
+    if bare[after] == ",":
+        return text[:begin] + text[after + 1 :]
+    before = len(bare[:begin].rstrip()) - 1
+    if bare[before] == ",":
+        return text[:before] + text[before + 1 : begin] + text[end:]
+    return text[:begin] + text[after:]
