@@ -145,6 +145,7 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
 def _write(edit: Edit) -> None:
     """Copy the file, then replace it. A copy that equals the new file goes: everything is as it was."""
     backup = _backup_of(edit.path)
+    edit.path.parent.mkdir(parents=True, exist_ok=True)
     if edit.after is None:
         edit.path.unlink()
     elif _read(backup) == edit.after:

@@ -51,7 +51,6 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
     target = path.resolve()
     temporary = target.with_name(f"{target.name}.codelens-{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
         mode = stat.S_IMODE((target if target.exists() else temporary).stat().st_mode)
         temporary.chmod(0o600)

@@ -252,7 +252,9 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
 def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
         said = client.fault("search", query="x")
-        assert said.startswith(f"error: there is no index of {bare}, and `codelens mcp --no-index` creates none\nhint: ")
+        assert said.startswith(
+            f"error: there is no index of {bare}, and `codelens mcp --no-index` creates none\nhint: "
+        )
         assert not client.gives("status")["ready"]
     assert not (bare / ".codelens").exists()
 
