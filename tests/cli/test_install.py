@@ -259,7 +259,9 @@ def test_on_a_terminal_it_shows_the_change_and_asks(
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "codelens", "install", "cursor"],
-        **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         cwd=project,
     ) as process:
         os.close(theirs)
