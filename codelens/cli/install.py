@@ -91,17 +91,17 @@ class Site(NamedTuple):
 
     def is_configured(self) -> bool:
         """True if a settings file has the entry."""
-        for path in self.settings():
-            with suppress(UsageError, ValueError):
-                if find_entry(_read(path) or "", self.row["key"], path.suffix == ".toml") is not None:
-                    return True
+        with suppress(UsageError, ValueError):
+            key = self.row["key"]
+            return any(find_entry(_read(path) or "", key, path.suffix == ".toml") for path in self.settings())
         return False
 
 
 def install(flags: InstallFlags) -> int:
-    """Configure an agent: its settings get the MCP server, and the file that its model reads gets instructions.
+    """Configure a coding agent to use codelens.
 
-    Shows the changes and asks first. Other entries and comments stay; a changed file is copied to FILE.codelens-backup.
+    Its settings get the MCP server, and the file that its model reads gets instructions. Shows the changes and asks
+    first. Other entries and comments stay; a changed file is copied to FILE.codelens-backup.
     """
     table, cwd = _read_table(), Path.cwd()
     rows: dict[str, Row] = table["agents"]
@@ -118,9 +118,9 @@ def install(flags: InstallFlags) -> int:
         return 0
     if find_spec("mcp") is None and not flags.remove:
         raise MissingExtra("mcp", ["mcp"], "mcp")
-    others = [Site(row, scope, root) for name, row in rows.items() if name != flags.agent]
+    others = [Site(row, scope, root) for name, row in rows.items() if name != flags.agent] if flags.remove else None
     try:
-        edits = list(_removals(site, others) if flags.remove else _additions(site, entry, block))
+        edits = list(_edits(site, entry, block, others))
     except ValueError as fault:
         hint = f"nothing was changed; `codelens install {flags.agent} --print` shows what to paste"
         raise UsageError(str(fault), hint) from None
@@ -173,33 +173,30 @@ def _entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
     return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}
 
 
-def _additions(site: Site, entry: dict[str, Any], block: str) -> Iterator[Edit]:
-    path = site.settings()[0]
-    yield _edit(path, lambda text: with_entry(text, site.row["key"], entry, path.suffix == ".toml"))
-    for path_of_text in site.texts()[:1]:
-        yield _edit(path_of_text, lambda text: with_block(text, block))
+def _edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
+    """Edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
 
-
-def _removals(site: Site, others: list[Site]) -> Iterator[Edit]:
-    """Instructions stay while another agent that reads the file is configured."""
-    kept = {path for other in others if other.is_configured() for path in other.texts()}
-    for path in site.settings():
-        change = partial(without_entry, key=site.row["key"], is_toml=path.suffix == ".toml")
-        yield _edit(path, change, removes=True)
-    for path in site.texts():
+    The block stays while one of the other agents that reads the file is configured.
+    """
+    removes = others is not None
+    kept = {path for other in others or () if other.is_configured() for path in other.texts()}
+    for path in site.settings() if removes else site.settings()[:1]:
+        where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
+        yield _edit(path, partial(without_entry, **where) if removes else partial(with_entry, entry=entry, **where))
+    for path in site.texts() if removes else site.texts()[:1]:
         if path not in kept:
-            yield _edit(path, without_block, removes=True)
+            yield _edit(path, without_block if removes else partial(with_block, block=block))
 
 
-def _edit(path: Path, change: Callable[[str], str], removes: bool = False) -> Edit:
-    """The change of a file; one that would be left with nothing goes. Raises ValueError."""
+def _edit(path: Path, change: Callable[[str], str]) -> Edit:
+    """The change of a file. A file of ours that is left with nothing goes."""
     before = _read(path)
     try:
         after = change(before or "")
     except ValueError as fault:
         raise ValueError(f"{path} is left as it is: {fault}") from None
-    is_ours = removes and after != before and not _backup_of(path).exists()
-    return Edit(path, before, None if is_ours and after.strip() in ("", "{}") else after)
+    is_gone = after.strip() in ("", "{}") and not (before is not None and _backup_of(path).exists())
+    return Edit(path, before, None if is_gone and after != before else after)
 
 
 def _backup_of(path: Path) -> Path:
@@ -212,10 +209,8 @@ def _read(path: Path) -> str | None:
         return path.read_bytes().decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8") from None
-    except OSError as fault:
-        raise UsageError(f"{path} cannot be read: {fault.strerror}") from None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{path} cannot be read: {getattr(fault, 'strerror', 'it is not UTF-8')}") from None
 
 
 def _list_lines(rows: Mapping[str, Row], root: Path) -> Iterator[str]:

@@ -24,7 +24,7 @@ class McpFlags(CommonFlags):
         "--tools",
         metavar="NAME,…",
         values=[*PURPOSES, "all"],
-        help=f"Tools to serve, or all of them: all [default: {DEFAULT_TOOLS}]",
+        help=f"The tools to serve; `all` for every one [default: {DEFAULT_TOOLS}]",
     )
     structured: bool = option(
         False, "--structured", help="Also send each answer as an object, and list the schemas of these objects"

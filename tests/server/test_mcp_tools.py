@@ -165,6 +165,7 @@ def test_messages_name_the_arguments_of_the_tool(message: str, client_message: s
 
 def test_advice_that_a_client_cannot_follow_is_left_out() -> None:
     assert in_arguments("add --expand bfs", SEARCH, advice=True) == ""
+    assert in_arguments("use a larger --budget, or --format compact", SEARCH, True) == "use a larger `budget`"
     assert in_arguments("3 are guesses; --by-name or --min-confidence follows them", REFS) == (
         "3 are guesses; `min_confidence` follows them"
     )
@@ -305,6 +306,7 @@ def test_symbols_outline_a_file(client: Client) -> None:
         ("read", {"target": "web/src/money.ts:900-901"}, "web/src/money.ts has lines 1 to"),
         ("read", {"target": "web/src/money.ts:9-2"}, "web/src/money.ts has lines 1 to"),
         ("context", {"revisions": "--output=/tmp/x..HEAD"}, "git"),
+        ("context", {"revisions": "HEAD~1..HEAD"}, "no git repository here"),
     ],
 )
 def test_a_bad_argument_is_one_line_and_a_hint(client: Client, tool: str, arguments: dict[str, Any], said: str) -> None:

@@ -182,6 +182,8 @@ WORDINGS = {
     "or search with --refresh": "or call with `fresh`",
     "-F finds it as text, --regex as a pattern": '"…" finds it as text, /…/ as a pattern',
     "--by-name or --min-confidence": "--min-confidence",
+    "with --diff FILE, or `git diff | … --diff -`": "in `diff`",
+    "--budget, or --format compact": "--budget",
     "--kind": "--kinds",
     "--root-scope, without a PATH": "leave `paths` out",
     "--root-scope, or without -t, -g, PATH and the like": "leave `paths` and `languages` out",

@@ -103,7 +103,8 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
         cut = result.total - count
         head = f"{result.question} of {', '.join(_where(n, call) for n in result.targets[:3])}: {result.total}"
         lines = [_line(relation, result.question, call) for relation in found[:count]]
-        remedy = "raise `budget` or `limit`, or narrow with paths, depth or min_confidence"
+        ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
+        remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
         footer = [*cut_line(cut, "relations", remedy), *(f"note: {notice}" for notice in note_texts)]
         record = {
             "targets": [_node(n, call) for n in result.targets[:3]],
@@ -240,7 +241,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     lines = [code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
     name = for_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
     is_old = source.freshness is not Freshness.FRESH
-    old = [f"note: the file is {source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
+    old = [f"note: {source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
     def answer_of(count: int) -> ToolAnswer:
         end = first + count - 1
@@ -248,15 +249,9 @@ def answer_read(call: ToolCall) -> ToolAnswer:
         head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
         body = [f"{number}| {line}" for number, line in enumerate(lines[:count], first)]
         footer = cut_line(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}")
-        record = {
-            "path": path,
-            "first": first,
-            "last": end,
-            "total": total,
-            "text": "\n".join(lines[:count]),
-            "cut": cut,
-        }
-        return ToolAnswer("\n".join([head, *body, *footer, *old]), record | {"freshness": str(source.freshness)})
+        record = {"path": path, "first": first, "last": end, "total": total, "cut": cut}
+        record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
+        return ToolAnswer("\n".join([head, *body, *footer, *old]), record)
 
     return fitted(len(lines), answer_of, call)
 
