@@ -289,7 +289,7 @@ def test_no_command_imports_what_a_repository_plants(tmp_path: Path) -> None:
     harmless = Shop(tmp_path / "harmless", python_with(tmp_path / "told", HOOK.format(log=str(log))))
     harmless.everything()
     tried = {line.split()[0] for line in (ONCE.strip().splitlines())} - {"--show-completion"}
-    assert tried | {"watch", "serve"} == {name for group in COMMANDS.values() for name in group}
+    assert tried | {"watch", "serve", "mcp"} == {name for group in COMMANDS.values() for name in group}
 
     dotted = set(log.read_text().split())
     names = {name.partition(".")[0] for name in dotted} | set(sys.stdlib_module_names)
