@@ -23,7 +23,7 @@ MOST_TRIED = (
 )
 _COMMENT = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
-_BLOCK = lazy_pattern(rf"(?:(?<=\n)\n)?{BEGIN}\n.*?\n{END}\n?", re.DOTALL)
+_BLOCK = lazy_pattern(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTALL)
 
 
 def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
@@ -58,9 +58,9 @@ def without_entry(text: str, key: str, is_toml: bool) -> str:
 
 def with_block(text: str, block: str) -> str:
     """A Markdown text with the block at its end, or in place of an older one."""
-    marked = f"{BEGIN}\n{block.strip()}\n{END}\n"
+    marked = _newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
     if without_block(text) != text:
-        return _BLOCK.sub(lambda found: f"{chr(10) if found[0][0] == chr(10) else ''}{marked}", text)
+        return _BLOCK.sub(lambda found: f"{found[1] or ''}{marked}", text)
     return f"{_ended(text)}{marked}"
 
 
@@ -74,7 +74,8 @@ def without_block(text: str) -> str:
 
 def _ended(text: str) -> str:
     """The text with an empty line at its end, unless it is empty."""
-    return f"{text}{'' if text.endswith(chr(10)) else chr(10)}\n" if text else ""
+    newline = _newline(text)
+    return f"{text}{'' if text.endswith(newline) else newline}{newline}" if text else ""
 
 
 def _parse(text: str, is_toml: bool) -> dict[str, Any]:

@@ -109,6 +109,13 @@ def test_what_cannot_be_edited_is_refused(text: str, is_toml: bool) -> None:
         with_entry(text, "mcp_servers" if is_toml else "mcpServers", ENTRY, is_toml)
 
 
+def test_line_ends_of_windows_stay() -> None:
+    added = with_block("# Mine\r\n", "Use it.\nOften.")
+    assert added == f"# Mine\r\n\r\n{BEGIN}\r\nUse it.\r\nOften.\r\n{END}\r\n"
+    assert with_block(added, "Use it.\nOften.") == added
+    assert without_block(added) == "# Mine\r\n"
+
+
 @pytest.mark.parametrize("text", ["", "# Mine\n", "# Mine\n\nText.\n\n"])
 def test_a_markdown_text_is_the_same_after_both_edits(text: str) -> None:
     added = with_block(text, "Use it.\n")
