@@ -161,7 +161,7 @@ def _spoken(process: subprocess.Popen[bytes], lines: list[bytes]) -> tuple[bytes
     out = bytearray()
     for line in process.stdout:
         out += line
-        if b'"last"' in line:
+        if json.loads(line).get("id") == "last":
             break
     sending.join()
     process.stdin.close()
