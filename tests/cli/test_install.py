@@ -129,6 +129,22 @@ def test_variables_of_the_agents_name_their_folders(
     }
 
 
+@pytest.mark.parametrize(
+    ("system", "code", "zed"),
+    [
+        ("darwin", "home/Library/Application Support/Code/User/mcp.json", "home/.config/zed/settings.json"),
+        ("win32", "roaming/Code/User/mcp.json", "roaming/Zed/settings.json"),
+    ],
+)
+def test_other_systems_have_folders_of_their_own(
+    system: str, code: str, zed: str, run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setenv("APPDATA", str(tmp_path / "roaming"))
+    listed = dict(line.split("\t")[::2] for line in run("install", "--list").out.splitlines())
+    assert (listed["vscode"], listed["zed"]) == (str(tmp_path / code), str(tmp_path / zed))
+
+
 def test_the_list_says_where_codelens_is_configured(run: Run, home: Path, project: Path) -> None:
     run("install", "gemini", "--yes")
     run("install", "gemini", "--yes", "--project")
