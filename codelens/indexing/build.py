@@ -212,8 +212,10 @@ def _update(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple
             raise IndexCorrupt(f"{run.index} is damaged: {fault}")
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{run.index} is not a finished index")
-        store.take_over(run.index, roots)
+        moved_from = store.take_over(run.index, roots)
         notices = (*_kept_features(store, run.settings), *_untrusted_notice(run.settings))
+        if moved_from:
+            notices += (Notice("moved", f"the index was made at {moved_from} and moved here with its folder"),)
         settings = with_features(store, run.settings)
         run = replace(run, settings=with_stored_model(store, settings) if run.as_indexed else settings)
         with store.reading():

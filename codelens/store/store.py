@@ -38,7 +38,7 @@ from codelens.store.history import Histories, LineHistories
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.snapshots import SnapshotLog
-from codelens.store.trust import is_ours, refuse_roots_outside, sign
+from codelens.store.trust import is_ours, is_settled, marked_place, refuse_roots_outside, sign
 from codelens.store.units import Identity, Units, UnitSets
 from codelens.store.vectors import Vectors
 
@@ -212,17 +212,23 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def take_over(self, place: Path, named: Sequence[Path]) -> None:
-        """Sign an accepted index before it is written; does nothing for the user's own.
+    def take_over(self, place: Path, named: Sequence[Path]) -> Path | None:
+        """Sign an accepted index before it is written, and the user's own after a move; return where that was before.
 
-        Raises IndexNotTrusted if one of its roots is neither named by the user nor in the same folder as the index.
+        Raises IndexNotTrusted if a root of an accepted index is neither named by the user nor in the index's folder.
         """
-        if self.ours:
-            return
-        refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
+        place = place.resolve()
+        before = marked_place(self._connection)
+        if self.ours and is_settled(self._connection, place):
+            return None
+        moved_from = before if self.ours and before != place else None
+        if not self.ours:
+            refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
         with self.writing():
-            sign(self._connection, place.resolve())
+            sign(self._connection, place)
+            self.remember_home()
         self.ours, self.committed = True, False
+        return moved_from
 
     # The file as a whole
 

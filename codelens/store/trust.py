@@ -1,8 +1,11 @@
 """Decides which index files are opened: those that codelens made here for this user, and those that the user accepted.
 
 A repository can ship a `.codelens/index.db`. So each index is signed with a MAC, by a key that only the user has, over
-its identity, path and roots. The MAC does not cover later changes, so an index that git tracks must also be on the
-user's list of accepted files. That list also holds accepted indexes from other machines.
+its identity, path, folder and roots. The MAC does not cover later changes, so an index that git tracks must also be on
+the user's list of accepted files. That list also holds accepted indexes from other machines.
+
+A folder that the user moved or renamed keeps its device, its inode and the change times of its files, so its index is
+still the user's own. A copy has others.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ import apsw
 
 from codelens.config import data_folder
 from codelens.errors import CannotWrite, IndexNotTrusted
+from codelens.model.code import FileStamp
+from codelens.worktree.files import stamp_of
 from codelens.worktree.place import BESIDE, INDEX_FOLDER, tracks
 
 try:
@@ -27,8 +32,9 @@ except ImportError:
 
 KEY_BYTES = 32
 KEY_NAME, ACCEPTED_NAME = "index.key", "accepted-indexes.json"
-MARK, IDENTITY, PLACE = "mark", "identity", "place"
-"""Keys in the table `meta`: the MAC, a random name of the index, and the path for which the MAC was made."""
+MARK, IDENTITY, PLACE, FOLDER = "mark", "identity", "place", "folder"
+"""Keys in the table `meta`: the MAC, a random name of the index, and the path and folder for which the MAC was made."""
+MOST_COMPARED = 100  # Files whose stamps are compared to recognise a moved folder. One that agrees is enough.
 
 
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
@@ -36,14 +42,14 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
 
     `accepted` accepts any index. Raises IndexNotTrusted for all others.
     """
-    fits = _fits(connection, place)
+    fits = _fits(connection, place) or _has_moved(connection, place)
     if fits and not tracks(place):
         return True
     if accepted or _is_accepted(place):
         return fits
     if fits:
         raise IndexNotTrusted(f"git tracks {place}, so others can change it")
-    before = _marked_place(connection)
+    before = marked_place(connection)
     if before is not None and before != place and _fits(connection, before):
         raise IndexNotTrusted(f"{place} was made at {before} and moved or copied here")
     raise IndexNotTrusted(f"{place} was not made here by codelens for you")
@@ -55,11 +61,16 @@ def sign(connection: apsw.Connection, place: Path) -> bool:
     if key is None:
         return False
     identity = _meta(connection, IDENTITY) or os.urandom(16).hex()
-    for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex())):
+    for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex()), (FOLDER, _folder_id(place))):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value)).fetchall()
     mark = _mark(key, connection, place)
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, mark)).fetchall()
     return True
+
+
+def is_settled(connection: apsw.Connection, place: Path) -> bool:
+    """True if the index is signed for this path and folder; False after a move."""
+    return marked_place(connection) == place and _meta(connection, FOLDER) == _folder_id(place)
 
 
 def accept(place: Path) -> str:
@@ -92,7 +103,7 @@ def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
 
     Such a file must not make a run read other folders of the user.
     """
-    folder = place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
+    folder = _folder(place)
     for root in roots:
         if not root.is_relative_to(folder):
             raise IndexNotTrusted(
@@ -113,6 +124,48 @@ def _fits(connection: apsw.Connection, place: Path) -> bool:
     return _mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
 
 
+def _has_moved(connection: apsw.Connection, place: Path) -> bool:
+    """True if the user moved or renamed the folder of an index, within one device.
+
+    The MAC covers device and inode. An inode can be used again, so one of the indexed files must also have the inode and
+    the times of its last run. No program can set a change time, and none can foresee both.
+    """
+    before = marked_place(connection)
+    if before in (None, place) or _meta(connection, FOLDER) != _folder_id(place) or not _fits(connection, before):
+        return False
+    return is_owned(place) and is_owned(_folder(place)) and _holds_indexed_file(connection, place)
+
+
+def is_owned(path: Path) -> bool:
+    """True if a file or folder belongs to the user. Windows does not tell; there the MAC alone counts."""
+    return sys.platform == "win32" or path.stat().st_uid == os.geteuid()
+
+
+def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
+    sql = (
+        "SELECT r.root, d.path, d.os_path, d.size, d.mtime_ns, d.inode, d.ctime_ns FROM documents d "
+        "JOIN repositories r ON r.id = d.repository_id ORDER BY d.id LIMIT ?"
+    )
+    rows: Sequence[Any] = connection.execute(sql, (MOST_COMPARED,)).fetchall()
+    for root, path, raw, *stamp in rows:
+        with suppress(OSError, TypeError, ValueError):
+            file = place.parent / root / os.fsdecode(path if raw is None else raw)
+            if not Path(root).is_absolute() and FileStamp(*stamp).agrees(stamp_of(file.lstat())):
+                return True
+    return False
+
+
+def _folder(place: Path) -> Path:
+    """The folder that an index belongs to."""
+    return place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
+
+
+def _folder_id(place: Path) -> str:
+    """Its device and inode."""
+    found = _folder(place).stat()
+    return f"{found.st_dev}:{found.st_ino}"
+
+
 def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
     """The MAC over all parts, each with its length, so that different lists of parts never give the same bytes.
 
@@ -120,6 +173,7 @@ def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
     """
     roots: Sequence[Any] = connection.execute("SELECT name, root FROM repositories ORDER BY id").fetchall()
     parts = ["codelens index", _meta(connection, IDENTITY), os.fspath(place)]
+    parts += filter(None, [_meta(connection, FOLDER)])
     parts += [str(part) for row in roots for part in row]
     mac = blake2b(key=key, digest_size=32)
     for part in parts:
@@ -133,7 +187,8 @@ def _meta(connection: apsw.Connection, name: str) -> str:
     return row[0] if row and isinstance(row[0], str) else ""
 
 
-def _marked_place(connection: apsw.Connection) -> Path | None:
+def marked_place(connection: apsw.Connection) -> Path | None:
+    """The path for which the index was signed last; None if it has none."""
     with suppress(ValueError):
         if raw := bytes.fromhex(_meta(connection, PLACE)):
             return Path(os.fsdecode(raw))

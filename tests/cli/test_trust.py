@@ -16,6 +16,7 @@ from codelens.index import Index
 from codelens.store.store import Store
 from codelens.zstd import zstd
 from tests.commands import Run
+from tests.dump import dump
 from tests.writable import writable
 
 pytestmark = pytest.mark.slow
@@ -106,10 +107,57 @@ def test_the_user_s_own_setting_accepts_all_and_a_project_s_does_not(
 
 def test_a_copy_in_another_place_is_refused_and_names_its_place(own: Path, run: Run, tmp_path: Path) -> None:
     run("index", "-q", cwd=own)
-    shutil.move(own, tmp_path / "elsewhere")
-    ran = run("search", "password", cwd=tmp_path / "elsewhere")
-    assert ran.code == 3
-    assert f"was made at {own}/.codelens/index.db and moved or copied here" in ran.err
+    shutil.copytree(own, tmp_path / "elsewhere")
+    for _ in ("the original is there", "the original is gone"):
+        ran = run("search", "password", cwd=tmp_path / "elsewhere")
+        assert ran.code == 3
+        assert f"was made at {own}/.codelens/index.db and moved or copied here" in ran.err
+        shutil.rmtree(own, ignore_errors=True)
+
+
+@pytest.mark.parametrize("place", ["renamed", "deeper/notes"])
+def test_a_moved_folder_is_recognised(place: str, own: Path, run: Run, tmp_path: Path) -> None:
+    run("index", "-q", cwd=own)
+    before, moved = run("search", "password", cwd=own).out, tmp_path / place
+    moved.parent.mkdir(exist_ok=True)
+    own.rename(moved)
+    index = moved / ".codelens/index.db"
+    content = index.read_bytes()
+    ran = run("search", "password", cwd=moved)
+    assert (ran.code, ran.out, ran.err) == (0, before, "")
+    assert index.read_bytes() == content, "a search never writes"
+    ran = run("index", cwd=moved)
+    assert f"note: the index was made at {own}/.codelens/index.db and moved here with its folder" in ran.err
+    assert "(nothing changed)" in ran.err
+    assert "moved here" not in run("index", cwd=moved).err
+    assert run("search", "password", cwd=moved).out == before
+    updated = dump(index)
+    run("index", "-q", "--rebuild", cwd=moved)
+    assert dump(index) == updated
+
+
+@pytest.mark.parametrize("how", ["index alone", "all files written again", "folder of another user", "another mark"])
+def test_what_only_looks_like_a_moved_folder_is_refused(how: str, own: Path, run: Run, tmp_path: Path) -> None:
+    run("index", "-q", cwd=own)
+    moved = tmp_path / "renamed"
+    if how == "index alone":
+        shutil.copytree(own, moved, ignore=shutil.ignore_patterns(".codelens"))
+        (own / ".codelens").rename(moved / ".codelens")
+    else:
+        own.rename(moved)
+    if how == "all files written again":  # as another tree, in a folder with the same inode
+        for file in [file for file in moved.rglob("*") if file.is_file() and file.parent.name != ".codelens"]:
+            file.write_bytes(file.read_bytes())
+    elif how == "folder of another user":
+        if os.geteuid():
+            pytest.skip("only root can give a folder away")
+        os.chown(moved, 12345, -1)
+    elif how == "another mark":
+        found = moved.stat()
+        made_up = f"UPDATE meta SET value = '{found.st_dev}:{found.st_ino}' WHERE key = 'folder'"
+        unsigned(moved / ".codelens/index.db", "INSERT INTO meta VALUES ('mark', 'made up')", made_up)
+    assert run("search", "password", cwd=moved).code == 3
+    assert run("index", cwd=moved).code == 3
 
 
 def test_another_user_s_index_is_refused(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
