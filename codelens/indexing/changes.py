@@ -14,6 +14,7 @@ from pathlib import Path
 
 from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, Moved
+from codelens.indexing.files import let_clock_tick
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
 from codelens.indexing.worker import Result, pack_extraction
 from codelens.lang.registry import HEAD, detect_language
@@ -36,7 +37,7 @@ class UpdatePlan:
 
     unchanged: list[DocumentState] = field(default_factory=list)
     restamped: list[tuple[DocumentId, FileStamp]] = field(default_factory=list)
-    """Unchanged documents whose change time was unknown until now. Their files are not read."""
+    """Unchanged documents with another stamp: touched files, or those whose change time was unknown until now."""
     suspects: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
     """Known paths whose stamp or recipe differs."""
     new: list[SeenFile] = field(default_factory=list)
@@ -75,6 +76,21 @@ def compare(
 def _stays_skipped(skip: Skip, seen: SeenFile) -> bool:
     """True if a skipped file need not be read again. Unreadable files are always tried again."""
     return skip.stamp is not None and skip.stamp.agrees(seen.stamp) and skip.reason is not SkipReason.UNREADABLE
+
+
+def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]) -> None:
+    """Move the suspects that have the indexed content to `unchanged`. A worker would take ten times as long for them."""
+    suspects, plan.suspects = plan.suspects, []
+    for seen, state in suspects:
+        with suppress(OSError):
+            if is_current(state) and seen.stamp.size == state.stamp.size:
+                let_clock_tick(seen.stamp.mtime_ns)
+                if hash_of_file(root / seen.os_path) == state.content_hash:
+                    plan.unchanged.append(state)
+                    if state.stamp != seen.stamp:
+                        plan.restamped.append((state.id, seen.stamp))
+                    continue
+        plan.suspects.append((seen, state))
 
 
 def find_renames(

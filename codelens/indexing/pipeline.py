@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from codelens.indexing.changes import RepositoryUpdate, compare, find_renames
+from codelens.indexing.changes import RepositoryUpdate, compare, find_renames, keep_equal_files
 from codelens.indexing.embedding import embed_again
 from codelens.indexing.history import update_history
 from codelens.indexing.link import link_update
@@ -45,6 +45,8 @@ def update_repository(
     plan = compare(seen, store.documents.states(repository.id), skipped, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
+    if not verify:
+        keep_equal_files(root, plan, run.is_current)
     update = RepositoryUpdate(store, repository, run, transaction)
     update.begin(plan, find_renames(store, root, plan, run.is_current))
     total = len(plan.new) + len(plan.suspects)

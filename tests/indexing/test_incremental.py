@@ -19,7 +19,7 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import IndexCorrupt, SchemaTooNew, UsageError
 from codelens.index import Index
-from codelens.indexing import derive
+from codelens.indexing import changes, derive
 from codelens.indexing import files as reading
 from codelens.indexing import run as index_run
 from codelens.indexing.build import BUILDING
@@ -33,7 +33,7 @@ from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
-from codelens.worktree.files import content_hash, stamp_of
+from codelens.worktree.files import content_hash, hash_of_file, stamp_of
 from codelens.worktree.place import memory_place
 from tests.accepted import accepted
 from tests.dump import dump, orphans
@@ -150,7 +150,7 @@ def test_the_change_time_reveals_an_edit_of_the_same_size_and_time(some: Tree) -
 def test_files_of_another_mode_are_read_once(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """chmod changes the change time: the content is hashed, its stamp is noted, and that is all."""
     read = list[str]()
-    monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    monkeypatch.setattr(changes, "hash_of_file", lambda file: read.append(file.name) or hash_of_file(file))
     some.write("left-out.bin", bytes(range(256)) * 4)
     some.run()
     read.clear()
@@ -173,6 +173,7 @@ def test_an_index_that_knows_no_change_times_learns_them(some: Tree, monkeypatch
         for table in ("documents", "skips"):
             connection.execute(f"UPDATE {table} SET ctime_ns = 0").fetchall()
     read = list[str]()
+    monkeypatch.setattr(changes, "hash_of_file", lambda file: read.append(file.name) or hash_of_file(file))
     monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
     report = some.run()
     assert (report.changed, report.unchanged, report.wrote, read) == (0, 4, os.name != "nt", [])
