@@ -90,11 +90,13 @@ class Index:
         progress: Callable[[Progress], None] | None = None,
         settings_of: Callable[[Path], LoadedSettings] | None = None,
         as_indexed: bool = False,
+        copy_from: Path | None = None,
     ) -> tuple[IndexReport, ...]:
         """Bring the index at `path` up to date with these roots, or create it. Raises IndexBusy.
 
         Each root is walked with the settings from `settings_of`; without it, with those of its last run if `as_indexed`,
-        else with `settings`.
+        else with `settings`. A new index of a linked worktree begins with a copy of another checkout's index; `copy_from`
+        names the index of another clone, or a folder that has one.
         """
         from codelens.indexing.build import build_index
         from codelens.indexing.run import IndexRun
@@ -107,6 +109,7 @@ class Index:
             progress=progress,
             settings_of=settings_of,
             as_indexed=as_indexed,
+            copy_from=copy_from,
         )
         return build_index(run, roots, rebuild)
 

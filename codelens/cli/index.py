@@ -40,6 +40,12 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     )
     force: bool = option(False, "--force", help="Derive every file again")
     rebuild: bool = option(False, "--rebuild", help="Build a new index file and swap it in")
+    copy_from: Path | None = option(
+        None,
+        "--from",
+        metavar="PATH",
+        help="Begin a new index with a copy of the one in this folder, another clone of the repository, or of this index file",
+    )
     trust: bool = option(
         False,
         "--trust",
@@ -96,6 +102,7 @@ def index(flags: IndexFlags) -> int:
                 verify=flags.verify,
                 progress=progress,
                 settings_of=settings_of,
+                copy_from=flags.copy_from,
             )
         failed = _failures(reports)
         _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.errors import IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.changes import RepositoryUpdate, rename_records, repositories_at
+from codelens.indexing.copies import copy_index
 from codelens.indexing.derive import Job
 from codelens.indexing.embedding import embedder_of, with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
@@ -75,8 +76,14 @@ def _update_or_build(
     tops: Sequence[Path], run: IndexRun, rebuild: bool, commit: _CommitState
 ) -> tuple[IndexReport, ...]:
     path = run.index
+    may_copy = not (rebuild or run.force) and len(tops) == 1
+    if run.copy_from and not may_copy:
+        raise UsageError("--from copies an index for one folder", "leave out --rebuild and --force")
     if not path.exists() or path.stat().st_size == 0:
-        return _build(tops, run, commit)
+        return _build(tops, run, commit, may_copy)
+    if run.copy_from:
+        text = f"{run.copy_from} was not copied, since there is an index already: it was updated"
+        run = replace(run, notices=(Notice("not-copied", text),))
     if not rebuild:
         try:
             with report_damage(path):
@@ -88,7 +95,7 @@ def _update_or_build(
     if not _is_replaceable(path):
         raise UsageError(f"{path} is not recognisable as a codelens index", "remove the file yourself if it is one")
     known = _known_roots(path) or ()
-    return _build([*tops, *(root for root in known if root not in tops)], run, commit)
+    return _build([*tops, *(root for root in known if root not in tops)], run, commit, may_copy=False)
 
 
 def remove_index(path: Path) -> None:
@@ -213,7 +220,7 @@ def _update(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{run.index} is not a finished index")
         moved_from = store.take_over(run.index, roots)
-        notices = (*_kept_features(store, run.settings), *_untrusted_notice(run.settings))
+        notices = (*run.notices, *_kept_features(store, run.settings), *_untrusted_notice(run.settings))
         if moved_from:
             notices += (Notice("moved", f"the index was made at {moved_from} and moved here with its folder"),)
         settings = with_features(store, run.settings)
@@ -255,7 +262,7 @@ def _kept_features(store: Store, settings: Settings) -> tuple[Notice, ...]:
     )
 
 
-def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple[IndexReport, ...]:
+def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState, may_copy: bool) -> tuple[IndexReport, ...]:
     path, notices = run.index, (*run.notices, *_untrusted_notice(run.settings))
     if run.settings.vector and not probe_abilities().vector:
         text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
@@ -268,7 +275,40 @@ def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple[
 
     before = file_id()
     commit.is_done = lambda: file_id() != before
-    return _with_size(_build_beside(roots, run), notices, path)
+    reports, copied = _build_from_copy(roots[0], run) if may_copy else ([], [])
+    reports = reports or _build_beside(roots, run)
+    renew(path)
+    return _with_size(reports, (*notices, *copied), path)
+
+
+def _build_from_copy(root: Path, run: IndexRun) -> tuple[list[IndexReport], list[Notice]]:
+    """Copy the index of another checkout, update the copy, and move it to its final path. No reports if no index can be copied.
+
+    A killed run leaves only the copy, which the next one replaces. An unfinished build goes on instead.
+    """
+    path = run.index
+    building, copied = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
+    if building.exists() and not run.copy_from:
+        return [], []
+    _delete(copied)
+    try:
+        source, notices = copy_index(run, root, copied)
+        if source is None:
+            return [], notices
+        store = Store.write(copied, path)
+        try:
+            (report,) = _run(store, [root], run, resumed=False)
+            with store.writing():
+                store.log.keep_newest()
+            store.tidy()
+        finally:
+            _close(store)
+        _verify_copy(copied, path)
+        _swap_in(copied, building, path)
+    finally:
+        _delete(copied)
+    text = f"the index began as a copy of {source}; {report.added + report.changed} of {report.seen} files were read"
+    return [report], [Notice("copied", text), *notices]
 
 
 def _build_beside(roots: Sequence[Path], run: IndexRun) -> list[IndexReport]:
@@ -288,7 +328,6 @@ def _build_beside(roots: Sequence[Path], run: IndexRun) -> list[IndexReport]:
         store.close()
     _verify_copy(compacted, path)
     _swap_in(compacted, building, path)
-    renew(path)
     return [*reports[:-1], _with_finish(reports[-1], clock)]
 
 

@@ -44,6 +44,8 @@ class IndexRun:
     """Settings for each root, with their origins; without it `settings` apply to all roots."""
     as_indexed: bool = False
     """Walk each root by the rules of its last run."""
+    copy_from: Path | None = None
+    """The index with whose copy a new one begins, or a folder that has one."""
     notices: tuple[Notice, ...] = ()
     """Notices about the whole index."""
     _recipes: dict[str, str] = field(default_factory=dict, init=False)

@@ -69,6 +69,19 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     store.log.forget_lines(MOST_LINES)
 
 
+def rename_facts(store: Store, before: str, after: str) -> None:
+    """Let the newest logged facts follow the only repository, which was renamed. Part of the caller's transaction."""
+    packed = store.log.newest_facts()
+    pieces = _pieces(packed) if packed and before != after else iter(())
+    if next(pieces, b"") != FORMAT:
+        return
+    old, new = (f"[{json.dumps(name)},".encode() for name in (before, after))
+    out = _Compressed()
+    for piece in pieces:
+        out.add((b"\n" + piece).replace(b"\n" + old, b"\n" + new)[1:])
+    store.log.set_newest_facts(out.end())
+
+
 def content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
     """SHA-256, in hexadecimal, over (repository, path, SHA-256 of the file's bytes) of all documents in order."""
     digest = hashlib.sha256()

@@ -106,7 +106,7 @@ class Documents:
 
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         self._connection = connection
-        self._index = index
+        self.index = index
         self._next = 0
 
     # Repositories
@@ -114,15 +114,21 @@ class Documents:
     def repositories(self) -> list[RepositoryRow]:
         """All repositories, by name."""
         rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
-        folder = self._index.resolve().parent
+        folder = self.index.resolve().parent
         return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
 
     def _stored(self, root: Path) -> str:
         """A root's stored form: relative if the index lies inside it, so that the tree can be moved with its index."""
-        folder = self._index.resolve().parent
+        folder = self.index.resolve().parent
         if folder == root or root in folder.parents:
             return Path(os.path.relpath(root, folder)).as_posix()
         return str(root)
+
+    def move(self, root: Path) -> RepositoryRow:
+        """Record that the only repository lies at another root, which may rename it."""
+        self._connection.execute("UPDATE repositories SET root = ?", (self._stored(root),)).fetchall()
+        (now,) = self.add_repositories([])
+        return now
 
     def any_on_disk(self, row: RepositoryRow) -> bool:
         """True if a repository is empty, or if one of its first documents still exists on disk."""
@@ -142,7 +148,7 @@ class Documents:
                 sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
                 self._connection.execute(sql, (self._stored(root),)).fetchall()
         self._name_repositories()
-        sign(self._connection, self._index)  # the signature covers names and roots
+        sign(self._connection, self.index)  # the signature covers names and roots
         return self.repositories()
 
     def _name_repositories(self) -> None:

@@ -75,6 +75,11 @@ class SnapshotLog:
         row = self._connection.execute("SELECT facts FROM snapshot_log ORDER BY number DESC LIMIT 1").fetchone()
         return bytes(row[0]) if row and row[0] is not None else None
 
+    def set_newest_facts(self, facts: bytes) -> None:
+        """Replace the compressed facts of the last line."""
+        sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
+        self._connection.execute(sql, (facts,)).fetchall()
+
     def add(self, line: LoggedSnapshot, facts: bytes, older: OlderFacts | None, keep: int) -> None:
         """Add a line with its compressed facts, and keep the facts of `keep` lines including this one.
 
@@ -84,8 +89,7 @@ class SnapshotLog:
         if older is None:
             self.forget_facts(0)
         else:
-            sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-            self._connection.execute(sql, (_packed(older),)).fetchall()
+            self.set_newest_facts(_packed(older))
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, facts)
         self._connection.execute(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
@@ -105,6 +109,11 @@ class SnapshotLog:
         """Delete all but the newest lines."""
         sql = "DELETE FROM snapshot_log WHERE number NOT IN (SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
         self._connection.execute(sql, (keep,)).fetchall()
+
+    def keep_newest(self) -> None:
+        """Delete all but the newest line, which becomes the first of a new log."""
+        self.forget_lines(1)
+        self._connection.execute("UPDATE snapshot_log SET number = 1").fetchall()
 
     # Digests
 

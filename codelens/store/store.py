@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -38,7 +38,7 @@ from codelens.store.history import Histories, LineHistories
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.snapshots import SnapshotLog
-from codelens.store.trust import is_ours, is_settled, marked_place, refuse_roots_outside, sign
+from codelens.store.trust import IDENTITY, is_ours, is_settled, marked_place, refuse_roots_outside, sign
 from codelens.store.units import Identity, Units, UnitSets
 from codelens.store.vectors import Vectors
 
@@ -230,6 +230,26 @@ class Store:
         self.ours, self.committed = True, False
         return moved_from
 
+    def copy(self, into: Path) -> None:
+        """Copy the state that this reader sees to a new file. Pages are checked as they are read."""
+        with closing(open_writer(into)[0]) as copy, copy.backup("main", self._connection, "main") as pages:
+            pages.step()
+
+    def begin_as(self, root: Path) -> tuple[str, str]:
+        """Turn this copy of another tree's index into the index of `root`; return the old and the new name of its repository.
+
+        It gets an identity of its own, and forgets walk rules and all logged states but the last, with which the next run
+        compares. Part of the caller's transaction.
+        """
+        (before,) = self.documents.repositories()
+        for key in (IDENTITY, f"walk:{before.name}"):
+            self.set_meta(key, "")
+        now = self.documents.move(root)
+        self.log.keep_newest()
+        self.remember_home()
+        self.ours = True
+        return before.name, now.name
+
     # The file as a whole
 
     def meta(self, key: str, default: str = "") -> str:
@@ -307,7 +327,7 @@ class Store:
 
     def remember_home(self) -> None:
         """Record the folder of the index; part of the caller's transaction."""
-        self.set_meta("home", _home(self.path))
+        self.set_meta("home", _home(self.documents.index))
 
     def names_by_root(self) -> RootNames:
         """Root of each repository, as the index has it that holds it → its name."""

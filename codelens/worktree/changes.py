@@ -93,6 +93,17 @@ def _commit_by_git(repository: Repository) -> str:
         raise GitError("no commit yet" if "Needed a single revision" in str(fault) else str(fault)) from None
 
 
+def first_commits(repository: Repository) -> frozenset[str]:
+    """The commits of HEAD's history that have no parent: those with which the repository began. Raises GitError."""
+    return frozenset(run_git(repository, "rev-list", "--max-parents=0", "HEAD", "--").decode("ascii").split())
+
+
+def count_differences(repository: Repository, before: str, after: str) -> int:
+    """Number of files that differ between two commits. Raises GitError."""
+    options = ("-r", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+    return run_git(repository, "diff-tree", *options, before, after, "--").count(b"\0")
+
+
 def read_changes(
     head: Head, before: HistoryRead | None = None, known: Mapping[str, History] | None = None
 ) -> tuple[HistoryRead, dict[str, History]]:

@@ -51,6 +51,16 @@ def enclosing_repository(start: Path) -> Repository | None:
     return next((found for folder in (start, *start.parents) if (found := repository_at(folder))), None)
 
 
+def other_checkouts(repository: Repository) -> list[Path]:
+    """The tops of all other work trees of the same git folder: the main one, then the linked ones."""
+    common = repository.common.resolve()
+    entries = sorted((common / "worktrees").glob("*/gitdir"))
+    linked = [(entry.parent / os.fsdecode(named.strip())).parent for entry in entries if (named := read_regular(entry))]
+    tops = [common.parent, *linked]
+    others = [other for top in tops if (other := repository_at(top)) and other.common.resolve() == common]
+    return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
+
+
 def _named_folder(entry: Path) -> Path | None:
     raw = read_regular(entry)
     if raw is None or not raw.startswith(b"gitdir:"):

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from codelens.config import Settings
 from codelens.index import Index
+from codelens.worktree.place import prepare_index_folder
 from tests.dump import dump, orphans
 from tests.indexing.here import derive_here
 from tests.tiers import examples
+from tests.worktree.git_history import Past
 
 NAMES = (
     "a.py",
@@ -134,6 +136,36 @@ def test_an_updated_index_is_the_fresh_one(
         before = index.read_bytes()
         assert not run(index, root, chosen), "a second run finds nothing to do"
         assert index.read_bytes() == before
+    finally:
+        shutil.rmtree(folder)
+
+
+@given(script=SCRIPT, chosen=CHOSEN)
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_index_of_a_worktree_is_the_fresh_one(
+    script: list[list[tuple[object, ...]]], chosen: Settings, run: Callable[[Path, Path, Settings], bool]
+) -> None:
+    """The first edits come before the other checkout's index, the next are another commit, the last are in the new worktree."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        past, root = Past(folder / "main"), folder / "linked"
+        prepare_index_folder(past.root / ".codelens/index.db")
+        past.commit({"a.py": BODIES[3]})
+        for edits in script:
+            past.git("checkout", "--quiet", "--detach")
+            for edit in edits[1:]:
+                apply(past.root, edit)
+            past.commit({})
+            run(past.root / ".codelens/index.db", past.root, chosen)
+            past.git("worktree", "add", "--quiet", "--detach", str(root), "HEAD~1")
+            apply(root, edits[0])
+            index, fresh = root / ".codelens/index.db", root / ".codelens/fresh.db"
+            prepare_index_folder(index)
+            run(index, root, chosen)
+            assert orphans(index) == []
+            run(fresh, root, chosen)
+            assert dump(index) == dump(fresh)
+            past.git("worktree", "remove", "--force", str(root))
     finally:
         shutil.rmtree(folder)
 

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -133,7 +134,8 @@ def _tell_each_step() -> None:
 
 
 def index_command(index: Path, root: Path, *more: str) -> list[str]:
-    return ["index", str(root), "--db", str(index), "--jobs", "1", "--progress", "json", "--quiet", *more]
+    named = [part.format(root=root) for part in more]
+    return ["index", str(root), "--db", str(index), "--jobs", "1", "--progress", "json", "--quiet", *named]
 
 
 class Chance:
@@ -183,6 +185,7 @@ class Operation:
     make: Callable[[Path, Path, Path], None]
     """(root, index, home) → None. Makes the tree, and the index as it is before the command."""
     more: tuple[str, ...] = ()
+    """Options, in which {root} stands for the tree."""
     variables: Mapping[str, str] = field(default_factory=dict)
     readable: bool = True
     """The index can be searched before the command."""
@@ -202,6 +205,17 @@ def _older(root: Path, index: Path, home: Path) -> None:
 def _same(root: Path, index: Path, home: Path) -> None:
     write_tree(root, 1)
     finish(index, root, home)
+
+
+def _clone(root: Path, index: Path, home: Path) -> None:
+    """A clone of a repository with an index, in which every file has changed since."""
+    other = root.parent / "tree.other"
+    write_tree(other, 1)
+    for command in ("init -q", "add -A", "-c user.name=t -c user.email=t@t commit -q -m one"):
+        subprocess.run(["git", *command.split()], cwd=other, check=True)
+    finish(other / ".codelens/index.db", other, home)
+    subprocess.run(["git", "clone", "-q", str(other), str(root)], check=True)
+    write_tree(root, 2)
 
 
 def _old_schema(root: Path, index: Path, home: Path) -> None:
@@ -247,6 +261,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "build": Operation(_nothing, readable=False),
     "update": Operation(_older),
     "rebuild": Operation(_older, ("--rebuild",)),
+    "copy": Operation(_clone, ("--from", "{root}.other"), readable=False),
     "migration": Operation(_old_schema, variables={"CODELENS_TRUST_INDEXES": "1"}, readable=False),
     "model": Operation(_same, variables={"CODELENS_MODEL": "hashing"}),
 }
