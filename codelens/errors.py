@@ -184,7 +184,7 @@ class IndexCorrupt(CodelensError):
 
 
 class IndexNotTrusted(CodelensError):
-    """The index came with a repository, or was moved or copied here: it could say anything."""
+    """The index came with a repository, or was copied here: it could say anything."""
 
     exit_code = 3
     hint = "`codelens index --rebuild` builds it from the files, `codelens index --trust` accepts it as it is"

@@ -44,7 +44,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
         None,
         "--from",
         metavar="PATH",
-        help="Begin a new index with a copy of the one in this folder, another clone of the repository, or of this index file",
+        help="Begin a new index with a copy of this one: an index file, or a folder with another clone of the repository",
     )
     trust: bool = option(
         False,
