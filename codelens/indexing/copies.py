@@ -20,6 +20,8 @@ from codelens.worktree.changes import commit_in_files, count_differences, first_
 from codelens.worktree.place import INDEX_FOLDER, INDEX_NAME
 from codelens.worktree.repository import GitError, Repository, other_checkouts, repository_at
 
+HINT = "name a folder or index of your own, of another clone; without --from `codelens index` reads the files"
+
 
 def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list[Notice]]:
     """Copy the nearest usable index of the same repository to `into`, as the index of `root`. Returns its path, and a notice for
@@ -30,11 +32,12 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
     repository = repository_at(root)
     if run.copy_from:
         index = _index_at(run.copy_from)
-        if repository is None:
-            raise UsageError(
-                f"{root} is not the top of a git repository", "`codelens index` without --from reads its files"
-            )
-        _copy(run, index, repository, into)
+        try:
+            if repository is None:
+                raise UsageError(f"{root} is not the top of a git repository")
+            _copy(run, index, repository, into)
+        except CodelensError as fault:
+            raise type(fault)(str(fault), HINT) from None
         return index, []
     if repository is None or run.index != _index_at(root):
         return None, []
@@ -69,17 +72,15 @@ def _by_distance(repository: Repository) -> list[Path]:
 def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:
     """Raises what opening an index raises, and UsageError for an index that does not fit."""
     if not index.is_file():
-        raise NoIndex(f"no index at {index}", "name the folder of another clone that has an index, or an index file")
+        raise NoIndex(f"no index at {index}")
     if not is_owned(index):
-        raise IndexNotTrusted(f"{index} belongs to another user", "`codelens index` without --from reads the files")
+        raise IndexNotTrusted(f"{index} belongs to another user")
     with Store.read(index) as store, store.reading():
         rows = store.documents.repositories()
         if len(rows) != 1:
-            raise UsageError(f"{index} holds {len(rows)} folders", "name an index of one repository")
+            raise UsageError(f"{index} holds {len(rows)} folders")
         if not store.features_wanted(run.settings.fuzzy, run.settings.vector):
-            raise UsageError(
-                f"{index} has other features than wanted", "leave out --no-fuzzy and --no-vector, or use them in both"
-            )
+            raise UsageError(f"{index} has not the trigrams and vectors that the new index should have")
         _require_kinship(rows[0].root, repository)
         store.copy(into)
     with Store.write(into, run.index, accepted=True) as copy, copy.writing():
@@ -97,4 +98,4 @@ def _require_kinship(root: Path, repository: Repository) -> None:
             return
     except GitError as error:
         fault += f": {error}"
-    raise UsageError(fault, "name the index of another clone of this repository")
+    raise UsageError(fault)
