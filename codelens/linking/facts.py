@@ -241,7 +241,10 @@ class LinkFacts:
             keys.setdefault(key, []).append(answer)
 
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
-        for part in {path.rpartition("/")[2].partition(".")[0], folder.rpartition("/")[2]}:
+        stem, language = path.rpartition("/")[2].partition(".")[0], self.file.language
+        # Which other files a folder of Python has does not matter to an import of it, only whether there is such a folder.
+        stands_for_folder = language.modules != "dotted" or stem in language.index_files
+        for part in {stem, folder.rpartition("/")[2]} if stands_for_folder else {stem}:
             add(("p", part), path)
         if namespace:
             add(("s", namespace), path)

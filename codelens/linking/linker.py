@@ -186,6 +186,7 @@ class Invalidation:
         self._before: dict[Key, list[str]] = {}
         self._units: set[UnitId] = set()
         self._documents: set[DocumentId] = set()
+        self._paths: set[str] = set()
         self.added = 0
         """Number of documents added or replaced."""
         self._holders: set[int] = set()
@@ -199,6 +200,7 @@ class Invalidation:
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)
+        self._paths.add(facts.file.path)
         self._holders.update(e.target for e in self._store.edges.outgoing(units, ["member_of"]))
         self._owners.update(owner for member in facts.definitions if (owner := owner_of(member)))
 
@@ -233,6 +235,9 @@ class Invalidation:
                 now.trim()
             keys = {*self._before, *after}
             changed = {key for key in keys if sorted(self._before.get(key, [])) != sorted(after.get(key, []))}
+            stayed = {file.path for document, file in now.files.items() if document not in unlinked}
+            folders = folders_above(stayed | self._paths) ^ now.folders
+            changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
             gone = [*(self._units - store.units.existing(self._units)), *(-d for d in self._documents - everything)]
             found = unlinked | self._depending(now, {token(key) for key in changed})
             found = (found | store.edges.documents_pointing_at(gone)) & everything
@@ -250,6 +255,17 @@ class Invalidation:
             passed |= fresh
             changed = {token(("e", catalog.files[d].path)) for d in fresh}
         return found
+
+
+def folders_above(paths: Iterable[str]) -> set[str]:
+    """All folders that hold these files, directly or not."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _gather(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:

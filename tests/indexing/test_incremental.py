@@ -24,6 +24,7 @@ from codelens.indexing import files as reading
 from codelens.indexing import run as index_run
 from codelens.indexing.build import BUILDING
 from codelens.indexing.derive import Job
+from codelens.linking.linker import Linker, Links
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
@@ -791,3 +792,30 @@ def test_only_what_this_tick_wrote_is_waited_for(monkeypatch: pytest.MonkeyPatch
     assert [round(seconds * 1e9) for seconds in slept] == [tick], (
         "a time that was set back says nothing of the last change"
     )
+
+
+def test_a_new_file_in_a_folder_leaves_imports_of_the_folder_alone(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import of `shop.tools` asks for `tools.py`, `tools/__init__.py` or such a folder, not for other files in it."""
+    linked, link = list[str](), Linker.link
+
+    def noted(linker: Linker, document: int, whole: bool) -> Links:
+        linked.append(linker.catalog.files[document].path)
+        return link(linker, document, whole)
+
+    tree.write("main.py", "import shop.tools\nimport shop.space\nfrom shop import tools\n\ntools.one()\n")
+    tree.write("shop/tools/__init__.py", "from shop.tools.one import one\n")
+    tree.write("shop/tools/one.py", "def one():\n    return 1\n")
+    tree.run()
+    monkeypatch.setattr(Linker, "link", noted)
+    for path, expected in (
+        ("shop/tools/two.py", ["shop/tools/two.py"]),
+        ("shop/space/deep/three.py", ["main.py", "shop/space/deep/three.py"]),
+        ("shop/space/four.py", ["shop/space/four.py"]),
+        ("shop/__init__.py", ["main.py", "shop/__init__.py"]),
+    ):
+        tree.write(path, "def two():\n    return 2\n")
+        tree.run()
+        assert (sorted(linked), path) == (expected, path)
+        linked.clear()
+        tree.equals_fresh()
+        linked.clear()
