@@ -302,6 +302,26 @@ def _find_closures(
             )
 
 
+def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
+    """The places of a name in the outermost function around a line that has it; in the whole file if there is no function."""
+    if document.stamp.size > LARGEST:
+        return []
+    stored = text_of(document, view.store)
+    text = TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
+    tokens, _ = find_tokens(text.utf8, document.language, name)
+    places = [(token, *text.line_column(token.start)) for token in tokens]
+    around = next((token.functions[-1:] for token, at, _ in places if at == line), ())
+    node = document_node(document.id)
+    return [
+        NamedPlace(
+            *(document, at, column, text.to_original(token.start), text.to_original(token.end), token.role),
+            *(KIND_OF_ROLE.get(token.role, "references"), ONLY_BY_NAME, node, token.bare),
+        )
+        for token, at, column in places
+        if all(start <= token.start < end for start, end in around)
+    ]
+
+
 class _TokenResolver:
     """Decides what the tokens of one document mean."""
 

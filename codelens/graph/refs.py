@@ -14,10 +14,11 @@ from codelens.graph.places import (
     PlaceFinder,
     Target,
     find_named_unit,
+    find_nearby,
     make_target,
 )
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
-from codelens.graph.view import GraphView, Start, outside, resolve_start
+from codelens.graph.view import GraphView, NameOnLine, Start, outside, read_name_on_line, resolve_start
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import IMPORT
 from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
@@ -88,11 +89,16 @@ def _relate_use(view: GraphView, document: DocumentId, use: Reference, source: N
 def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     """The places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
-    Raises TargetError if the name is neither defined nor used.
+    For PATH:LINE:NAME, if the graph does not tell what is meant there, the places in the function around the line, or in its
+    file. Raises TargetError if the name is neither defined nor used.
     """
     is_name = target == split_name(target)[1] and ":" not in target
+    place = read_name_on_line(target, view)
+    if place.document is not None and place.node is None:
+        return _find_nearby_uses(view, place, options)
     try:
         start = resolve_start(target, view)
+        target = place.name
     except NothingNamed as fault:
         return _find_uses(view, target, options, fault)
     except TargetError as fault:
@@ -122,6 +128,20 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
     lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
+
+
+def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> Related:
+    """The places of a name that the graph does not follow, in the function or file around it."""
+    assert place.document is not None
+    near, named = find_nearby(view, place.document, place.name, place.line), outside(place.name)
+    if not near:
+        raise TargetError(f"{place.name} does not occur in {place.document.path}")
+    relations = [] if options.sure else [_make_relation(view, one, named, None) for one in near]
+    text = (
+        f"the graph does not tell what {place.name} means here: these are its places in the function or file around it"
+    )
+    shown = tuple(relations[: options.limit])
+    return Related("refs", (named,), shown, len(relations), len(near), (Notice("place", text),), view.info)
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:

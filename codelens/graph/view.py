@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens.errors import TargetError
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
@@ -433,11 +434,53 @@ class Start:
     """The type that the user named, if the target is a member of a base of it."""
 
 
+class NameOnLine(NamedTuple):
+    """A target PATH:LINE:NAME. For another target there is no document, and `name` is the target itself."""
+
+    name: str
+    line: int = 0
+    document: DocumentRow | None = None
+    node: Node | None = None
+    """The node that the name means there; None if the graph does not tell."""
+
+
+_NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\]+)")
+
+
+def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
+    """The definition or external that PATH:LINE:NAME means.
+
+    It is the one that the line defines, or that its surest edge leads to, or that the file imports by this name.
+    """
+    found = _NAME_ON_LINE.fullmatch(text)
+    document = resolve_target(found[1], view.store).document if found else None
+    if found is None or document is None:
+        return NameOnLine(text)
+    line, name = int(found[2]), found[3]
+    units = view.store.units.of_document(document.id)
+    own = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
+    edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
+    view.learn([edge.target for edge in edges])
+    edges = [edge for edge in edges if view.named(edge.target).name == name]
+    edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
+    surest = max((e.confidence for e in edges), default=0.0)
+    meant = own[:1] or list({e.target for e in edges if e.confidence == surest})
+    return NameOnLine(name, line, document, meant[0] if len(meant) == 1 else None)
+
+
 def resolve_start(text: str, view: GraphView) -> Start:
-    """The nodes of PATH, PATH:LINE, a symbol's name, or an external's name.
+    """The nodes of PATH, PATH:LINE, PATH:LINE:NAME, a symbol's name, or an external's name.
 
     Raises TargetError if there is no such target or several; NothingNamed for a name without a definition.
     """
+    place = read_name_on_line(text, view)
+    if place.node is not None:
+        return Start(view.named(place.node), (place.node,))
+    if place.document is not None:
+        raise TargetError(
+            f"no edge of the graph leads from {text} to a definition",
+            hint=f"`codelens refs {place.name}` lists its places",
+        )
     try:
         return _of_target(resolve_target(text, view.store), view)
     except TargetError:

@@ -134,3 +134,25 @@ def test_a_use_is_of_the_definition_around_it_after_definitions_changed_places(t
         for name in ("json.dumps", "dumps", "json"):
             answer = index.graph.refs(name, asking(kinds=("calls",)))
             assert [(r.source.qualified_name, r.place.line) for r in answer.relations] == [("first", 9)], name
+
+
+def test_a_name_on_a_line_is_what_it_means_there(index: Index) -> None:
+    by_name, asked = index.graph.refs("pi", asking()), asking()
+    for place in ("app/round.py:7:pi", "app/round.py:15:pi"):
+        answer = index.graph.refs(place, asked)
+        assert (answer.targets, answer.relations) == (by_name.targets, by_name.relations), place
+    assert told(index.graph.callers("app/round.py:7:pi", asked)) == told(index.graph.callers("pi", asked))
+
+
+def test_a_name_that_the_graph_does_not_follow_is_looked_for_around_it(index: Index) -> None:
+    answer = index.graph.refs("app/draw.py:13:shapes", asking())
+    assert [(r.place.path, r.place.line) for r in answer.relations] == [("app/draw.py", 9), ("app/draw.py", 13)]
+    assert answer.notices[0].code == "place"
+    inner = index.graph.refs("app/draw.py:10:shape", asking())
+    assert [r.place.line for r in inner.relations] == [10, 11, 13, 14, 15], "those of draw_all, and none of draw"
+    with pytest.raises(TargetError, match="no edge of the graph leads from app/draw"):
+        index.graph.callers("app/draw.py:13:shapes", asking())
+    with pytest.raises(TargetError, match="nowhere does not occur in app/draw"):
+        index.graph.refs("app/draw.py:13:nowhere", asking())
+    with pytest.raises(TargetError, match="nothing is named none"):
+        index.graph.refs("none.py:1:a", asking())
