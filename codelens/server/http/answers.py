@@ -100,9 +100,16 @@ class Endpoint:
 
 
 def search(index: Index, request: SearchAsked) -> Record:
-    """The object of `search --json` and the marketplace's fields."""
-    result = index.search(request.query, search_options(request, index.settings))
+    """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
+    options = search_options(request, index.settings)
+    ranked = request.files_only or request.model_fields_set & RANKING
+    lines = not ranked and index.answers_with_lines(request.query, options)
+    result = (index.search_lines if lines else index.search)(request.query, options)
     return response_record(result, 0 if result.hits else 1, request.contributions)
+
+
+RANKING = frozenset(("mode", "profile", "intent", "fusion", "rrf_k", "weights", "expand", "depth", "min_score"))
+"""Fields that ask for places by rank even where the query asks for lines."""
 
 
 def why(index: Index, request: WhyAsked) -> Record:

@@ -62,7 +62,7 @@ class QueryDesk:
 
     async def ask(self, endpoint: Endpoint, request: ApiRequest) -> ServedAnswer:
         """Raises Refused with what went wrong."""
-        text = request.model_dump_json()
+        text = request.model_dump_json(exclude_defaults=True)
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep, visible = endpoint.kept and settled, VISIBLE.get()
         key = (f"{await self._snapshot()} {beside} {visible}", endpoint.name, text)

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
+from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.search import SearchOptions
@@ -35,6 +36,24 @@ def test_search_is_what_the_command_prints_with_the_fields_of_the_marketplace(cl
     assert asked.json() == json.loads(json.dumps(expected))
     assert asked.json()["count"] == 5 == len(asked.json()["results"])
     assert all(hit.keys() >= SEED for hit in asked.json()["results"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"return nil"', "/Place.rder/", 'lang:go "order"', 'content:"cart" OR content:"total"', '"nowhere at all"'],
+)
+def test_a_phrase_is_answered_line_by_line_as_the_command_does(
+    client: TestClient, built: Path, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["search", "--db", str(built), "--no-config", "--json", "-m", "100", "--root-scope", query])
+    printed = json.loads(capsys.readouterr().out)
+    got = client.get("/api/search", params={"q": query, "limit": 100}).json()
+    places = [(hit["repository"], hit["path"], hit["line"], hit["column"]) for hit in printed["results"]]
+    assert [(hit["repository"], hit["path"], hit["line"], hit["column"]) for hit in got["results"]] == places
+    assert got["total"] == printed["total"]
+    assert got["search_modes"] == ["lines"]
+    ranked = client.get("/api/search", params={"q": query, "mode": "keyword"}).json()
+    assert ranked["search_modes"] != ["lines"], "options of ranking ask for ranked places"
 
 
 def test_get_and_post_are_one_question(client: TestClient) -> None:
