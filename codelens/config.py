@@ -99,6 +99,11 @@ class Settings:
     at most two a second."""
     hyperlink_format: str = ""
     """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
+    editor_link: str = "vscode"
+    """A URL with {path}, or an editor's name, that the page of a server on this machine links to; `none` for no link."""
+    host_link: str = "auto"
+    """A URL with {path}, or the name of a form of URLs, that the page links to for the file on its host: `auto` tells the form by
+    the name of the host of git's remote; `none` for no link."""
 
     @property
     def least_confidence(self) -> float:
@@ -107,7 +112,10 @@ class Settings:
 
 
 NOT_FROM_PROJECTS = frozenset(
-    {"hyperlink_format", "allow_network", "memory", "refresh", "requests_per_minute", "shard_cache", "trust_indexes"}
+    (
+        *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
+        *("shard_cache", "trust_indexes"),
+    )
 )
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
 recorded, written or kept, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a

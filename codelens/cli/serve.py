@@ -56,7 +56,9 @@ def serve(flags: ServeFlags) -> int:
     from codelens.server.http.desk import QueryDesk, workers_here
     from codelens.server.http.gate import rules_for
     from codelens.server.http.keys import KeyRing
+    from codelens.server.http.links import SourceLinks
 
+    SourceLinks.from_settings(place.settings, is_local=True)  # a faulty URL is reported now
     if not 0 <= flags.port <= 65535:
         raise UsageError(f"--port must be from 0 to 65535, not {flags.port}")
     if flags.workers is not None and not 0 <= flags.workers <= 64:

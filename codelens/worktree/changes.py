@@ -17,7 +17,14 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import History, HistoryRead
 from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import shown_path
-from codelens.worktree.repository import GitError, Repository, enclosing_repository, read_regular, run_git
+from codelens.worktree.repository import (
+    GitError,
+    Repository,
+    configured,
+    enclosing_repository,
+    read_regular,
+    run_git,
+)
 
 MOST_COMMITS = 5000  # Commits that are read. Years of most projects, and a third of a second for those of pandoc.
 SECONDS = 30.0  # Time limit for reading a history
@@ -69,9 +76,24 @@ def commit_in_files(root: Path) -> str:
     return _commit_in_files(repository) if repository else ""
 
 
-def _commit_in_files(repository: Repository) -> str:
-    """HEAD's commit according to loose and packed refs; empty if they do not tell."""
-    folder, name = repository.git_folder, "HEAD"
+def remote_and_commit(repository: Repository) -> tuple[str, str]:
+    """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell.
+
+    The remote is `origin`, or the first by name. Its last known commit of the current branch comes before that of its own
+    HEAD; a detached HEAD, as in a clone at a tag, is taken to be published.
+    """
+    urls = {k[7:-4]: v for k, v in configured(repository).items() if k.startswith("remote.") and k.endswith(".url")}
+    name = "origin" if "origin" in urls else min(urls, default="")
+    head = (read_regular(repository.git_folder / "HEAD") or b"").strip()
+    branch = os.fsdecode(head.removeprefix(b"ref: refs/heads/")) if head.startswith(b"ref: ") else ""
+    refs = [f"refs/remotes/{name}/{branch}", f"refs/remotes/{name}/HEAD"] if branch else []
+    known = (_commit_in_files(repository, ref) for ref in (*refs, "HEAD") if ".." not in ref)
+    return urls.get(name, ""), next(filter(None, known), "")
+
+
+def _commit_in_files(repository: Repository, name: str = "HEAD") -> str:
+    """The commit of a ref according to loose and packed refs; empty if they do not tell."""
+    folder = repository.git_folder if name == "HEAD" else repository.common
     for _ in range(_MOST_LINKS):
         message = (read_regular(folder / os.fsdecode(name)) or b"").strip()
         if not message:

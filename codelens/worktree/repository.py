@@ -81,7 +81,7 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 def configured(repository: Repository | None) -> dict[str, str]:
     """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value.
 
-    Sections with a subsection are left out, except includes: we need none of them.
+    Of the sections with a subsection only includes are followed, and remotes are read: 'remote.NAME.key'.
     """
     values: dict[str, str] = {}
     for path in _configuration_files(repository):
@@ -139,6 +139,8 @@ def _settings_in(path: Path, repository: Repository | None, depth: int) -> Itera
             yield from _settings_in(path.parent / expanded(value), repository, depth + 1)
         elif subsection is None:
             yield key, value
+        elif section == "remote":
+            yield f"remote.{subsection}.{assigned[1].lower()}", value
 
 
 def _value(written: str | None) -> str:

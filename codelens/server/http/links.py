@@ -1,0 +1,112 @@
+"""A file of a repository → its URLs on the host of the code and in an editor, with {line} and {column} left to be filled in.
+
+The address of the host is that of git's remote, without any user and password. Only http and https lead there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from codelens.config import Settings
+from codelens.errors import UsageError
+from codelens.model.fast_dataclass import dataclass, field
+from codelens.worktree.changes import remote_and_commit
+from codelens.worktree.repository import enclosing_repository
+
+FORMS = {
+    "github": "{address}/blob/{commit}/{path}#L{line}",
+    "gitlab": "{address}/-/blob/{commit}/{path}#L{line}",
+    "gitea": "{address}/src/commit/{commit}/{path}#L{line}",
+    "bitbucket": "{address}/src/{commit}/{path}#lines-{line}",
+    "sourcehut": "{address}/tree/{commit}/item/{path}#L{line}",
+}
+"""Form → the URL of a line of a file."""
+PARTS_OF_HOSTS = {"sr.ht": "sourcehut", "codeberg": "gitea", "forgejo": "gitea"} | {form: form for form in FORMS}
+"""Part of a host's name → its form."""
+EDITORS = {
+    "vscode": "vscode://file{path}:{line}:{column}",
+    "cursor": "cursor://file{path}:{line}:{column}",
+    "zed": "zed://file{path}:{line}:{column}",
+    "idea": "idea://open?file={path}&line={line}&column={column}",
+    "sublime": "subl://open?url=file://{path}&line={line}&column={column}",
+    "textmate": "txmt://open?url=file://{path}&line={line}&column={column}",
+    "none": "",
+}
+"""Name → URL. Paths begin with a slash."""
+_UNSAFE_SCHEMES = ("javascript:", "data:", "vbscript:", "blob:")
+_HOST = r"[\w-]+(?:\.[\w-]+)+"
+_REMOTE = re.compile(
+    rf"(?:(?P<scheme>https?|(?:git\+)?ssh|git)://(?:[^@/]*@)?(?P<host>{_HOST})(?P<port>:\d+)?/|(?:[^@/:]*@)?(?P<short>{_HOST}):)"
+    r"(?P<path>\S+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLinks:
+    """The links of one page. What git's files say of a folder is read once."""
+
+    editor: str
+    host: str
+    _known: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
+    """Root → (form, address, commit, path of the root below the top of its repository); the form is empty for no link."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings, is_local: bool) -> SourceLinks:
+        """Links to an editor only if `is_local`: the files are on the reader's machine. Raises UsageError for a faulty URL."""
+        editor = EDITORS.get(settings.editor_link, settings.editor_link)
+        if editor and (not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor) or editor.startswith(_UNSAFE_SCHEMES)):
+            fault = f"editor_link: '{settings.editor_link}' is not a URL with {{path}}"
+            raise UsageError(fault, f"names: {', '.join(EDITORS)}")
+        host, names = settings.host_link, ("auto", "none", *FORMS)
+        if host not in names and not re.match(r"(https?://|\{address\}/).*\{path\}", host):
+            raise UsageError(f"host_link: '{host}' is not an http URL with {{path}}", f"names: {', '.join(names)}")
+        return cls(editor if is_local else "", host)
+
+    def in_editor(self, root: str, path: str) -> str:
+        """The URL of a file in the editor; empty if there is no link."""
+        place = Path(root, path).as_posix()
+        shown = bool(self.editor) and Path(root).is_absolute() and Path(root).is_dir()
+        return self.editor.replace("{path}", quote("/" + place.lstrip("/"), safe="/:")) if shown else ""
+
+    def on_host(self, root: str, path: str) -> str:
+        """The URL of a file on its host; empty if the host or its form is not known."""
+        if root not in self._known:
+            self._known[root] = self._read(Path(root))
+        form, address, commit, below = self._known[root]
+        values = {"address": address, "commit": commit, "path": quote(f"{below}{path}")}
+        return re.sub(r"\{(address|commit|path)\}", lambda found: values[found[1]], form)
+
+    def _read(self, root: Path) -> tuple[str, str, str, str]:
+        repository = enclosing_repository(root) if root.is_absolute() and self.host != "none" else None
+        remote, commit = remote_and_commit(repository) if repository else ("", "")
+        address = web_address(remote)
+        if repository is None or not address or not commit:
+            return "", "", "", ""
+        host = urlsplit(address).hostname or ""
+        named = FORMS.get(self.host, self.host if self.host != "auto" else "")
+        known = next((FORMS[form] for part, form in PARTS_OF_HOSTS.items() if part in host), "")
+        below = root.relative_to(repository.top).as_posix()
+        return (
+            (known or named) if self.host in FORMS else (named or known),
+            address,
+            commit,
+            f"{below}/".removeprefix("./"),
+        )
+
+
+def web_address(remote: str) -> str:
+    """The page of a repository, from the URL of a git remote: https://HOST/PATH. Empty for a remote that is not on a host."""
+    found = _REMOTE.fullmatch(remote.strip())
+    if not found:
+        return ""
+    is_web = (found["scheme"] or "").startswith("http")
+    port = found["port"] or "" if is_web else ""
+    path = found["path"].strip("/").removesuffix(".git")
+    return f"{found['scheme'] if is_web else 'https'}://{(found['host'] or found['short']).lower()}{port}/{quote(path, safe='/~%')}"
+
+
+def at_line(url: str, line: int, column: int = 1) -> str:
+    """A URL with its line and column filled in."""
+    return url.replace("{line}", str(line)).replace("{column}", str(column))
