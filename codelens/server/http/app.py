@@ -58,7 +58,7 @@ def application(
 
     others = [Route(other.path, _Plain(other.app)) for other in mounted]
     app = Starlette(
-        routes=[*_api(desk), Route("/openapi.json", _openapi), *page_routes(desk), *others],
+        routes=[*_api(desk), Route("/openapi.json", _openapi), *page_routes(desk, rules.hosts is not None), *others],
         lifespan=lifespan,
         exception_handlers={RequestRefused: _refused, HTTPException: _http, Exception: _unexpected},
     )

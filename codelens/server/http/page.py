@@ -6,9 +6,10 @@ So the page shows nothing that a program could not ask for, and needs no JavaScr
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -33,6 +34,8 @@ from codelens.render.visible import for_terminal
 from codelens.server.http.answers import ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.gate import VISIBLE
+from codelens.server.http.links import SourceLinks, at_line
 from codelens.server.http.openapi import from_parameters
 
 
@@ -59,8 +62,15 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = for_terminal
-    environment.globals["address"] = address
+    environment.filters["at"] = at_line
+    environment.globals.update(address=address, version=_version())
     return environment
+
+
+@cache
+def _version() -> str:
+    """A name for the state of the static files, so that browsers may keep them."""
+    return hashlib.sha256(b"".join(_static_file(name) for name in STATIC)).hexdigest()[:12]
 
 
 def page(template: str, **values: Any) -> str:
@@ -215,13 +225,15 @@ STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 _PAGES_OF_HITS = 20
 
 
-def page_routes(desk: QueryDesk) -> list[BaseRoute]:
-    """The addresses for browsers."""
-    pages = _PageRoutes(desk)
+def page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
+    """The addresses for browsers. `is_local`: only those of this machine."""
+    pages = _PageRoutes(desk, is_local)
     return [
         Route("/", pages.search),
-        Route("/why", pages.why),
-        Route("/why/panel", pages.why_panel),
+        Route("/why", partial(pages.why, "why.html")),
+        Route("/why/panel", partial(pages.why, "account.html")),
+        Route("/name", partial(pages.name, "name.html")),
+        Route("/name/panel", partial(pages.name, "uses.html")),
         Route("/file", pages.file),
         Route("/files", pages.files),
         Route("/help", pages.help),
@@ -230,70 +242,111 @@ def page_routes(desk: QueryDesk) -> list[BaseRoute]:
 
 
 class _PageRoutes:
-    def __init__(self, desk: QueryDesk) -> None:
+    def __init__(self, desk: QueryDesk, is_local: bool) -> None:
         self._desk = desk
+        self._is_local = is_local
+        self._choices: tuple[object, Record] = None, {}
 
     async def _asked(self, name: str, parameters: QueryParams) -> Record:
         endpoint = ENDPOINTS[name]
         answer = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
         return dict(await asyncio.to_thread(json.loads, answer.body))
 
+    async def _html(self, template: str, **values: Any) -> Response:
+        """Off the event loop: a long file takes a second to colour."""
+        links = SourceLinks.from_settings(self._desk.settings, self._is_local)
+        values |= {"code": shown_lines, "target": target_of, "links": links}
+        return HTMLResponse(await asyncio.to_thread(page, template, **values))
+
+    async def _filters(self, snapshot: str) -> Record:
+        """The repositories and languages to choose from; they are asked for once in each state of the index."""
+        key = snapshot, VISIBLE.get()
+        if self._choices[0] != key:
+            rows = (await self._asked("status", QueryParams()))["repositories"]
+            languages = sorted({language for row in rows for language in row["languages"]})
+            repositories = [row["name"] for row in rows[:MOST_REPOSITORIES]]
+            self._choices = key, {"repositories": repositories, "languages": languages}
+        return self._choices[1]
+
     async def search(self, request: Request) -> Response:
         """The form, and below it what was found."""
         fields = _fields(request.query_params)
         if not str(fields.get("q", "")).strip():
             status = await self._asked("status", QueryParams())
-            return await _html("start.html", status=status, most=MOST_REPOSITORIES)
-        asked = QueryParams([*request.query_params.multi_items(), ("contributions", "true")])
+            return await self._html("start.html", status=status, most=MOST_REPOSITORIES)
+        asked = QueryParams([*_question(request.query_params).multi_items(), ("contributions", "true")])
         found = await self._asked("search", asked)
-        return await _html(
+        return await self._html(
             "search.html",
             found=found,
             fields=fields,
             title=f"{fields['q']} – codelens",
             paging=paging,
             reason=reason_of,
+            filters=await self._filters(found["index"]["snapshot"]),
         )
 
-    async def why(self, request: Request) -> Response:
-        """The account as a separate page, for browsers without JavaScript and for links."""
-        return await self._why(request, "why.html")
-
-    async def why_panel(self, request: Request) -> Response:
-        """The account alone, for the panel next to the hits."""
-        return await self._why(request, "account.html")
-
-    async def _why(self, request: Request, template: str) -> Response:
-        why = await self._asked("why", request.query_params)
+    async def why(self, template: str, request: Request) -> Response:
+        """The account of a rank: alone for the panel, or as a page for links and browsers without JavaScript."""
+        why = await self._asked("why", _question(request.query_params))
         fields = {k: v for k, v in _fields(request.query_params).items() if k != "target"}
-        return await _html(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
+        return await self._html(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
+
+    async def name(self, template: str, request: Request) -> Response:
+        """Definition, callers and references of a name, in the same two forms."""
+        target = QueryParams({"target": request.query_params.get("target", "")})
+        uses, calls = await asyncio.gather(
+            self._asked("refs", target), self._asked("callers", target), return_exceptions=True
+        )
+        if isinstance(uses, BaseException):
+            raise uses
+        callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # several definitions, or none
+        title = f"{uses['targets'][0]['name']} – codelens"
+        return await self._html(template, uses=uses, callers=callers, line=line_of_use, title=title)
 
     async def file(self, request: Request) -> Response:
-        """A file with its outline."""
+        """A file with its outline. `only` is the repository that its search was restricted to."""
         fields = _fields(request.query_params)
-        back = {k: v for k, v in fields.items() if k not in ("path", "repository")}
-        only = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
-        found = await self._asked("file", QueryParams(only))
-        return await _html("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
+        back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
+        given = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
+        found = await self._asked("file", QueryParams(given))
+        return await self._html("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
         """A list of files."""
-        found = await self._asked("files", request.query_params)
-        return await _html("files.html", found=found, fields=_fields(request.query_params))
+        found = await self._asked("files", _question(request.query_params))
+        return await self._html("files.html", found=found, fields=_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
         """Keys, and the language of queries."""
-        return await _html("help.html")
+        return await self._html("help.html")
+
+
+PANELS = ("at", "why")  # Parameters of the target in the panel, which page.js fills
+_OF_THE_PAGE = (*PANELS, "only", "within")
+
+
+def _question(parameters: QueryParams) -> QueryParams:
+    """The API's parameters: without the page's own and empty ones. `within`, a part of the path, becomes a filter of the query."""
+    within = parameters.get("within", "").replace('"', " ").strip()
+    added = f' path:"{within}"' if within else ""
+    given = [(k, v) for k, v in parameters.multi_items() if v and k not in _OF_THE_PAGE]
+    return QueryParams([(k, v + added if k == "q" else v) for k, v in given])
 
 
 def _fields(parameters: QueryParams) -> dict[str, Any]:
-    """The parameters of the request, for links that change one of them."""
-    return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in parameters}
+    """The parameters of the request that have a value, for links that change one of them."""
+    names = [name for name in parameters if parameters[name] and name not in PANELS]
+    return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in names}
 
 
-async def _html(template: str, **values: Any) -> Response:
-    """Off the event loop: a long file takes a second to colour."""
-    return HTMLResponse(await asyncio.to_thread(page, template, code=shown_lines, target=target_of, **values))
+def line_of_use(use: Record, name: str) -> Any:
+    """The line of a relation as HTML, without its indentation, the name marked where it stands."""
+    text = use["text"].rstrip("\r\n")
+    indent = len(text) - len(text.lstrip())
+    start = use["column_utf16"] - 1
+    marks = [(start - indent, start - indent + len(name))] if text.startswith(name, start) else []
+    return code_lines([text[indent:]], use["path"], use["source"]["language"], [marks])[0]
 
 
 def shown_lines(lines: list[str] | list[Record], path: str, language: str) -> list[tuple[int, Any]]:
@@ -327,5 +380,9 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise RequestRefused(Fault(404, "not found", "/ is the page"))
-    body = (files("codelens.server.http") / "static" / name).read_bytes()
-    return Response(body, media_type=STATIC[name], headers={"Cache-Control": "no-cache"})
+    kept = "max-age=31536000, immutable" if request.url.query == f"v={_version()}" else "no-cache"
+    return Response(_static_file(name), media_type=STATIC[name], headers={"Cache-Control": kept})
+
+
+def _static_file(name: str) -> bytes:
+    return (files("codelens.server.http") / "static" / name).read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from markupsafe import Markup
@@ -47,18 +48,19 @@ def read(client: TestClient, address: str, status: int = 200) -> Tags:
 
 
 def harmless(page: Tags) -> None:
-    """Only our own script, no handler, no style of its own, no address elsewhere."""
-    assert [a.get("src") for t, a in page.tags if t == "script"] == ["/static/page.js"]
+    """Only our own script, no handler, no style of its own, no address elsewhere but that of the editor."""
+    (script,) = (str(a.get("src")) for t, a in page.tags if t == "script")
+    assert re.fullmatch(r"/static/page\.js\?v=[0-9a-f]{12}", script)
     for tag, attributes in page.tags:
         assert tag not in ("img", "iframe", "style", "object")
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         for name in ("src", "href", "action"):
-            assert re.match(r"/(?!/)|#|data:,$", attributes.get(name) or "/"), attributes
+            assert re.match(r"/(?!/)|#|data:,$|vscode://file/[^\s<>\"']+$", attributes.get(name) or "/"), attributes
 
 
 def test_from_the_form_to_a_file_by_links_alone(client: TestClient) -> None:
     start = read(client, "/")
-    assert ("form", {"action": "/", "method": "get", "role": "search"}) in start.tags
+    assert ("form", {"id": "search", "action": "/", "method": "get", "role": "search"}) in start.tags
     assert [a["name"] for t, a in start.tags if t == "input"] == ["q"]
     found = read(client, "/?q=PlaceOrder")
     assert "Checkout.PlaceOrder" in found.text
@@ -105,13 +107,50 @@ def test_why_draws_families_and_every_contribution(client: TestClient) -> None:
     harmless(why)
 
 
+def test_uses_of_a_hit_by_links_alone(client: TestClient) -> None:
+    page = read(client, read(client, "/?q=PlaceOrder+lang:go").links("uses")[0])
+    harmless(page)
+    assert "Checkout.PlaceOrder" in page.text
+    record = client.get("/api/refs?target=Checkout.PlaceOrder").json()
+    places = {
+        f"/file?path={quote(r['path'], safe='')}&repository={r['repository']}#L{r['line']}" for r in record["relations"]
+    }
+    assert places <= set(page.links())
+    (definition,) = page.links("definition")
+    assert "PlaceOrder" in read(client, definition).text
+    several = read(client, "/name?target=Apply")
+    assert len(several.links("definition")) > 1, "all definitions of the name"
+    assert "nothing is named nowhereAtAll" in read(client, "/name?target=nowhereAtAll", 404).text
+    assert "parameters" not in read(client, "/name/panel", 422).text
+
+
+def test_the_form_filters_by_repository_language_and_path(client: TestClient) -> None:
+    page = read(client, "/?q=order&repository=shop&lang=go&within=internal/cart&at=x&why=y")
+    assert {name for tag, a in page.tags if tag in ("select", "input") for name in [a.get("name")]} == {
+        *("q", "repository", "lang", "within")
+    }
+    assert len(page.links("open")) > 3
+    assert all("path=server%2Finternal%2Fcart" in link and "repository=shop" in link for link in page.links("open"))
+    everything = client.get(
+        "/api/search", params={"q": "order path:internal/cart", "lang": "go", "repository": "shop"}
+    ).json()
+    assert f"of {everything['total']}" in page.text
+    file = read(client, page.links("open")[0])
+    assert read(client, file.links("back")[0]).links("open") == page.links("open"), "the filters stay"
+    empty = read(client, "/?q=order&repository=&lang=&within=")
+    assert empty.links("open") == read(client, "/?q=order").links("open")
+    assert "No hits" in read(client, "/?q=order&within=no/such/folder").text
+    quoted = read(client, "/?q=order&within=%22)(%20OR")
+    assert "No hits" in quoted.text, "what is typed there is a path, not a query"
+
+
 def test_further_hits(client: TestClient) -> None:
     first = read(client, "/?q=order&limit=3&lang=go")
     (further,) = [a["href"] for t, a in first.tags if t == "a" and a.get("rel") == "next"]
     second = read(client, str(further))
     assert not set(first.links("open")) & set(second.links("open"))
     assert "4–6 of" in second.text
-    assert ("input", {"type": "hidden", "name": "lang", "value": "go"}) in second.tags
+    assert ("option", {"selected": None}) in second.tags, "the filter stays"
     (before,) = [a["href"] for t, a in second.tags if t == "a" and a.get("rel") == "prev"]
     assert read(client, str(before)).links("open") == first.links("open")
 
@@ -160,6 +199,9 @@ def test_whatever_comes_from_outside_is_text(serve: Serve, hostile: Path) -> Non
         found,
         read(client, found.links("open")[0]),
         read(client, found.links("why")[0]),
+        read(client, found.links("uses")[0]),
+        read(client, "/name?target=%3Cimg%20src=x%20onerror=alert(3)%3E.py:4:wombat"),
+        read(client, "/?q=wombat&within=%22%3E%3Cscript%3E&lang=python&repository=%3Cscript%3E"),
         read(client, "/"),
         read(client, "/files"),
         read(client, "/file?path=%3Cscript%3Ealert(1)%3C/script%3E", 404),
