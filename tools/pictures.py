@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -38,7 +38,7 @@ def draw(folder: Path) -> list[Path]:
         _run(place, "index", "-q", *repositories)
         pictures = [_session(place, folder / name, commands) for name, commands in SESSIONS.items()]
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-        return [*pictures, _page(place, folder / "page.png", browser)] if browser else pictures
+        return [*pictures, *_pages(place, folder, browser)] if browser else pictures
 
 
 def _environment(place: Path) -> dict[str, str]:
@@ -72,7 +72,14 @@ def _session(place: Path, out: Path, commands: list[list[str]]) -> Path:
     return out
 
 
-def _page(place: Path, out: Path, browser: str) -> Path:
+PAGES: dict[str, tuple[Literal["light", "dark"], str, str]] = {
+    "page.png": ("light", "w", "#panel .bars"),
+    "page-names.png": ("dark", "r", "#panel .definition"),
+}
+"""Picture → (colours, the key that opens the panel at the first hit, the part that shows that it is complete)."""
+
+
+def _pages(place: Path, folder: Path, browser: str) -> list[Path]:
     from playwright.sync_api import sync_playwright
 
     command = [sys.executable, "-P", "-m", "codelens", "serve", "--port", "0"]
@@ -82,16 +89,17 @@ def _page(place: Path, out: Path, browser: str) -> Path:
         address = server.stdout.readline().strip()
         with sync_playwright() as drive:
             started = drive.chromium.launch(executable_path=browser)
-            page = started.new_page(viewport={"width": 1200, "height": 760})
-            page.goto(f"{address}?q={QUERY.replace(' ', '+')}")
-            page.keyboard.press("w")
-            time.sleep(2)
-            page.screenshot(path=str(out))
+            for name, (scheme, key, part) in PAGES.items():
+                page = started.new_page(viewport={"width": 1200, "height": 760}, color_scheme=scheme)
+                page.goto(f"{address}?q={QUERY.replace(' ', '+')}")
+                page.keyboard.press(key)
+                page.wait_for_selector(part)
+                page.screenshot(path=str(folder / name))
             started.close()
     finally:
         server.terminate()
         server.wait()
-    return out
+    return [folder / name for name in PAGES]
 
 
 if __name__ == "__main__":
