@@ -283,6 +283,7 @@ class _PageRoutes:
             title=f"{fields['q']} – codelens",
             paging=paging,
             reason=reason_of,
+            roots={row["name"]: row["root"] for row in found["index"]["repositories"]},
             filters=await self._filters(found["index"]["snapshot"]),
         )
 
