@@ -24,15 +24,15 @@ from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.config import CHOICES
 from codelens.context.counters import counter_of
+from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model.context import BUDGETS, CHANGE, FILES, TASK, Change, ContextRequest, Forms, PackedText
+from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Change, ContextRequest, Forms, PackedText
 from codelens.model.search import SearchOptions
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 
 SOURCE = "For"
-EVERYTHING = 1_000_000_000  # The limit where none was given: the budget is one
 
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
@@ -80,6 +80,13 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
         values=CHOICES["path_style"],
         help="Paths: cwd, root or absolute [default: cwd]",
     )
+    more: str | None = option(
+        None,
+        "--more",
+        section=OUTPUT,
+        metavar="TOKEN",
+        help="The next part of a pack, by the token at its end; TASK and filters may be left out",
+    )
     no_cache: bool = option(False, "--no-cache", help="Neither read nor keep a written pack")
 
 
@@ -126,6 +133,8 @@ def _format(flags: ContextFlags) -> str:
 
 def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
     """Files and changes are looked at wherever they lie; a task only below the working directory, as by a search."""
+    if flags.more is not None and source == TASK and flags.task is None:
+        return _resume(flags, place)
     arguments = [Path(flags.task)] if source != TASK and flags.task is not None else []
     arguments += flags.paths or ()
     query = _task(flags) if source == TASK else ""
@@ -137,7 +146,7 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
     change = change_named(flags, place.cwd) or Change()
-    return ContextRequest(
+    request = ContextRequest(
         source=source,
         counter=counter_of(flags.counter),
         options=_options(flags, place, scope),
@@ -149,6 +158,18 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         staged=change.staged,
         cwd=str(place.cwd),
     )
+    return request if flags.more is None else continue_request(request, flags.more)
+
+
+def _resume(flags: ContextFlags, place: Workplace) -> ContextRequest:
+    """The request that the token holds. Raises UsageError if a flag contradicts it."""
+    chosen = only_one(flags, [form.value for form in Forms])
+    for name in ("types", "types_not", "globs", "profile", "limit", "root_scope"):
+        chosen = chosen or (name if getattr(flags, name) else "")
+    if chosen:
+        flag = {"types": "type", "types_not": "type-not", "globs": "glob"}.get(chosen, chosen.replace("_", "-"))
+        raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")
+    return resume_request(flags.more or "", counter_of(flags.counter), flags.budget, str(place.cwd))
 
 
 def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptions:

@@ -1,8 +1,8 @@
 """A cache of written packs in the user's cache folder: repeating a request costs a file read.
 
 The key is a hash of everything that decides a pack, including the snapshot of the index. A pack is served only if its file
-has the same key and its source files are unchanged on disk. The request is stored only as a hash. A pack is not cached if
-its notices quote the request or report a channel that ran out of time.
+has the same key and its source files are unchanged on disk. The request is stored only as a hash, and the token of the next part,
+which holds the request, without it. A pack is not cached if its notices quote the request or report a channel that ran out of time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 
 from codelens import __version__
 from codelens.config import load_weights
+from codelens.context.parts import read_token, write_token
 from codelens.model.code import IndexInfo
-from codelens.model.context import ContextRequest, PackedText, PackLayout
+from codelens.model.context import ContextRequest, PackedText, PackLayout, SentParts
 from codelens.model.search import Notice
 from codelens.text.notation import parse_json
 
@@ -29,6 +30,7 @@ OF_THE_INDEX = frozenset({"no-fuzzy", "no-vector", "many-literal", "no-graph"})
 """Notices that depend only on the snapshot and quote nothing of the request."""
 QUOTES = frozenset('"`/')
 ENDING = ".pack.json"
+TOKEN = "\0token\0"  # Stands for the token of the next part in a cached text
 
 States = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) of each file of a pack
 
@@ -49,6 +51,7 @@ def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: 
         "counter": request.counter.name,
         "layout": layout.name,
         "cwd": request.cwd if request.diff else "",
+        "sent": repr(request.sent),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -64,13 +67,16 @@ class KeptPacks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, key: str) -> tuple[PackedText, States] | None:
+    def find(self, key: str, request: ContextRequest) -> tuple[PackedText, States] | None:
         """The pack and the states of its files at that time; None if there is no valid one."""
         try:
             record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
-            text = str(record["text"])
+            text, more = str(record["text"]), ""
             if record["key"] != key or record["digest"] != _digest(text):
                 return None
+            if sent := record["sent"]:
+                more = write_token(request, SentParts(bytes.fromhex(sent[0]), tuple(map(int, sent[1]))))
+                text = text.replace(TOKEN, more)
             notices = tuple(Notice(str(code), str(text)) for code, text in record["notices"])
             states = tuple((str(name), str(path), str(state)) for name, path, state in record["states"])
             packed = PackedText(
@@ -81,6 +87,7 @@ class KeptPacks:
                 tokens=int(record["tokens"]),
                 notices=notices,
                 changed=tuple(map(str, record["changed"])),
+                more=more,
                 cached=True,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -91,9 +98,11 @@ class KeptPacks:
         """Write a pack to a temporary file and rename it, so that nobody reads half of it. Failures are ignored."""
         if len(packed.text) > LARGEST or any(n.code not in OF_THE_INDEX for n in packed.notices):
             return
+        sent = read_token(packed.more)[1] if packed.more else None
+        text = packed.text.replace(packed.more, TOKEN) if sent else packed.text
         record = {
             "key": key,
-            "digest": _digest(packed.text),
+            "digest": _digest(text),
             "exit_code": packed.exit_code,
             "symbols": packed.symbols,
             "total": packed.total,
@@ -101,7 +110,8 @@ class KeptPacks:
             "notices": [[n.code, n.text] for n in packed.notices],
             "changed": list(packed.changed),
             "states": list(states),
-            "text": packed.text,
+            "sent": [sent.state.hex(), sent.forms] if sent else None,
+            "text": text,
         }
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -8,13 +8,13 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.context.cache import KeptPacks, States, key_of
 from codelens.context.changes import diff_of
-from codelens.context.pack import Offers, allowed_forms, fit, nearness_exponent
+from codelens.context.pack import Offers, allowed_forms, fit
+from codelens.context.parts import state_of
 from codelens.context.sources import Source, document_states, for_change, for_files, for_task, offers_of
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, IndexInfo
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Entry, Pack, PackedText, PackLayout
 from codelens.model.fast_dataclass import replace
-from codelens.search.profiles import EXPONENT, load_profile
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 
@@ -32,21 +32,21 @@ def write_pack(
     if request.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {request.budget}")
     allowed_forms(request.forms, layout)
+    asked = request
     if request.source == CHANGE:
         request = replace(request, diff=diff_of(request.change, store))
     kept = KeptPacks(folder) if folder else None
     own = settings.classes, settings.weights, settings.aliases, settings.metadata
     key = key_of(request, layout, info, store.edges.count(), *own) if kept else ""
-    if kept and (found := kept.find(key)) and _states_now(found[1], store) == found[1]:
+    if kept and (found := kept.find(key, asked)) and _states_now(found[1], store) == found[1]:
         return found[0]
     texts = Texts(store)
     source = _source(request, store, texts, settings)
-    phantoms = len(store.edges.outside_of(wanted.unit.id for wanted in source.wanted))
-    exponent = load_profile(request.options, settings.weights).packing.get(EXPONENT)
-    if exponent is None:
-        exponent = nearness_exponent(phantoms, len(source.wanted))
-    offers = Offers(offers_of(source.wanted, store, texts), exponent, source.notices, info)
-    pack = fit(offers, request, layout)
+    wanted = sorted(source.wanted, key=lambda one: one.unit.content_order())
+    state = state_of(info.snapshot, [one.unit.content_order() for one in wanted])
+    if asked.sent and asked.sent.state != state:
+        raise UsageError("this token is out of date: the index or the change is different now", "ask again without it")
+    pack = fit(Offers(offers_of(wanted, store, texts), source.notices, info, state), asked, layout)
     packed = _text(pack, layout, request.options.memory)
     if kept:
         kept.keep(key, packed, _states(pack.entries))
@@ -70,6 +70,7 @@ def _text(pack: Pack, layout: PackLayout, remembering: bool) -> PackedText:
         total=len(pack.entries) + pack.covered + pack.cut_total,
         tokens=pack.tokens,
         notices=pack.notices,
+        more=pack.more,
         changed=tuple(_changed(pack.entries)),
         units=tuple(entry.unit for entry in pack.entries) if remembering else (),
     )

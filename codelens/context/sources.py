@@ -37,12 +37,10 @@ LONGEST_HEAD = 200  # Most characters of the first line, shown for a unit withou
 
 @dataclass(frozen=True, slots=True)
 class WantedUnit:
-    """A candidate symbol with its score and nearness."""
+    """A candidate symbol with its score."""
 
     unit: UnitRow
     score: float
-    nearness: float = 1.0
-    """1 for requested symbols, less for those found by a walk or an edge."""
     relation: str = ""
 
 
@@ -63,13 +61,8 @@ def offers_of(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[
         ) -> Entry:
             return Entry(one.unit, root, form, doc, text, one.score, one.relation, state)
 
-        offers.append(
-            Offer(
-                entry(Form.BODY, "" if first.strip() in body else unit.doc, body),
-                entry(Form.SIGNATURE, first.strip(), unit.signature or _head(body)),
-                one.nearness,
-            )
-        )
+        body_entry = entry(Form.BODY, "" if first.strip() in body else unit.doc, body)
+        offers.append(Offer(body_entry, entry(Form.SIGNATURE, first.strip(), unit.signature or _head(body))))
     return offers
 
 
@@ -190,7 +183,7 @@ def _part(source: str, weight: float, value: float, reason: str) -> Contribution
 
 POOL = 300
 """Most candidates of a pack; the text of each is read. The bodies of 300 symbols fill 50,000 tokens in most trees."""
-NEXT = 0.5  # Nearness of a unit one edge away if there is no walk: 1 / (1 + hops), as knowing's distance
+NEXT = 0.5  # Share of a unit one edge away if there is no walk: 1 / (1 + hops), as knowing's distance
 NO_GRAPH = Notice("no-graph", "the index holds no edges: callers are not known")
 
 
@@ -203,13 +196,11 @@ class Source:
 
 
 def for_task(request: ContextRequest, store: Store, settings: Settings) -> Source:
-    """The best results of a search. Nearness comes from its walk over the graph; without a walk it is 1 for all."""
+    """The best results of a search."""
     ranking = rank(request.query, store, request.options, settings)
     best = ranking.candidates[: min(request.options.limit, POOL)]
-    near = ranking.trace.nearness
-    wanted = [WantedUnit(c.unit, c.score, max(near.get(c.unit.id, 0.0), FAINT) if near else 1.0) for c in best]
     notices = (notice for notice in ranking.notices if notice.code != UNKNOWN_WORDS)  # a task has words of its own
-    return Source(wanted, tuple(notices))
+    return Source([WantedUnit(c.unit, c.score) for c in best], tuple(notices))
 
 
 def for_files(request: ContextRequest, store: Store) -> Source:
@@ -229,7 +220,7 @@ def for_files(request: ContextRequest, store: Store) -> Source:
         count = counts.get(row.id, 0)
         reason = f"called from {count} places, {most} at most"
         scored = composite(row, count / most if most else 0.0, reason, sure.get(row.id, 0.0), hops, running.get(row.id))
-        return WantedUnit(row, scored.score, NEXT if hops else 1.0, "caller" if hops else "")
+        return WantedUnit(row, scored.score, "caller" if hops else "")
 
     found = [*(wanted(row, 0) for row in units.values()), *(wanted(row, 1) for row in around.values())]
     return Source(_best(found, options), (*notices, *(() if has_edges(store) else (NO_GRAPH,))))
@@ -252,7 +243,7 @@ def for_change(request: ContextRequest, store: Store, texts: Texts) -> Source:
         share = 1.0 if here else reached[row.id]
         hops, why = 0 if here else 1, "its share of what a walk has"
         scored = composite(row, share, why, sure.get(row.id, 0.0), hops, running.get(row.id))
-        return WantedUnit(row, scored.score, share, "changed" if here else _relation(row.id, near))
+        return WantedUnit(row, scored.score, "changed" if here else _relation(row.id, near))
 
     notices = (*touched.notices, *trace_notices, *(() if has_edges(store) or not changed else (NO_GRAPH,)))
     return Source(_best(map(wanted, [*changed.values(), *around.values()]), options), notices)

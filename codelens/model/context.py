@@ -14,6 +14,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Notice, SearchOptions
 
 TASK, FILES, CHANGE = "task", "files", "change"  # Sources of a pack: a task in words, files, or a diff
+EVERYTHING = 1_000_000_000  # The limit of symbols if none is given: the budget is one
 BUDGETS: Mapping[str, int] = {TASK: 50_000, FILES: 50_000, CHANGE: 8_000}  # Default number of tokens (knowing's)
 
 
@@ -58,40 +59,28 @@ class Entry:
     """changed, caller, callee or near; empty if a search or a named file led to it."""
     freshness: Freshness
     tokens: int = 0
-    density: float = 0.0
-    """Score per token, reduced by distance: the order in which entries get room."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A symbol that did not fit, with the cost of its shortest form."""
-
-    unit: UnitRow
-    root: str
-    score: float
-    tokens: int
-    density: float
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The chosen entries by descending score. `tokens` counts the whole output: frame, fences and the list of cut symbols."""
+    """The chosen entries: bodies, then signatures, each by descending score. `tokens` counts the whole output."""
 
     source: str
     """task, files or change."""
     budget: int
     counter: str
     tokens: int
-    exponent: float
-    """Exponent of nearness in the density."""
     entries: tuple[Entry, ...]
     covered: int
     """Number of symbols inside a body of the pack."""
-    cut: tuple[Cut, ...]
-    """The densest symbols that did not fit."""
     cut_total: int
+    """Number of symbols that did not fit."""
+    sent: int
+    """Number of symbols that earlier parts hold whole."""
     notices: tuple[Notice, ...]
     index: IndexInfo
+    more: str = ""
+    """The token with which the next part is asked for; empty if this is the last one."""
 
     @property
     def exit_code(self) -> int:
@@ -109,6 +98,10 @@ class PackLayout(Protocol):
 
     def piece(self, entry: Entry) -> str:
         """The text that one entry adds to the pack."""
+        ...
+
+    def heading(self, entry: Entry) -> str:
+        """The text that the first signature of a file adds above it; empty for layouts without such headings."""
         ...
 
     def whole(self, pack: Pack) -> str:
@@ -130,6 +123,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class SentParts:
+    """The forms in which earlier parts of a pack hold its symbols."""
+
+    state: bytes
+    """A hash of the index's content and of the candidates; another one makes the token stale."""
+    forms: tuple[int, ...]
+    """For each candidate, by content: 0 it was not sent, 1 its signature, 2 its body."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContextRequest:
     """A request for a pack."""
 
@@ -148,6 +151,8 @@ class ContextRequest:
     """The change is what git has staged."""
     cwd: str = ""
     """Absolute path; paths of a diff may be relative to it."""
+    sent: SentParts | None = None
+    """The earlier parts, if this is a request for the next one."""
 
     @property
     def change(self) -> Change:
@@ -163,11 +168,13 @@ class PackedText:
     exit_code: int
     symbols: int
     total: int
-    """Number of candidates: packed, covered and cut symbols."""
+    """Number of candidates that were not sent whole before: packed, covered and cut symbols."""
     tokens: int
     notices: tuple[Notice, ...]
     changed: tuple[str, ...]
     """Paths of its files that changed on disk since they were indexed."""
+    more: str = ""
+    """The token of the next part."""
     cached: bool = False
     units: tuple[UnitRow, ...] = ()
     """Its units in order, for memory to record; empty if memory is off."""

@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from html import escape
 
 from codelens.model.code import UnitRow
-from codelens.model.context import Cut, Entry, Form, Pack, PackLayout
+from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, to_json, unit_record
 from codelens.render.visible import for_line, for_terminal
 
 FORMATS = ("markdown", "xml", "json", "compact")
+NEXT_PART = "codelens context --more {}"
 
 
-def layout_of(format: str, paths: PathStyle) -> PackLayout:
-    """The layout of that name, one of FORMATS."""
+def layout_of(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
+    """The layout of that name, one of FORMATS. `next_part` says how to ask for the next part with the token in place of {}."""
     kinds: Mapping[str, type[_Layout]] = {"markdown": Markdown, "xml": Xml, "json": Json, "compact": Compact}
-    return kinds[format](paths)
+    return kinds[format](paths, next_part)
 
 
 def visible_text(text: str) -> str:
@@ -40,9 +41,10 @@ class _Layout:
 
     forms = frozenset(Form)
 
-    def __init__(self, paths: PathStyle) -> None:
+    def __init__(self, paths: PathStyle, next_part: str) -> None:
         self.paths = paths.raw()  # one_line sees to what is in them
-        self.name = f"{type(self).__name__} {paths.style} {paths.cwd}"
+        self.next_part = next_part
+        self.name = f"{type(self).__name__} {paths.style} {paths.cwd} {next_part}"
 
     def path(self, root: str, unit: UnitRow) -> str:
         """The path in the style that was asked for."""
@@ -56,13 +58,12 @@ class _Layout:
         """How much is here of how much, and who counted."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
-        return (
-            f"{len(pack.entries)} of {total} symbols{covered}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
-        )
+        symbols = f"{len(pack.entries)} of {total} symbols{covered}{f' after {pack.sent}' if pack.sent else ''}"
+        return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
-    def price(self, cut: Cut) -> str:
-        """Why something was left out, in numbers."""
-        return f"{cut.tokens} tokens, density {cut.density:.3g}"
+    def heading(self, entry: Entry) -> str:
+        """Nothing: each entry names its file."""
+        return ""
 
     def piece(self, entry: Entry) -> str:
         """One entry."""
@@ -74,11 +75,20 @@ class _Layout:
 
 
 class Markdown(_Layout):
-    """A heading and a fenced block a symbol."""
+    """A heading and a fenced block for each body; one list of all signatures, by file."""
+
+    def heading(self, entry: Entry) -> str:
+        """The line of a file, above its signatures."""
+        return f"{self.path(entry.root, entry.unit)}\n"
 
     def piece(self, entry: Entry) -> str:
-        """The fence is longer than any run of backticks inside, as CommonMark wants it."""
+        """A line for a signature. The fence of a body is longer than any run of backticks inside, as CommonMark wants it."""
         unit, text = entry.unit, visible_text(entry.text)
+        if entry.form is Form.SIGNATURE:
+            container = f"{unit.container}: " if unit.container and unit.container not in text else ""
+            return (
+                f"  {unit.start_line} {container}{one_line(text)}{f' · {entry.relation}' if entry.relation else ''}\n"
+            )
         lines = f"{self.path(entry.root, unit)}:{unit.start_line}-{unit.end_line}"
         head = [_span(unit.qualified_name), unit.kind, _span(lines), *([entry.relation] if entry.relation else [])]
         fence = "`" * max(3, _longest_ticks(text) + 1)
@@ -86,11 +96,17 @@ class Markdown(_Layout):
         return f"\n## {' · '.join(head)}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
     def whole(self, pack: Pack) -> str:
-        """A heading with the counts, the entries, the list of what was cut."""
-        cut = "".join(f"- {_span(c.unit.qualified_name)} · {_span(self.place(c.root, c.unit))} · {self.price(c)}\n"
-                      for c in pack.cut)  # fmt: skip
-        head = f"\n## Left out: {pack.cut_total}\n\n" if pack.cut else ""
-        return f"# {self.summary(pack)}\n{''.join(map(self.piece, pack.entries))}{head}{cut}"
+        """A heading with the counts, the bodies, the signatures of each file, and how to go on."""
+        bodies = "".join(self.piece(e) for e in pack.entries if e.form is Form.BODY)
+        files: dict[str, str] = {}
+        for entry in (e for e in pack.entries if e.form is Form.SIGNATURE):
+            heading = self.heading(entry)
+            files[heading] = files.get(heading, "") + self.piece(entry)
+        lines = "".join(heading + signatures for heading, signatures in files.items())
+        fence = "`" * max(3, _longest_ticks(lines) + 1)
+        listed = f"\n## Signatures\n\n{fence}\n{lines}{fence}\n" if lines else ""
+        more = f"\nNext part: {_span(self.next_part.format(pack.more))}\n" if pack.more else ""
+        return f"# {self.summary(pack)}\n{bodies}{listed}{more}"
 
 
 class Xml(_Layout):
@@ -104,11 +120,12 @@ class Xml(_Layout):
             "lines": f"{unit.start_line}-{unit.end_line}",
             "kind": unit.kind,
             "name": unit.qualified_name,
-            "language": unit.language,
             "form": str(entry.form),
-            "score": f"{entry.score:.6g}",
             **({"relation": entry.relation} if entry.relation else {}),
         }
+        if entry.form is Form.SIGNATURE:
+            return f"<symbol{_attributes(values)}>{_xml(one_line(entry.text))}</symbol>\n"
+        values |= {"language": unit.language, "score": f"{entry.score:.6g}"}
         doc = f"<doc>{_xml(visible_text(entry.doc))}</doc>\n" if entry.doc else ""
         return f"<symbol{_attributes(values)}>\n{doc}<code>{_xml(visible_text(entry.text))}</code>\n</symbol>\n"
 
@@ -122,24 +139,20 @@ class Xml(_Layout):
             "symbols": str(len(pack.entries)),
             "covered": str(pack.covered),
             "cut": str(pack.cut_total),
+            "sent": str(pack.sent),
         }
-        rows = "".join(f"<cut{_attributes(self._cut(c))}/>\n" for c in pack.cut)
-        return f"<context{_attributes(values)}>\n{''.join(map(self.piece, pack.entries))}{rows}</context>\n"
+        more = f"<next{_attributes({'token': pack.more})}/>\n" if pack.more else ""
+        return f"<context{_attributes(values)}>\n{''.join(map(self.piece, pack.entries))}{more}</context>\n"
 
-    def _cut(self, cut: Cut) -> Mapping[str, str]:
-        return {
-            "place": self.place(cut.root, cut.unit),
-            "name": cut.unit.qualified_name,
-            "tokens": str(cut.tokens),
-            "density": f"{cut.density:.3g}",
-        }
+
+OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Fields
 
 
 class Json(_Layout):
     """One object, of the schema's definition `context`. Paths are relative to the repository's root."""
 
-    def __init__(self, paths: PathStyle) -> None:
-        super().__init__(paths)
+    def __init__(self, paths: PathStyle, next_part: str) -> None:
+        super().__init__(paths, next_part)
         self.name = "Json"
 
     def piece(self, entry: Entry) -> str:
@@ -154,23 +167,23 @@ class Json(_Layout):
             "tokens": pack.tokens,
             "budget": pack.budget,
             "counter": pack.counter,
-            "exponent": pack.exponent,
             "results": [self._entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
             "covered": pack.covered,
-            "cut": [self._cut(c) for c in pack.cut],
             "cut_total": pack.cut_total,
+            "sent": pack.sent,
             "notices": [notice_record(n) for n in pack.notices],
             "index": index_record(pack.index),
             "exit_code": pack.exit_code,
+            "more": pack.more,
         }
         return to_json(record)
 
     def _entry(self, entry: Entry, rank: int) -> Record:
-        return unit_record(entry.unit) | {
+        """A signature comes without what only matters for the code itself, so that more of them fit."""
+        record = unit_record(entry.unit) | {
             "repository": entry.unit.repository,
             "rank": rank,
             "score": entry.score,
-            "density": float(f"{entry.density:.3g}"),
             "tokens": entry.tokens,
             "form": str(entry.form),
             "relation": entry.relation,
@@ -178,19 +191,10 @@ class Json(_Layout):
             "doc": entry.doc,
             "text": entry.text,
         }
-
-    def _cut(self, cut: Cut) -> Record:
-        unit = cut.unit
-        return {
-            "qualified_name": unit.qualified_name,
-            "kind": unit.kind,
-            "repository": unit.repository,
-            "path": unit.path,
-            "line": unit.name_line or unit.start_line,
-            "score": cut.score,
-            "tokens": cut.tokens,
-            "density": float(f"{cut.density:.3g}"),
-        }
+        if entry.form is Form.SIGNATURE:
+            record = {name: value for name, value in record.items() if name not in OF_BODIES}
+            record |= {"score": float(f"{entry.score:.4g}")}
+        return {name: value for name, value in record.items() if value != ""}
 
 
 class Compact(_Layout):
@@ -204,10 +208,9 @@ class Compact(_Layout):
         return one_line(f"{self.place(entry.root, unit)} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
 
     def whole(self, pack: Pack) -> str:
-        """Counts, entries, what was cut."""
-        cut = "".join(one_line(f"# cut {self.place(c.root, c.unit)} {c.unit.qualified_name}: {self.price(c)}") + "\n"
-                      for c in pack.cut)  # fmt: skip
-        return f"# {self.summary(pack)}\n{''.join(map(self.piece, pack.entries))}{cut}"
+        """Counts, entries, and how to go on."""
+        more = f"# next part: {self.next_part.format(pack.more)}\n" if pack.more else ""
+        return f"# {self.summary(pack)}\n{''.join(map(self.piece, pack.entries))}{more}"
 
 
 def _span(text: str) -> str:

@@ -183,3 +183,72 @@ def test_a_profile_ranks_the_task(indexed: Path, run: Run) -> None:
     assert len(packed("--profile", "knowing", "-m", "5")) >= 3
     assert not packed("-m", "5") & scores
     assert run("context", QUERY, "--profile", "none", cwd=indexed).code == 2
+
+
+def next_token(text: str) -> str:
+    return text.splitlines()[-1].split("--more ")[1].rstrip("`")
+
+
+def names(text: str) -> list[str]:
+    return [entry["qualified_name"] for entry in json.loads(text)["results"] if entry["form"] == "body"]
+
+
+def test_the_token_alone_goes_on_and_so_does_the_repeated_request(indexed: Path, run: Run) -> None:
+    asked = ["context", "price of an order", "-t", "go", "--budget", "900"]
+    first = run(*asked, "--json", cwd=indexed)
+    token = json.loads(first.out)["more"]
+    alone = run("context", "--more", token, "--budget", "900", "--json")
+    assert (alone.code, alone.err) == (0, "")
+    check(json.loads(alone.out), "context")
+    assert not set(names(first.out)) & set(names(alone.out))
+    assert all(entry["path"].endswith(".go") for entry in json.loads(alone.out)["results"]), (
+        "the token holds the filter"
+    )
+    assert run(*asked, "--json", "--more", token).out == alone.out
+
+
+def test_any_format_ends_with_the_token(indexed: Path, run: Run) -> None:
+    for format in ("markdown", "compact"):
+        ran = run("context", "price of an order", "--format", format, "--budget", "400", cwd=indexed)
+        assert run("context", "--more", next_token(ran.out), "--format", format, "--budget", "400").code == 0
+    assert "<next token=" in run("context", "price of an order", "--format", "xml", "--budget", "400").out
+
+
+def test_bad_tokens_get_one_line_and_a_hint(indexed: Path, run: Run) -> None:
+    token = next_token(run("context", "price of an order", "--budget", "400", cwd=indexed).out)
+    cases = {
+        ("--more", "nonsense"): "this is not a token of codelens context",
+        ("--more", ""): "this is not a token of codelens context",
+        ("--more", token[:-1]): "this is not a token of codelens context",
+        ("another task", "--more", token): "this token belongs to another request",
+        ("price of an order", "-t", "py", "--more", token): "this token belongs to another request",
+        ("--more", token, "-t", "py"): "--more without a task takes no --type",
+        ("--more", token, "--bodies"): "--more without a task takes no --bodies",
+    }
+    for arguments, message in cases.items():
+        ran = run("context", *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"codelens: error: {message}\nhint: ")
+        assert ran.err.count("\n") == 2
+
+
+def test_a_token_of_an_older_index_is_out_of_date(lamps: Path, run: Run) -> None:
+    token = next_token(run("context", "lamp level", "--budget", "100", cwd=lamps).out)
+    (lamps / "lamps.py").write_text("def other_lamp(level):\n    return level\n")
+    run("index", "-q")
+    ran = run("context", "--more", token)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("codelens: error: this token is out of date")
+
+
+def test_parts_of_a_change(lamps: Path, run: Run) -> None:
+    (lamps / "new.py").write_text("".join(f"def lamp_{n}(level):\n    return level + {n}\n\n\n" for n in range(20)))
+    git(lamps, "add", "--all")
+    git(lamps, "commit", "--quiet", "-m", "third")
+    assert run("index", "-q", cwd=lamps).code == 0
+    token = next_token(run("context", "--pr", "HEAD~1..HEAD", "--budget", "200").out)
+    assert run("context", "--more", token).code == 0
+    (lamps / "a.diff").write_bytes(git(lamps, "diff", "HEAD~1", "HEAD"))
+    token = next_token(run("context", "--diff", "a.diff", "--budget", "200").out)
+    assert "give the same diff again" in run("context", "--more", token).err
+    assert run("context", "--diff", "a.diff", "--more", token).code == 0

@@ -18,6 +18,7 @@ WORDS = Counter("words", lambda text: len(text.split()))
 LENGTHS = Counter("odd", lambda text: len(text) - 2 * text.count("\n\n") + text.count("  "))
 """Not additive: a blank line costs less than its characters, two blanks more, also across the border of entries."""
 INFO = IndexInfo(f"{ROOT}/.codelens/index.db", 2, "abc", "hashing-256", (RepositoryInfo("tree", ROOT, 3, 900),))
+STATE = b"state."
 LAYOUTS = {name: layout_of(name, PathStyle("root", ROOT)) for name in FORMATS}
 
 
@@ -28,11 +29,11 @@ def offer(number: int, score: float, body: str, signature: str = "def f():", doc
     row = row._replace(**more)  # type: ignore[arg-type]
     made = Entry(row, ROOT, Form.BODY, doc, body, score, "", Freshness.FRESH)
     short = replace(made, form=Form.SIGNATURE, doc=doc.split("\n")[0], text=signature)
-    return Offer(made, short, 1.0)
+    return Offer(made, short)
 
 
 def offers(*made: Offer, notices: tuple[Notice, ...] = ()) -> Offers:
-    return Offers(made, 0.3, notices, INFO)
+    return Offers(made, notices, INFO, STATE)
 
 
 def request(budget: int, forms: Forms = Forms.AUTO, counter: Counter = CHARS) -> ContextRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,17 @@ def test_the_request_is_not_stored(tree: Tree) -> None:
         assert file.stat().st_mode & 0o077 == 0, "for this user alone"
 
 
+def test_the_token_of_the_next_part_is_kept_without_the_request(tree: Tree) -> None:
+    tree.write({"cart.py": "".join(f"def total_{n}():\n    return {n}\n\n\n" for n in range(40))})
+    tree.index().close()
+    first, second = (pack(tree, replace(REQUEST, budget=160)) for _ in range(2))
+    assert first.more and second.cached
+    assert replace(second, cached=False) == first
+    [file] = packs(tree)
+    asked = base64.b64encode(b'"query":"' + TASK_TEXT.encode()).decode()[4:-4]
+    assert first.more not in file.read_text() and asked not in file.read_text()
+
+
 def test_a_pack_with_a_notice_about_the_question_is_not_kept(tree: Tree) -> None:
     assert pack(tree, replace(REQUEST, query="total zanzibar:x OR")).notices
     assert packs(tree) == []
@@ -169,5 +181,5 @@ def test_nobody_reads_half_a_pack(tmp_path: Path) -> None:
     made = PackedText("text", 0, 1, 1, 1, (), ())
     folder.keep("a" * 64, made, (("tree", "a.py", "fresh"),))
     assert [p.name for p in (tmp_path / "p").iterdir()] == ["a" * 64 + ".pack.json"]
-    assert folder.find("a" * 64) == (replace(made, cached=True), (("tree", "a.py", "fresh"),))
-    assert folder.find("b" * 64) is None
+    assert folder.find("a" * 64, REQUEST) == (replace(made, cached=True), (("tree", "a.py", "fresh"),))
+    assert folder.find("b" * 64, REQUEST) is None

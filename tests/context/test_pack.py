@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from codelens.context.pack import Item, Offer, density, fit, nearness_exponent, pack
+from codelens.context.pack import Item, Offer, Packing, fit, lies_within, pack
 from codelens.errors import UsageError
 from codelens.model.context import Counter, Form, Forms, Pack
 from codelens.render.context import FORMATS
@@ -18,126 +18,114 @@ def item(
     score: float,
     body: int | None,
     signature: int | None = 5,
-    nearness: float = 1.0,
     place: tuple[int, int, int] | None = None,
+    heading: int = 0,
 ) -> Item:
-    return Item((number,), score, nearness, body, signature, place or (number, 0, 10))
+    return Item((number,), score, body, signature, heading, place or (number, 0, 10))
 
 
-def numbers(chosen: object) -> list[object]:
-    return [c.item.key[0] for c in chosen]  # type: ignore[attr-defined]
+def forms(packing: Packing) -> list[tuple[object, Form]]:
+    return [(c.item.key[0], c.form) for c in packing.chosen]
 
 
-def test_the_dense_go_before_the_large_and_what_does_not_fit_is_skipped() -> None:
-    large, small, middle = item(1, 0.9, 95, None), item(2, 0.5, 10, None), item(3, 0.4, 60, None)
-    packing = pack([large, small, middle], 100, 0.3, Forms.BODIES)
-    assert numbers(packing.chosen) == [2, 3], "the large one is next in density, does not fit any more, and is skipped"
-    assert numbers(packing.cut) == [1]
-    assert packing.tokens == 70
+BODY, SIGNATURE = Form.BODY, Form.SIGNATURE
 
 
-def test_output_is_by_score() -> None:
-    packing = pack([item(1, 0.1, 2), item(2, 0.9, 50), item(3, 0.5, 10)], 200, 0.3)
-    assert numbers(packing.chosen) == [2, 3, 1]
+def test_the_best_come_first_and_what_does_not_fit_is_skipped() -> None:
+    packing = pack([item(1, 0.9, 50, None), item(2, 0.5, 45, None), item(3, 0.4, 30, None)], 100)
+    assert forms(packing) == [(1, BODY), (3, BODY)]
+    assert [left.key for left in packing.left] == [(2,)]
+    assert packing.tokens == 80
 
 
-def test_ties_of_density_go_by_score_then_by_content() -> None:
-    same = [item(3, 0.2, 20, None), item(1, 0.1, 10, None), item(2, 0.1, 10, None)]
-    assert numbers(pack(same, 20, 0.3, Forms.BODIES).chosen) == [3]
-    assert numbers(pack(same[1:], 10, 0.3, Forms.BODIES).chosen) == [1]
-
-
-def test_far_ones_give_way() -> None:
-    near, far = item(1, 0.5, 50, None), item(2, 0.6, 50, None, nearness=0.01)
-    assert numbers(pack([near, far], 60, 0.3, Forms.BODIES).chosen) == [1]
-    assert density(0.6, 50, 0.01, 0.3) == pytest.approx(0.6 / 50 * 0.2512, rel=1e-3)
-
-
-def test_exponent_grows_with_the_share_of_phantoms() -> None:
-    assert nearness_exponent(0, 10) == nearness_exponent(0, 0) == 0.3
-    assert nearness_exponent(10, 10) == pytest.approx(0.4)
-    assert nearness_exponent(10, 0) == pytest.approx(0.5)
-
-
-def test_a_body_too_large_for_the_room_comes_as_its_signature() -> None:
-    packing = pack([item(1, 0.9, 400), item(2, 0.1, 20)], 100, 0.3)
-    assert [(c.item.key[0], c.form) for c in packing.chosen] == [(1, Form.SIGNATURE), (2, Form.BODY)]
-
-
-def test_signatures_come_first_then_bodies_of_the_best_then_more_signatures() -> None:
-    """12 signatures of 10 fill six tenths of 200; the two best bodies of 40 cost 30 more each; two more signatures fit."""
-    packing = pack([item(n, 1 / (n + 1), 40, 10) for n in range(30)], 200, 0.3)
-    forms = [c.form for c in packing.chosen]
-    assert forms == [Form.BODY] * 2 + [Form.SIGNATURE] * 12
+def test_bodies_by_score_then_signatures_by_score() -> None:
+    """Eight tenths of 200 hold the four best bodies, the rest of the room eight signatures."""
+    packing = pack([item(n, 1 / (n + 1), 40, 5) for n in range(30)], 200)
+    assert forms(packing) == [*((n, BODY) for n in range(4)), *((n, SIGNATURE) for n in range(4, 12))]
     assert packing.tokens == 200
+
+
+def test_ties_of_score_go_by_content() -> None:
+    assert forms(pack([item(2, 0.1, 10, None), item(1, 0.1, 10, None)], 10)) == [(1, BODY)]
+
+
+def test_a_body_of_over_half_of_the_room_comes_as_its_signature() -> None:
+    assert forms(pack([item(1, 0.9, 70), item(2, 0.1, 20)], 80)) == [(2, BODY), (1, SIGNATURE)]
+
+
+def test_a_large_body_comes_if_room_remains() -> None:
+    assert forms(pack([item(1, 0.9, 70), item(2, 0.1, 20)], 100)) == [(1, BODY), (2, BODY)]
 
 
 def test_what_lies_within_a_packed_body_costs_nothing() -> None:
     method, whole = item(1, 0.1, 20, place=(1, 10, 20)), item(2, 0.9, 25, place=(1, 0, 40))
-    packing = pack([method, whole], 120, 0.3)
-    assert numbers(packing.chosen) == [2]
+    packing = pack([method, whole], 120)
+    assert forms(packing) == [(2, BODY)]
     assert packing.covered == (method,)
     assert packing.tokens == 25
 
 
 def test_what_holds_a_packed_body_comes_as_its_signature() -> None:
-    method, whole = item(1, 0.9, 20, place=(1, 10, 20)), item(2, 0.5, 25, place=(1, 0, 40))
-    packing = pack([method, whole], 120, 0.3)
-    assert [(c.item.key[0], c.form) for c in packing.chosen] == [(1, Form.BODY), (2, Form.SIGNATURE)]
+    packing = pack([item(1, 0.9, 20, place=(1, 10, 20)), item(2, 0.5, 25, place=(1, 0, 40))], 120)
+    assert forms(packing) == [(1, BODY), (2, SIGNATURE)]
     assert not packing.covered
 
 
 def test_two_at_one_place_are_packed_once() -> None:
-    packing = pack([item(1, 0.9, 20, place=(1, 0, 9)), item(2, 0.8, 20, place=(1, 0, 9))], 200, 0.3)
-    assert numbers(packing.chosen) == [1]
-    assert packing.cut == ()
-    assert len(packing.covered) == 1
+    packing = pack([item(1, 0.9, 20, place=(1, 0, 9)), item(2, 0.8, 20, place=(1, 0, 9))], 200)
+    assert forms(packing) == [(1, BODY)]
+    assert (packing.left, len(packing.covered)) == ((), 1)
+
+
+def test_a_heading_is_paid_once_for_all_signatures_of_a_file() -> None:
+    same_file = [item(n, 0.5, None, 5, (1, n * 10, n * 10 + 9), heading=7) for n in range(3)]
+    assert pack(same_file, 100).tokens == 22
 
 
 def test_signatures_alone() -> None:
-    packing = pack([item(n, 0.5, 2, 5) for n in range(4)], 16, 0.3, Forms.SIGNATURES)
-    assert [c.form for c in packing.chosen] == [Form.SIGNATURE] * 3
-    assert numbers(packing.cut) == [3]
+    packing = pack([item(n, 0.5, None, 5) for n in range(4)], 16)
+    assert forms(packing) == [(0, SIGNATURE), (1, SIGNATURE), (2, SIGNATURE)]
+    assert [left.key for left in packing.left] == [(3,)]
 
 
 def test_nothing_is_packed_into_nothing() -> None:
-    assert pack([], 10, 0.3).chosen == ()
-    assert pack([item(1, 0.5, 1, 1)], 0, 0.3).cut[0].item.key == (1,)
+    assert pack([], 10).chosen == ()
+    assert pack([item(1, 0.5, 1, 1)], 0).left[0].key == (1,)
 
 
 COST = st.integers(1, 60)
 ITEMS = st.lists(
     st.tuples(
-        st.floats(-1, 1, allow_nan=False), COST, COST, st.booleans(), st.floats(0, 1),
+        st.floats(-1, 1, allow_nan=False), COST, COST, st.booleans(), st.integers(0, 9),
         st.tuples(st.integers(1, 3), st.integers(0, 20), st.integers(1, 20)),
     ),
     max_size=25,
 )  # fmt: skip
 
 
-@given(ITEMS, st.integers(0, 400), st.sampled_from(Forms), st.randoms(use_true_random=False))
-def test_packing_keeps_to_its_room(rows: list[tuple], room: int, forms: Forms, shuffle: object) -> None:  # type: ignore[type-arg]
+@given(ITEMS, st.integers(0, 400), st.booleans(), st.randoms(use_true_random=False))
+def test_packing_keeps_to_its_room(rows: list[tuple], room: int, bodies: bool, shuffle: object) -> None:  # type: ignore[type-arg]
     items = [
-        item(n, score, body, None if alone or forms is Forms.BODIES else signature, near, (file, start, start + length))
-        for n, (score, body, signature, alone, near, (file, start, length)) in enumerate(rows)
+        item(n, score, body, None if alone or bodies else signature, (file, start, start + length), heading)
+        for n, (score, body, signature, alone, heading, (file, start, length)) in enumerate(rows)
     ]
-    packing = pack(items, room, 0.3, forms)
-    costs = [c.item.body if c.form is Form.BODY else c.item.signature for c in packing.chosen]
-    assert sum(costs) == packing.tokens <= room
-    everywhere = [c.item for c in (*packing.chosen, *packing.cut)] + list(packing.covered)
-    assert sorted(i.key for i in everywhere) == [(n,) for n in range(len(items))], "each item has one fate"
-    left = room - packing.tokens
-    for cut in packing.cut:
-        if cut.form is Form.SIGNATURE:
-            assert cut.item.signature > left, "nothing is cut that still fits"
-    bodies = [c.item.place for c in packing.chosen if c.form is Form.BODY]
+    packing = pack(items, room)
+    headings: dict[int, int] = {}
     for one in packing.chosen:
-        around = [
-            b for b in bodies if b[0] == one.item.place[0] and b[1] <= one.item.place[1] and one.item.place[2] <= b[2]
-        ]
-        assert len(around) <= (one.form is Form.BODY), "no line is packed twice"
+        if one.form is SIGNATURE:
+            headings[one.item.place[0]] = max(headings.get(one.item.place[0], 0), one.item.heading)
+    assert sum(c.tokens for c in packing.chosen) + sum(headings.values()) == packing.tokens <= room
+    everywhere = [*(c.item for c in packing.chosen), *packing.left, *packing.covered]
+    assert sorted(i.key for i in everywhere) == [(n,) for n in range(len(items))], "each item has one fate"
+    for left in packing.left:
+        if left.signature is not None:
+            assert left.signature + left.heading > room - packing.tokens, "nothing is left out that still fits"
+    places = [c.item.place for c in packing.chosen if c.form is BODY]
+    for one in packing.chosen:
+        around = [place for place in places if lies_within(one.item.place, place)]
+        assert len(around) <= (one.form is BODY), "no line is packed twice"
     shuffle.shuffle(items)  # type: ignore[attr-defined]
-    assert pack(items, room, 0.3, forms) == packing, "the order of the items does not matter"
+    assert pack(items, room) == packing, "the order of the items does not matter"
 
 
 TEXT = st.one_of(
@@ -175,9 +163,10 @@ def test_never_over_budget(made: list[Offer], budget: int, format: str, forms: F
     assert written <= pack.tokens <= budget
     assert counter is not CHARS or written == pack.tokens, "what it says of itself is true"
     assert len(pack.entries) + pack.covered + pack.cut_total == len(made)
-    assert len(pack.cut) <= pack.cut_total
-    assert [e.score for e in pack.entries] == sorted((e.score for e in pack.entries), reverse=True)
+    ranks = [(e.form is SIGNATURE, -e.score) for e in pack.entries]
+    assert ranks == sorted(ranks), "bodies by score, then signatures by score"
     assert all(e.form in layout.forms for e in pack.entries)
+    assert bool(pack.more) >= (pack.cut_total > 0 and bool(pack.entries))
 
 
 def packed(budget: int, format: str = "markdown", count: int = 12) -> Pack:
@@ -188,16 +177,16 @@ def packed(budget: int, format: str = "markdown", count: int = 12) -> Pack:
 def test_all_that_is_there_comes_whole_where_there_is_room() -> None:
     pack = packed(50_000)
     assert [e.form for e in pack.entries] == [Form.BODY] * 12
-    assert pack.cut == () and pack.cut_total == 0
+    assert (pack.more, pack.cut_total) == ("", 0)
 
 
-def test_with_less_room_come_signatures_and_then_a_list_of_what_was_cut() -> None:
+def test_with_less_room_come_signatures_and_a_token_for_more() -> None:
     pack = packed(400)
-    assert {e.form for e in pack.entries} == {Form.BODY, Form.SIGNATURE}
+    assert [e.form for e in pack.entries] == sorted((e.form for e in pack.entries), key=[BODY, SIGNATURE].index)
+    assert {e.form for e in pack.entries} == {BODY, SIGNATURE}
     tight = packed(200)
-    assert tight.cut_total > 0 and tight.cut
-    assert [c.density for c in tight.cut] == sorted((c.density for c in tight.cut), reverse=True)
-    assert "## Left out" in LAYOUTS["markdown"].whole(tight)
+    assert tight.cut_total > 0
+    assert LAYOUTS["markdown"].whole(tight).endswith(f"\nNext part: `codelens context --more {tight.more}`\n")
 
 
 @pytest.mark.parametrize("format", FORMATS)

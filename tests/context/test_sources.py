@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from codelens.index import Index
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, PackedText
 from codelens.model.search import SearchOptions
 from tests.context.layouts import CHARS
-from tests.search.trees import QUICK, Tree
+from tests.search.trees import Tree
 from tests.worktree.conftest import git
 
 CART = '''"""The cart."""
@@ -257,35 +255,3 @@ def test_without_git_a_range_is_an_error_that_names_the_other_way(tmp_path: Path
 def test_a_budget_of_nothing_is_refused(budget: int, shop: Shop) -> None:
     with pytest.raises(UsageError, match="--budget must be at least 1"):
         shop.pack(TASK, query="total", budget=budget)
-
-
-OUTSIDE = {
-    **{f"own{n}.py": f"def light_{n}(level):\n    return level + {n}\n" for n in range(3)},
-    "web.py": "from web import Request\nfrom other import Lamp\n\n\ndef light_web(request: Request, lamp: Lamp):\n    return 1\n",
-}
-
-
-@pytest.mark.parametrize(("source", "candidates"), [(TASK, 5), (FILES, 5)])
-def test_what_candidates_use_from_outside_raises_the_exponent(source: str, candidates: int, tmp_path: Path) -> None:
-    """Two types from outside, and the functions; of files the lines of imports, too. Without what uses them: .3."""
-    shop = Shop(tmp_path, OUTSIDE)
-    shop.index().close()
-
-    def exponent(*paths: str) -> float:
-        options = SearchOptions(limit=100, paths=paths) if source == FILES else SearchOptions(limit=100, globs=paths)
-        packed = shop.pack(source, options=options, query="light" if source == TASK else "", layout="json")
-        return float(json.loads(packed.text)["exponent"])
-
-    assert exponent("own0.py", "own1.py") == pytest.approx(0.3)
-    assert exponent("own0.py", "own1.py", "own2.py", "web.py") == pytest.approx(0.3 + 0.2 * 2 / (2 + candidates))
-
-
-def test_the_own_exponent_counts(tmp_path: Path) -> None:
-    own = tmp_path / "own.toml"
-    own.write_text("[knowing.packing]\nexponent = 0.65\n")
-    shop = Shop(tmp_path, OUTSIDE)
-    shop.settings = replace(QUICK, weights=str(own))
-    shop.index().close()
-    for profile, expected in (("knowing", 0.65), ("codelens", 0.3 + 0.2 * 2 / 7)):
-        packed = shop.pack(TASK, options=SearchOptions(limit=100, profile=profile), query="light", layout="json")
-        assert json.loads(packed.text)["exponent"] == pytest.approx(expected)

@@ -66,11 +66,11 @@ def test_json_fits_the_schema_and_holds_the_text_as_it_is() -> None:
     assert (empty["results"], empty["exit_code"]) == ([], 1)
 
 
-def test_json_lists_what_was_cut() -> None:
+def test_json_counts_what_was_cut_and_has_the_token() -> None:
     made = [offer(n, 0.5, "pass\n" * 300, "def f():" * 20) for n in range(1, 40)]
     record = json.loads(LAYOUTS["json"].whole(fit(offers(*made), request(2000), LAYOUTS["json"])))
     check(record, "context")
-    assert record["cut"] and record["cut_total"] + len(record["results"]) == 39
+    assert record["more"] and record["cut_total"] + len(record["results"]) == 39
 
 
 def test_compact_is_a_line_a_symbol() -> None:

@@ -261,6 +261,17 @@ def test_context_is_for_a_task_files_or_a_change(client: Client) -> None:
     assert "give exactly one" in client.fault("context")
 
 
+def test_a_token_goes_on_with_a_pack(client: Client) -> None:
+    first = client.gives("context", task="free shipping threshold", budget=900)
+    token = first["pack"].splitlines()[-1].split("more: ")[1].rstrip("`")
+    second = client.gives("context", more=token, budget=900)
+    headings = [{line for line in part["pack"].splitlines() if line.startswith("## `")} for part in (first, second)]
+    assert headings[0] and headings[1] and not headings[0] & headings[1]
+    assert "not a token" in client.fault("context", more="c" + token[5:])
+    assert "give the token alone" in client.fault("context", more=token, languages=["go"])
+    assert "give exactly one" in client.fault("context", more=token, task="free shipping threshold")
+
+
 def test_relations_name_their_lines(client: Client) -> None:
     callers = client.gives("callers", target="Calculate")
     assert callers["targets"][0]["path"] == "server/internal/pricing/pricing.go"

@@ -13,11 +13,12 @@ from typing import Any, cast
 
 from codelens.config import Settings
 from codelens.context.counters import counter_of
+from codelens.context.parts import resume_request
 from codelens.errors import CodelensError
 from codelens.fleet.holding import ShardLostError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
-from codelens.model.context import FILES, TASK, ContextRequest, Forms
+from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
@@ -82,9 +83,6 @@ def _of_rank(part: Contribution) -> float:
     return part.amount if part.rule in ("rrf", "share") else 0.0
 
 
-EVERYTHING = 1_000_000_000  # The limit where the budget is one
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One address of the API: what it takes, how it is answered, and what it says of itself."""
@@ -134,6 +132,8 @@ def context(index: Index, request: ContextAsked) -> Record:
         forms=Forms(request.forms),
         query=request.query,
     )
+    if request.more:
+        wanted = resume_request(request.more, wanted.counter, request.budget)
     layout = layout_of("json", PathStyle("root", "", index.info().repositories))
     return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
 

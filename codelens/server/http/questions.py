@@ -18,6 +18,7 @@ from codelens.model.graph import IMPLIED_KINDS, KINDS
 DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
 LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
 LONGEST_NAME = 1_000  # Characters of a path, a glob or a symbol's name
+LONGEST_TOKEN = 20_000  # Characters of a pack's token, which holds the query and the filters
 MOST_NAMES = 50  # Values of one filter
 MOST_TARGETS = 20
 MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.
@@ -133,6 +134,11 @@ class ContextAsked(Filters):
     budget: int = Field(BUDGETS[TASK], ge=100, le=MOST_BUDGET, description="Tokens in all")
     limit: int | None = Field(None, ge=1, le=1000, description="At most this many symbols")
     forms: Literal["auto", "bodies", "signatures"] = Field("auto", description="How much of a symbol")
+    more: str = Field(
+        "",
+        max_length=LONGEST_TOKEN,
+        description="In place of a task: the token at the end of a pack, for its next part",
+    )
 
 
 class RelationsAsked(Filters):

@@ -83,6 +83,17 @@ def test_why_accounts_for_a_rank_and_says_what_lost_another(client: TestClient) 
     assert client.get("/api/why?q=place+order&target=PlaceOrder").json()["explanations"] == [first]
 
 
+def test_a_token_goes_on_with_a_pack(client: TestClient) -> None:
+    first = client.post("/api/context", json={"query": "place an order", "budget": 1500}).json()
+    second = client.get(f"/api/context?more={first['more']}&budget=1500").json()
+    valid(second, "context")
+    bodies = [
+        {(r["path"], r["start_line"]) for r in part["results"] if r["form"] == "body"} for part in (first, second)
+    ]
+    assert bodies[0] and bodies[1] and not bodies[0] & bodies[1]
+    assert client.get("/api/context?more=nonsense").status_code == 400
+
+
 def test_context_packs_within_its_budget(client: TestClient) -> None:
     record = client.post("/api/context", json={"query": "place an order", "budget": 1500}).json()
     valid(record, "context")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from codelens.context.counters import CHARS_PER_TOKEN
+from codelens.context.parts import resume_request
 from codelens.errors import TargetError, UsageError
-from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Counter, Forms
+from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest, Counter, Forms
 from codelens.model.search import SearchOptions
 from codelens.render.context import layout_of
 from codelens.render.visible import for_line
@@ -33,16 +34,16 @@ from codelens.server.mcp.tool import (
     text,
 )
 
-SOURCES = ("task", "files", "revisions", "diff")
+SOURCES = ("task", "files", "revisions", "diff", "more")
 FRAME = 150  # Tokens kept for the rest of the answer: numbers, and a notice or two
+LONGEST_TOKEN = 20_000  # Characters of a token, which holds the task and the filters
 LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
-EVERYTHING = 1_000_000_000  # The limit of symbols: the budget is one
 
 
 def answer(call: ToolCall) -> ToolAnswer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
     room = call.arguments["budget"] - FRAME
-    packed = call.index.context(_request(call, room), layout_of("markdown", call.paths))
+    packed = call.index.context(_request(call, room), layout_of("markdown", call.paths, "context with more: {}"))
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
     notices = remember(call, call.arguments.get("task", ""), places)
     note_texts = notices_told([*(n.text for n in packed.notices), *notices], call.tool)
@@ -68,7 +69,16 @@ def _request(call: ToolCall, room: int) -> ContextRequest:
     given = call.arguments
     named = [source for source in SOURCES if source in given]
     if len(named) != 1:
-        raise UsageError("a pack is for one of task, files, revisions and diff", "give exactly one of these arguments")
+        raise UsageError(
+            "a pack is for one of task, files, revisions, diff and more", "give exactly one of these arguments"
+        )
+    counter = Counter("characters of JSON / 4", count_escaped)
+    if named == ["more"]:
+        if set(given) & set(NARROW):
+            raise UsageError(
+                "`more` goes on with the filters of its pack", "give the token alone, with a budget if you like"
+            )
+        return resume_request(given["more"], counter, room, str(call.served.folder))
     source = {"task": TASK, "files": FILES}.get(named[0], CHANGE)
     info = call.index.info()
     where = narrowed(given, info)
@@ -81,7 +91,7 @@ def _request(call: ToolCall, room: int) -> ContextRequest:
     settings = call.served.settings
     return ContextRequest(
         source=source,
-        counter=Counter("characters of JSON / 4", count_escaped),
+        counter=counter,
         options=SearchOptions(
             limit=EVERYTHING, mode=settings.mode, profile=settings.profile, memory=settings.memory, **where
         ),
@@ -102,14 +112,15 @@ def count_escaped(written: str) -> int:
 CONTEXT = Tool(
     name="context",
     title="Code for a task",
-    description="The code that a task, some files or a change is about, packed into a budget: bodies of the symbols that say "
-    "most, signatures of the next, and what found no room. One call instead of a search and many reads.",
+    description="The code that a task, some files or a change is about, packed into a budget: bodies of the "
+    "best symbols, signatures of the next, and a token for more. One call instead of a search and many reads.",
     takes=closed(
         {
             "task": text("The task, in a sentence or more"),
             "files": several("Files: their symbols, and who calls them", text(most=LONGEST_PATH), 50),
             "revisions": text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
             "diff": text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
+            "more": text("The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN),
             "forms": choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
             **NARROW,
             "fresh": FRESH,

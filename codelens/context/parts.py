@@ -1,0 +1,107 @@
+"""The token of a pack's next part: the request, and which candidates were sent, as a text of one word.
+
+Nothing is stored. A token is the URL-safe Base64 of a checksum, the hash of the state that it continues, one digit for each
+candidate, and the request as JSON without its default values. A diff is represented by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from codelens.errors import UsageError
+from codelens.model.context import BUDGETS, EVERYTHING, TASK, ContextRequest, Counter, Forms, SentParts
+from codelens.model.fast_dataclass import replace
+from codelens.model.search import SearchOptions
+from codelens.text.notation import parse_json
+
+FORMS_OF_SENDING = 3  # Base of the digits in a token: not sent, sent as a signature, sent whole
+CHECKSUM, STATE = 4, 6  # Bytes
+OWN = (
+    "source",
+    "query",
+    "forms",
+    "revisions",
+    "staged",
+)  # Fields of a request, next to its options, that a token holds
+PREFIX = "c"  # A token must not begin with a dash, which would make it an option
+
+
+def state_of(snapshot: str, places: object) -> bytes:
+    """The hash of an index's content and of the candidates in it."""
+    return hashlib.sha256(json.dumps([snapshot, places]).encode("utf-8", "surrogatepass")).digest()[:STATE]
+
+
+def write_token(request: ContextRequest, sent: SentParts) -> str:
+    """The token with which the next part is asked for."""
+    number = 0
+    for form in reversed(sent.forms):
+        number = number * FORMS_OF_SENDING + form
+    digits = number.to_bytes((number.bit_length() + 7) // 8, "little")
+    asked = json.dumps(describe_request(request), ensure_ascii=False, separators=(",", ":"))
+    data = (
+        sent.state + len(sent.forms).to_bytes(2) + len(digits).to_bytes(2) + digits + asked.encode("utf-8", "replace")
+    )
+    return PREFIX + base64.urlsafe_b64encode(_checksum(data) + data).decode().rstrip("=")
+
+
+def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
+    """The request, as `describe_request` returns it, and the parts that were sent. Raises UsageError."""
+    body = token.removeprefix(PREFIX)
+    try:
+        raw = base64.b64decode(body + "=" * (-len(body) % 4), b"-_", validate=True)
+    except ValueError:
+        raw = b""
+    data = raw[CHECKSUM:]
+    if not data or raw[:CHECKSUM] != _checksum(data) or not token.startswith(PREFIX):
+        raise UsageError("this is not a token of codelens context", "copy it whole from the end of a pack")
+    state, count, width = data[:STATE], int.from_bytes(data[6:8]), int.from_bytes(data[8:10])
+    number, forms = int.from_bytes(data[10 : 10 + width], "little"), []
+    for _ in range(count):
+        number, form = divmod(number, FORMS_OF_SENDING)
+        forms.append(form)
+    return parse_json(data[10 + width :]), SentParts(state, tuple(forms))
+
+
+def describe_request(request: ContextRequest) -> Mapping[str, Any]:
+    """All values of a request that decide its candidates, without default values."""
+    plain = ContextRequest(TASK, request.counter, SearchOptions(limit=EVERYTHING), 0)
+    asked = {name: getattr(request, name) for name in OWN if getattr(request, name) != getattr(plain, name)}
+    asked |= {n: v for n, v in asdict(request.options).items() if v != getattr(plain.options, n)}
+    if request.diff is not None:
+        asked["diff"] = hashlib.sha256(request.diff).hexdigest()[:16]
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
+
+
+def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = "") -> ContextRequest:
+    """The request of a token, for its next part; without a budget, that of its source.
+
+    Raises UsageError for a text that is not a token, and for a pack for a given diff, which the token does not hold.
+    """
+    asked, sent = read_token(token)
+    if "diff" in asked:
+        raise UsageError("this token continues a pack for a diff", "give the same diff again with the token")
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+    try:
+        options = replace(SearchOptions(limit=EVERYTHING), **{n: v for n, v in values.items() if n not in OWN})
+        own = {n: v for n, v in values.items() if n in OWN} | {"forms": Forms(asked.get("forms", "auto"))}
+        request = replace(ContextRequest(TASK, counter, options, 0, cwd=cwd, sent=sent), **own)
+        return replace(request, budget=BUDGETS[request.source] if budget is None else budget)
+    except (TypeError, ValueError, KeyError):
+        raise UsageError("this token is from another version of codelens", "ask again without it") from None
+
+
+def continue_request(request: ContextRequest, token: str) -> ContextRequest:
+    """The same request for the part that the token names. Raises UsageError if the token belongs to another one."""
+    asked, sent = read_token(token)
+    if asked != describe_request(request):
+        raise UsageError("this token belongs to another request", "repeat all its arguments, or give the token alone")
+    return replace(request, sent=sent)
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:CHECKSUM]
