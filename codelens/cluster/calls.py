@@ -524,7 +524,6 @@ CALLS: Mapping[str, Call] = {
     "edges.count": call(SAME, summed, kept=True),
     "edges.unlinked_documents": call(SAME, summed, kept=True),
     "edges.externals_named": call(keyed(NODE), by_value),
-    "edges.outside_of": call(listed(NODE), one_set, (0, NODES)),
     "edges.every": call(listed(EDGE), joined),
     "edges.outgoing": call(listed(EDGE), joined, (0, NODES)),
     "edges.incoming": call(listed(EDGE), joined, (0, NODES)),

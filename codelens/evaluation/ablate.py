@@ -43,9 +43,7 @@ COMPOSITE: Mapping[str, Edit] = {
 
 SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
 FIELDS = ("fields", "bm25f")  # Sections with weights of full-text columns
-NOT_LISTED = frozenset(
-    {"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum", "keywords", "packing"}
-)
+NOT_LISTED = frozenset({"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum", "keywords"})
 """Sections whose rows are listed one by one below."""
 WALK = "walk"  # The walk's feature; profiles with a graph have a row for the walk instead
 

@@ -24,8 +24,6 @@ FURTHER = "further"  # Weight of further hits of one file, which depends on the 
 NAMES = (*FEATURES, WALK, FURTHER)
 STAGES = ("seeds", "walk", "composite")  # Tables of a profile with knowing's stages
 WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
-PACKING, EXPONENT = "packing", "exponent"
-"""The table and the key for the exponent of nearness in context packs, in the place of the one that phantoms decide."""
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
@@ -77,7 +75,7 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
     shipped = load_weights()[name]
-    tables = (SECTION, PACKING, *(WHAT_IF if "composite" in shipped else ()))
+    tables = (SECTION, *(WHAT_IF if "composite" in shipped else ()))
     if not isinstance(row, dict) or not row or not all(t in tables and isinstance(row[t], dict) for t in row):
         allowed = ", ".join(f"[{name}.{table}]" for table in tables)
         raise ValueError(f"for profile '{name}' only the tables {allowed} are allowed")
@@ -86,7 +84,7 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
         if table == SECTION:
             found[table] = {feature: _weight(feature, weight) for feature, weight in values.items()}
         else:
-            held = {EXPONENT: 0.0} if table == PACKING else shipped[table]
+            held = shipped[table]
             found[table] = {key: _setting(f"{table}.{key}", held.get(key), value) for key, value in values.items()}
     return found
 
@@ -184,8 +182,6 @@ class Profile:
     """True if each word of a query is the beginning of words."""
     as_written: bool = False
     """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
-    packing: Mapping[str, float] = field(default_factory=dict)
-    """The exponent of nearness in context packs; empty to have it follow the share of phantoms."""
     own: str = ""
     """The user's file that its numbers come from; empty for the shipped ones."""
 
@@ -262,7 +258,6 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         features=row["features"],
         graph=row.get("graph", {}),
         composite={name: row[name] for name in STAGES if "composite" in row},
-        packing=row.get(PACKING, {}),
         expansion=row.get("expansion", {}),
         minimum=row.get("minimum", {}),
         confidence=row.get("confidence", {}),

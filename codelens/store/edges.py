@@ -349,14 +349,6 @@ class EdgeTable:
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._connection.execute(sql, (repository, recipe))]
 
-    def outside_of(self, nodes: Iterable[int]) -> set[int]:
-        """The externals that edges of these nodes lead to."""
-        sql = (
-            "SELECT DISTINCT e.target FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
-            f"WHERE e.target >= {EXTERNAL}"
-        )
-        return {row[0] for row in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),))}
-
     def names(self, nodes: Iterable[int]) -> Mapping[int, str]:
         """Node of a document or external → its path or name."""
         documents = json.dumps([-n for n in nodes if n < 0])

@@ -47,8 +47,7 @@ def test_the_expansion_by_a_walk_has_the_own_weights_too(own: Path) -> None:
 
 def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: Path) -> None:
     own.write_text(
-        "[knowing.seeds]\nseeds = 7\nfocus = false\ndense = 0\n"
-        "[knowing.walk]\nprecise = 1\nkinds = { imports = 0 }\n[knowing.packing]\nexponent = 0.5\n"
+        "[knowing.seeds]\nseeds = 7\nfocus = false\ndense = 0\n[knowing.walk]\nprecise = 1\nkinds = { imports = 0 }\n"
     )
     options = SearchOptions(profile="knowing")
     shipped, loaded = load_profile(options), load_profile(options, str(own))
@@ -56,7 +55,6 @@ def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: 
     kinds = {**shipped.composite["walk"]["kinds"], "imports": 0}
     assert loaded.composite["walk"] == {**shipped.composite["walk"], "precise": 1, "kinds": kinds}
     assert (loaded.composite["composite"], loaded.features) == (shipped.composite["composite"], shipped.features)
-    assert (loaded.packing, shipped.packing) == ({"exponent": 0.5}, {})
     assert load_profile(SearchOptions(profile="knowing-base"), str(own)).composite["seeds"]["focus"]
 
 
@@ -67,10 +65,9 @@ def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: 
         ("[codelens", "at end of document"),
         ("a = 1", "there is no profile 'a'"),
         ("[mine.features]\nbm25 = 1", "there is no profile 'mine'"),
-        ("[codelens.cuts]\nexact = 1", "only the tables [codelens.features], [codelens.packing]"),
-        ("[codelens]\nfeatures = 1", "only the tables [codelens.features], [codelens.packing]"),
-        ("[codelens.seeds]\nfocus = true", "only the tables [codelens.features], [codelens.packing]"),
-        ("[codelens.packing]\nexponents = 1", "there is no 'packing.exponents'"),
+        ("[codelens.cuts]\nexact = 1", "only the tables [codelens.features] are allowed"),
+        ("[codelens]\nfeatures = 1", "only the tables [codelens.features] are allowed"),
+        ("[codelens.seeds]\nfocus = true", "only the tables [codelens.features] are allowed"),
         ("[knowing.cuts]\nexact = 1", "[knowing.keywords], [knowing.seeds], [knowing.walk], [knowing.composite]"),
         ("[knowing.seeds]\nfokus = true", "there is no 'seeds.fokus'"),
         ("[knowing.seeds]\nfocus = 1", "'seeds.focus' must be true or false, not 1"),
