@@ -57,12 +57,13 @@ class MissingExtra(UsageError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra of codelens: from the folder it was installed from, else from the package index."""
-    return f"pip install '{_installed_from() or 'codelens'}[{extra}]'"
+    """The command that installs an extra of codelens from its checkout. No package index has codelens yet."""
+    checkout = _installed_from()
+    return f"pip install '{checkout or '.'}[{extra}]'" + ("" if checkout else " in a checkout of codelens")
 
 
 def _installed_from() -> str:
-    """The folder that codelens was installed from or runs in; empty if it came from a package index."""
+    """The folder that codelens was installed from or runs in; empty if it was installed from a wheel."""
     import json
     import os
     import re

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import tree_sitter
 
+from codelens.errors import install_command
 from codelens.lang.macros import blank_macros
 from codelens.lang.registry import Language, languages
 from codelens.text.lazily import lazy_pattern
@@ -91,7 +92,7 @@ def _reporting(row: Language) -> Iterator[None]:
     except ModuleNotFoundError as fault:
         module = row.grammar.partition(":")[0]
         package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
-        raise GrammarMissing(f"{package} is not installed; the extra codelens[languages] has it") from fault
+        raise GrammarMissing(f"{package} is not installed: {install_command('languages')}") from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault
 
