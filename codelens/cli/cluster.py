@@ -8,13 +8,14 @@ from typing import Any
 from codelens.cli.declare import argument, declare, group, option
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags, SearchFlags
 from codelens.cli.outlines import SymbolsFlags, symbols
-from codelens.cli.search import BRIEF, search, search_files
+from codelens.cli.search import BRIEF, FILES_BRIEF, FilesFlags, search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import BRIEF as WHY_BRIEF
 from codelens.cli.why import WhyFlags, why
 from codelens.cli.workplace import Workplace, settings_at, working_folder
 from codelens.errors import FilesFailed, UsageError
 from codelens.fleet.open import FleetPlace
+from codelens.text.counts import quantity
 
 ONE_INDEX = ("refresh", "require_fresh")  # Options about the file and the trees of one index
 SHOWN = ("store", "scheduler", "require_complete")
@@ -26,6 +27,10 @@ class FleetSearchFlags(FleetFlags, SearchFlags):
     root_scope: bool = option(True, "--root-scope", hidden=True, help="The default")
     refresh: bool = option(False, "--refresh", hidden=True, help="Not for fleets")
     require_fresh: bool = option(False, "--require-fresh", hidden=True, help="Not for fleets")
+
+
+class FleetFilesFlags(FleetSearchFlags, FilesFlags):
+    """Those of `files`, for a fleet."""
 
 
 class FleetWhyFlags(FleetFlags, WhyFlags):
@@ -78,10 +83,10 @@ class FleetIndexFlags(CommonFlags, JsonFlags):
 
 
 def index(flags: FleetIndexFlags) -> int:
-    """Bring a fleet's store up to date: build the shards whose repositories have changed, a worker each.
+    """Bring a fleet's store up to date. Shards whose repositories have changed are built again, one worker each.
 
-    A repository that has not changed costs one look-up. What cannot be built is listed, and the rest goes on; a run that was
-    ended goes on where it was.
+    An unchanged repository costs one look-up. A repository that cannot be indexed is listed, and the others are built. A run
+    that was interrupted continues where it stopped.
     """
     from codelens.fleet.build import index_fleet
     from codelens.fleet.sources import read_fleet
@@ -105,8 +110,10 @@ def index(flags: FleetIndexFlags) -> int:
     if flags.json:
         write_record(fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
-        shards = "1 shard" if len(manifest.shards) == 1 else f"{len(manifest.shards)} shards"
-        say(f"{len(manifest.searched)} of {len(manifest.repositories)} repositories in {shards}")
+        shards = quantity(len(manifest.shards), "shard")
+        say(
+            f"{len(manifest.searched)} of {quantity(len(manifest.repositories), 'repository', 'repositories')} in {shards}"
+        )
     return exit_code
 
 
@@ -153,9 +160,9 @@ command_of = {
     ),
     "files": declare(
         "files",
-        FleetSearchFlags,
+        FleetFilesFlags,
         search_files,
-        brief=(*SHOWN, *(name for name in BRIEF if name not in (*ONE_INDEX, "root_scope"))),
+        brief=(*SHOWN, *(name for name in FILES_BRIEF if name not in (*ONE_INDEX, "root_scope"))),
         epilog=f"Exit: 0 files, 1 none, 2 error, 3 no store, {CODES}.",
     ),
     "why": declare(
@@ -184,5 +191,5 @@ why_command, symbols_command = command_of["why"], command_of["symbols"]
 command = group(
     "cluster",
     {name: f"codelens.cli.cluster:{name}_command" for name in ("index", *command_of, "status")},
-    help="Index many repositories into shards, on one machine or many, and ask them as one index.",
+    help="Index many repositories, and search them as one.",
 )

@@ -54,7 +54,8 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
     alone = [name for field, name in ONLY_LINES.items() if getattr(flags, field)]
     if flags.like is not None or flags.files_only:
         if wrong := [name for name in alone if name in ("-o", "-v", "-x")]:
-            raise UsageError(f"{wrong[0]} is about lines", "leave out --like and --files-only")
+            what = "--like" if flags.like is not None else "a search for files"
+            raise UsageError(f"{wrong[0]} is about matching lines, and {what} has none", f"leave {wrong[0]} out")
         return False
     ranked, question = _ranking_option(flags), Index.is_question(query.text, options)
     of_hits = question and set(alone) <= OF_HITS

@@ -19,6 +19,7 @@ from codelens.model.code import Freshness
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Related, RelationOptions
 from codelens.model.search import SearchOptions
 from codelens.render.paths import PathStyle
+from codelens.text.counts import quantity
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
@@ -62,12 +63,12 @@ class GraphFlags(PlaceFlags):
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
     format: str | None = FORMAT
-    unresolved: bool = UNRESOLVED
 
 
 class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
+    unresolved: bool = UNRESOLVED
     sure: bool = option(False, "--sure", section=FILTERS, help="Only places that scopes, imports or types lead to")
     text: bool = option(
         False, "--text", section=FILTERS, help="Also comments, strings and documents that have the name"
@@ -88,6 +89,7 @@ class DepthFlags(GraphFlags):
 class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
+    unresolved: bool = UNRESOLVED
     target: str | None = argument(None, TARGET, "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
@@ -201,7 +203,7 @@ def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code
     say_notices(result.notices)
     changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
     if changed and not is_behind(result.index):
-        say(f"warning: {changed} of {len(result.relations)} lines are in files that changed since indexing")
+        say(f"warning: {changed} of {quantity(len(result.relations), 'line')} in files that changed since indexing")
 
 
 def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
@@ -247,7 +249,7 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
         members=getattr(flags, "members", False),
         sure=getattr(flags, "sure", False),
         text=getattr(flags, "text", False),
-        unresolved=flags.unresolved,
+        unresolved=getattr(flags, "unresolved", False),
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
     )
 

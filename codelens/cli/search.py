@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codelens.cli.declare import declare
+from codelens.cli.declare import declare, option
 from codelens.cli.flags import SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
@@ -33,6 +33,7 @@ from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
+from codelens.text.counts import quantity
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
@@ -181,7 +182,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
     from codelens.render.paths import real_path
 
     if not 1 <= number <= len(result.hits):
-        raise UsageError(f"--open {number}: there are {len(result.hits)} hits")
+        raise UsageError(f"--open {number}: the answer has {quantity(len(result.hits), 'hit')}")
     hit = result.hits[number - 1]
     file = Path(hit.root) / real_path(hit)
     if not file.is_file():
@@ -315,12 +316,12 @@ def _say_about(result: SearchResult, flags: SearchFlags, screen: bool) -> None:
         say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):
-        say(f"warning: {len(old)} of {len(result.hits)} hits are of files that changed since they were indexed")
+        say(f"warning: {len(old)} of {quantity(len(result.hits), 'hit')} in files that changed since they were indexed")
     shown_below = sys.stdout.isatty() and flags.heading is not False and not any(getattr(flags, f) for f in FORMATS)
     if result.left_out and sys.stderr.isatty() and not shown_below:
-        say(f"note: {len(result.hits)} of {result.total} hits; -m N shows more")
+        say(f"note: {len(result.hits)} of {quantity(result.total, 'hit')}; -m N shows more")
     if flags.verbose:
-        say(f"{result.total} candidates from {', '.join(result.channels)} in {result.index.path}")
+        say(f"{quantity(result.total, 'candidate')} from {', '.join(result.channels)} in {result.index.path}")
 
 
 def _type_list() -> Iterator[str]:
@@ -365,10 +366,23 @@ command = declare(
 )
 
 
-def search_files(flags: SearchFlags) -> int:
-    """Find files. By name and path, by what they define and import, and by meaning: the same as `search --files-only`.
+class FilesFlags(SearchFlags):
+    """Those of `search`, without the ones about lines; these are known, to answer them by name."""
 
-    One hit is one file; the output flags apply to files. Without a query it lists all indexed files.
+    only_matching: bool = option(False, "-o", "--only-matching", hidden=True, help="Not for files")
+    invert: bool = option(False, "-v", "--invert-match", hidden=True, help="Not for files")
+    whole_line: bool = option(False, "-x", "--line-regexp", hidden=True, help="Not for files")
+    files_only: bool = option(True, "--files-only", hidden=True, help="The default")
+
+
+FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
+
+
+def search_files(flags: SearchFlags) -> int:
+    """Find files by path, contents and meaning.
+
+    Ranks by names and words of the path, by what a file defines and imports, and by meaning. One hit is one file. Without a
+    query it lists all indexed files. The same as `search --files-only`.
     """
     flags.files_only = True
     flags.list_files = flags.query is None and not without_query(flags)
@@ -376,7 +390,11 @@ def search_files(flags: SearchFlags) -> int:
 
 
 files = declare(
-    "files", SearchFlags, search_files, brief=BRIEF, epilog="Exit: 0 files, 1 none, 2 error, 3 no index, 4 not fresh."
+    "files",
+    FilesFlags,
+    search_files,
+    brief=FILES_BRIEF,
+    epilog="Exit: 0 files, 1 none, 2 error, 3 no index, 4 not fresh.",
 )
 
 

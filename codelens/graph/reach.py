@@ -16,6 +16,7 @@ from codelens.graph.view import GraphView, Start, overridden, overriding, resolv
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
 from codelens.model.search import Notice
+from codelens.text.counts import quantity
 
 
 class Link(NamedTuple):
@@ -235,12 +236,14 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
     notices = view.notices(relations)
     if not links:
         _, back = _shortest(view, starts[1], starts[0], options)
-        hops = "1 hop" if len(back) == 1 else f"{len(back)} hops"
+        hops = quantity(len(back), "hop")
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
         deepest = options.depth or LONGEST_PATH
-        notices.append(Notice("no-path", f"no path of {deepest} hops or fewer from {first} to {second}{reverse}"))
+        notices.append(
+            Notice("no-path", f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}")
+        )
     unresolved = UnresolvedUses(view, options.kinds or PATH_KINDS, options.unresolved)
-    uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
+    uses = () if links else unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
     return unresolved.answer("path", starts, relations, options, notices, uses)
 
 

@@ -15,6 +15,7 @@ from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
 from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Related, Relation, RelationOptions, document_node
 from codelens.model.search import Notice
+from codelens.text.counts import quantity
 
 KIND_OF_USE = {
     **EDGE_OF,
@@ -90,15 +91,15 @@ class UnresolvedUses:
             named = self._view.named(source)
             yield Relation(KIND_OF_USE[use.kind], named, target, False, 1, UNRESOLVED, 0.0, place)
 
-    def notices(self, uses: Sequence[UnresolvedUse]) -> Iterator[Notice]:
-        """A notice with their number, and up to three of their names."""
+    def notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
+        """A notice with their number, up to three of their names, and the option that lists them."""
         if not uses:
             return
         names = sorted({use.reference.name for use in uses})
         told = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
-        number = f"{'at least ' if self.is_partial else ''}{len(uses)}"
-        what = ("use" if "references" in self._kinds or not self._kinds else "call") + ("" if len(uses) == 1 else "s")
-        text = f"{number} {what} of {told} could not be followed to any definition; --unresolved lists them"
+        what = "use" if "references" in self._kinds or not self._kinds else "call"
+        number = f"{'at least ' if self.is_partial else ''}{quantity(len(uses), what)}"
+        text = f"{number} of {told} could not be followed to any definition; {listed_by} lists them"
         yield Notice("unresolved", text)
 
     def answer(
@@ -115,7 +116,8 @@ class UnresolvedUses:
         found = [
             Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
         ]
-        said = (*found, *(() if options.unresolved else (*notices, *self.notices(uses))))
+        listed_by = "`callees --unresolved`" if question == "path" else "--unresolved"
+        said = (*found, *(() if options.unresolved else (*notices, *self.notices(uses, listed_by))))
         targets = tuple(start.named for start in starts)
         return Related(question, targets, tuple(told[: options.limit]), len(told), len(uses), said, self._view.info)
 
