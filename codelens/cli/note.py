@@ -171,7 +171,7 @@ class NoteAddFlags(CommonFlags, JsonFlags):
 
 
 def add(flags: NoteAddFlags) -> int:
-    """Write a new note into .codelens/notes, under an id made of its title, and take it into the index."""
+    """Write a new note into .codelens/notes, and add it to the index. Its title gives its id."""
     title = " ".join((flags.title or "").split())
     if not title:
         raise UsageError("what is it about?", '`codelens note add "TITLE"`')
@@ -296,7 +296,7 @@ class NoteListFlags(CommonFlags, JsonFlags):
 
 
 def list_notes(flags: NoteListFlags) -> int:
-    """List the notes in .codelens/notes by id: one a line, and a line below it for each place."""
+    """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import list_lines, list_record
 
     ground = ground_of(flags)
@@ -314,6 +314,10 @@ def list_notes(flags: NoteListFlags) -> int:
         write_record(list_record(notes, places, exit_code))
     else:
         write(list_lines(notes, places))
+        if not notes:
+            say(
+                "no note matches" if flags.task or flags.status or flags.tag or flags.lost else "there are no notes yet"
+            )
     return exit_code
 
 

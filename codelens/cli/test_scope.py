@@ -12,6 +12,7 @@ from codelens.config import CHOICES
 from codelens.errors import UsageError
 from codelens.model.graph import ReachingTests, Related
 from codelens.render.paths import PathStyle
+from codelens.text.counts import quantity
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
@@ -104,8 +105,14 @@ def _show(result: ReachingTests, place: Workplace, flags: ScopeFlags, paths: Pat
     else:
         write(reaching_lines(result, paths, flags.format, flags.null))
     say_notices(result.notices)
+    if not result.touched:
+        say("nothing is staged that the index holds" if flags.staged else "the change touches nothing in the index")
+    elif not result.tests:
+        say("no test in the index reaches this")
     if flags.verbose:
-        say(f"{len(result.tests)} tests for {len(result.touched)} symbols and files")
+        say(
+            f"{quantity(len(result.tests), 'test')} for {quantity(len(result.touched), 'symbol or file', 'symbols and files')}"
+        )
 
 
 command = declare(

@@ -207,3 +207,15 @@ def test_graphviz_reads_it(question: str, shapes: Path, run: Run) -> None:
 def test_an_empty_target_is_refused(shapes: Path, run: Run) -> None:
     ran = run("refs", "", cwd=shapes)
     assert (ran.code, ran.out) == (WRONG, "") and "no target" in ran.err
+
+
+def test_a_scope_without_tests_says_why(shapes: Path, run: Run) -> None:
+    untested = run("test-scope", "guess", cwd=shapes)
+    assert (untested.code, untested.out, untested.err) == (NOTHING, "", "codelens: no test in the index reaches this\n")
+    (shapes / "empty.diff").write_text("", encoding="utf-8")
+    unchanged = run("test-scope", "--diff", "empty.diff", cwd=shapes)
+    assert (unchanged.code, unchanged.err) == (NOTHING, "codelens: the change touches nothing in the index\n")
+
+
+def test_a_path_lists_no_calls(shapes: Path, run: Run) -> None:
+    assert "no option --unresolved" in run("path", "pi", "guess", "--unresolved", cwd=shapes).err

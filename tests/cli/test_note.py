@@ -283,3 +283,12 @@ def test_on_a_terminal_the_editor_is_opened(indexed_root: Path) -> None:
         os.close(leader)
         assert ran.returncode == 0
     assert note(indexed_root, "by-hand").count("written by hand") == 2
+
+
+def test_an_empty_list_says_so(indexed_root: Path, run: Run) -> None:
+    nothing = run("note", "list", cwd=indexed_root)
+    assert (nothing.code, nothing.out, nothing.err) == (1, "", "codelens: there are no notes yet\n")
+    assert run("note", "list", "-q", cwd=indexed_root).err == ""
+    run("note", "add", "One", "-m", "text", cwd=indexed_root)
+    unfit = run("note", "list", "--task", cwd=indexed_root)
+    assert (unfit.code, unfit.err) == (1, "codelens: no note matches\n")
