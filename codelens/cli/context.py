@@ -31,6 +31,7 @@ from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Cha
 from codelens.model.search import SearchOptions
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
+from codelens.text.counts import quantity
 
 SOURCE = "For"
 
@@ -207,13 +208,15 @@ def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags,
     for notice in packed.notices:
         say(f"note: {notice.text}")
     if packed.changed and not behind:
-        say(f"warning: {len(packed.changed)} files in it changed since they were indexed")
+        say(f"warning: {quantity(len(packed.changed), 'file')} in it changed since they were indexed")
     if not packed.total:
         say("nothing was found")
     elif not packed.symbols:
         say(f"nothing fits into {request.budget} tokens")
     if flags.verbose:
-        counted = f"{packed.symbols} of {packed.total} symbols, {packed.tokens} tokens by {request.counter.name}"
+        counted = (
+            f"{packed.symbols} of {quantity(packed.total, 'symbol')}, {packed.tokens} tokens by {request.counter.name}"
+        )
         say(f"{counted}{', as kept' if packed.cached else ''}")
 
 

@@ -15,6 +15,7 @@ from codelens.cli.workplace import Workplace, present_roots, trees_of
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, RepositoryInfo, SeenFile, TreeLook, TreeState
+from codelens.text.counts import quantity
 from codelens.worktree.place import prepare_index_folder
 
 FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
@@ -139,7 +140,7 @@ def _unsure(info: IndexInfo) -> str:
     checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
     age = f"; the index was updated {_age(info.indexed_at)} ago" if info.indexed_at else ""
     moved = ", but HEAD has moved" if any(tree.head_moved for tree in trees) else ""
-    return f"{checked} of {files} files were checked, and none has changed{moved}{age}"
+    return f"checked {checked} of {quantity(files, 'file')}, and none has changed{moved}{age}"
 
 
 def _age(moment: str) -> str:

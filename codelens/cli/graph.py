@@ -16,6 +16,7 @@ from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
 from codelens.model.memory import Ingested, Observed, Place
 from codelens.render.relations import GRAPH_FORMATS
+from codelens.text.counts import quantity
 
 
 class ExportFlags(FileFlags):
@@ -71,7 +72,7 @@ class TracesFlags(CommonFlags, JsonFlags):
 
 
 def traces(flags: TracesFlags) -> int:
-    """Read spans of OpenTelemetry, and keep of each symbol that they name how often it ran, and when last.
+    """Import OpenTelemetry spans. For each symbol that they name, keeps how often it ran, and when last.
 
     `--profile knowing` and `context --files` rank by it. Without FILE, list what is kept, the last seen first.
     """
@@ -124,7 +125,7 @@ def _tell(came: Ingested, flags: TracesFlags) -> None:
 
 
 def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return quantity(number, what)
 
 
 def _lines(held: Mapping[Place, Observed]) -> Iterator[str]:

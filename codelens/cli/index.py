@@ -16,6 +16,7 @@ from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex,
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
     memory_place,
@@ -107,7 +108,7 @@ def index(flags: IndexFlags) -> int:
         failed = _failures(reports)
         _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
         if flags.strict and failed:
-            raise FilesFailed(f"{failed} files had errors")
+            raise FilesFailed(f"{quantity(failed, 'file')} had errors")
         return 0
     except KeyboardInterrupt as ending:
         raise type(ending)(*ending.args or (WRITTEN if reports else UNFINISHED,)) from None
@@ -127,7 +128,7 @@ def _clear_cache(flags: IndexFlags) -> int:
     count = Index.forget_packs()
     Index.forget_vectors()
     if not flags.quiet:
-        say(f"removed {count} packs")
+        say(f"removed {quantity(count, 'pack')}")
     return 0
 
 
@@ -225,7 +226,7 @@ def _dry_run(
             yield entry
 
     write(plan_lines(counted()))
-    say(f"would index {counts[False]} files, skip {counts[True]}; written: nothing")
+    say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 
 

@@ -18,6 +18,7 @@ from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, Remembered
 from codelens.model.search import MEMORY_UNUSED, Notice
+from codelens.text.counts import quantity
 
 if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
@@ -125,7 +126,7 @@ def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[s
 
 
 def _times(number: int) -> str:
-    return f"{number} time{'' if number == 1 else 's'}"
+    return quantity(number, "time")
 
 
 def _record(place: Place, known: Remembered, current: str, words: dict[str, int]) -> dict[str, Any]:

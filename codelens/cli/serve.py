@@ -156,7 +156,7 @@ def add(flags: KeyAddFlags) -> int:
 
 
 def list_keys(flags: KeyListFlags) -> int:
-    """List the names that have a key, and the first digits of each key's SHA-256."""
+    """List the keys by name, with the first digits of their SHA-256."""
     from codelens.server.http.keys import read_keys
 
     rows = read_keys(_place())

@@ -20,6 +20,7 @@ from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.history import SnapshotDocument
+from codelens.text.counts import quantity
 
 HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"
 LEAST_DIGITS = 4  # Shortest beginning of a digest that names a state, as in git
@@ -86,7 +87,9 @@ def _state(name: str, index: Index | None, cwd: Path) -> State:
     log = index.history.snapshots() if index else []
     if back := re.fullmatch(r"@\{(\d+)\}", name):
         if int(back[1]) >= len(log):
-            raise UsageError(f"{name}: the log has {len(log)} snapshots", "`codelens snapshot list` lists them")
+            raise UsageError(
+                f"{name}: the log has {quantity(len(log), 'snapshot')}", "`codelens snapshot list` lists them"
+            )
         return State(name, number=log[int(back[1])].number)
     if (cwd / name).is_file():
         if not Index.is_one(cwd / name):
@@ -202,7 +205,7 @@ def diff(flags: DiffFlags) -> int:
     else:
         write(difference_lines(difference, flags.edges))
         if hidden := 0 if flags.edges else len(difference.edges_added) + len(difference.edges_removed):
-            say(f"note: {hidden} edges differ too; --edges shows them")
+            say(f"note: {quantity(hidden, 'more edge')} changed; --edges shows them")
     return exit_code
 
 

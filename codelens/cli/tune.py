@@ -21,6 +21,7 @@ from codelens.evaluation.tune import DECIDES, FEWEST_TO_ASK, FEWEST_TO_LEARN, Tu
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import SCHEMA
 from codelens.render.terminal import Columns, plain_columns
+from codelens.text.counts import quantity
 from codelens.worktree.repository import GitError, Repository
 
 
@@ -103,7 +104,7 @@ def _place(flags: TuneFlags, cwd: Path) -> Path | None:
 def _write(place: Path, name: str, tuned: TunedWeights) -> None:
     decided, older = tuned.deciding, sum(tuned.older.values())
     origin = (
-        f"Weights of codelens {__version__}, learned from {older} tasks of {name} up to {tuned.tasks.head}.",
+        f"Weights of codelens {__version__}, learned from {quantity(older, 'task')} of {name} up to {tuned.tasks.head}.",
         f"{DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.",
     )
     try:
@@ -138,7 +139,7 @@ def _show(
 
 
 def _verdict(found: Comparison) -> str:
-    difference = f"{DECIDES} {found.before:.3f} → {found.after:.3f} of the newest {found.tasks} tasks"
+    difference = f"{DECIDES} {found.before:.3f} → {found.after:.3f} of the newest {quantity(found.tasks, 'task')}"
     if found.after <= found.before:
         return f"no gain: {difference}"
     chance = "" if found.p_value < CERTAIN else ", which may be chance"

@@ -17,6 +17,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
 from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
+from codelens.text.counts import quantity
 
 
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
@@ -139,7 +140,7 @@ def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
     count, differences = recompute(json.loads(text))
     for line in differences:
         say(f"error: {line}")
-    verdict = f"{count} scores recomputed, {'all equal' if not differences else f'{len(differences)} differences'}"
+    verdict = f"{quantity(count, 'score')} recomputed, {'all equal' if not differences else f'{len(differences)} differences'}"
     if flags.json:
         say(verdict)
     elif not flags.quiet:

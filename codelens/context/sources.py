@@ -27,6 +27,7 @@ from codelens.search.walk import Spreading, nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
+from codelens.text.counts import quantity
 from codelens.worktree.files import freshness
 
 BESIDE = 120
@@ -167,7 +168,7 @@ def composite(
         _part("blast_radius", BLAST_RADIUS, blast, reason),
         _part("confidence", CONFIDENCE, *sure),
         _part("recency", RECENCY, *recent),
-        _part("distance", DISTANCE, 1.0 / (1 + hops), f"{hops} edges away"),
+        _part("distance", DISTANCE, 1.0 / (1 + hops), f"{quantity(hops, 'edge')} away"),
     ]
     candidate = Candidate(unit, recorded=parts)
     if hops and "test" in unit.roles:
@@ -218,7 +219,7 @@ def for_files(request: ContextRequest, store: Store) -> Source:
 
     def wanted(row: UnitRow, hops: int) -> WantedUnit:
         count = counts.get(row.id, 0)
-        reason = f"called from {count} places, {most} at most"
+        reason = f"called from {quantity(count, 'place')}, {most} at most"
         scored = composite(row, count / most if most else 0.0, reason, sure.get(row.id, 0.0), hops, running.get(row.id))
         return WantedUnit(row, scored.score, "caller" if hops else "")
 

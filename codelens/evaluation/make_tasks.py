@@ -27,6 +27,7 @@ from codelens.model.code import SYMBOL_KINDS
 from codelens.model.extraction import Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import ProgressSink
+from codelens.text.counts import quantity
 from codelens.text.notation import parse_json
 from codelens.worktree.commits import commit_id
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
@@ -252,9 +253,10 @@ def _findable(chosen: ChosenCommits, there: set[Place]) -> tuple[list[ChangingCo
 def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:
     """Lines that report what was made of which commit, and what was left out and why."""
     yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks)}"
-    yield f"{name}: the tree is that of {tasks.base[:12]}, {tasks.looked_at} commits before {tasks.head[:12]}: {tasks.files} files"
+    commits, files = quantity(tasks.looked_at, "commit"), quantity(tasks.files, "file")
+    yield f"{name}: the tree is that of {tasks.base[:12]}, {commits} before {tasks.head[:12]}: {files}"
     if tasks.not_drawn or tasks.not_written:
         yield f"{name}: files left out: {tasks.not_drawn} too large or too many, {tasks.not_written} that cannot be written here"
     kept = tasks.looked_at - sum(count for _, count in tasks.left_out)
     reasons = ", ".join(f"{count} {why}" for why, count in tasks.left_out)
-    yield f"{name}: {tasks.looked_at} commits looked at, {kept} kept; left out: {reasons or 'none'}"
+    yield f"{name}: {commits} looked at, {kept} kept; left out: {reasons or 'none'}"

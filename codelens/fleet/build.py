@@ -16,6 +16,7 @@ from codelens.fleet.sources import FleetSource, SourceLook, look
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of, sketch_file
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.text.counts import quantity
 
 SHARD_BYTES = 500_000_000  # Most bytes of source that small repositories share a shard for
 LEAST_SHARD_BYTES = 8_000_000
@@ -56,7 +57,9 @@ def index_fleet(
         try:
             return run.finish(fleet, most)
         except KeyboardInterrupt as ending:
-            done = f"{run.stored} of {run.planned} shards are stored; `codelens cluster index` goes on from there"
+            done = (
+                f"{run.stored} of {quantity(run.planned, 'shard')} stored; `codelens cluster index` goes on from there"
+            )
             raise type(ending)(done) from None
         finally:
             run.abandon()
@@ -125,7 +128,8 @@ class _FleetRun:
         groups = self._groups(most)
         waiting = [group for group in groups if group.chunks]
         self.planned = len(waiting)
-        self._told(f"{len(fleet)} repositories: {len(waiting)} of {len(groups)} shards to build")
+        repositories = quantity(len(fleet), "repository", "repositories")
+        self._told(f"{repositories}: {len(waiting)} of {quantity(len(groups), 'shard')} to build")
         # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
         shown = self._before.recipe in ("", self._recipe)
         writing = Seldom(WRITING_SHARE)
@@ -274,7 +278,9 @@ class _FleetRun:
     def _tell(self, group: _Group) -> None:
         self.stored += 1
         size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
-        self._told(f"shard {self.stored} of {self.planned}: {len(group.names)} repositories, {size}")
+        self._told(
+            f"shard {self.stored} of {self.planned}: {quantity(len(group.names), 'repository', 'repositories')}, {size}"
+        )
         for name, reason in group.failures.items():
             self._told(f"{name}: {reason}")
 

@@ -23,6 +23,7 @@ from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
+from codelens.text.counts import quantity
 
 T = TypeVar("T")
 
@@ -150,7 +151,7 @@ class FleetConnection:
             if all(may):
                 seen.add(number)
             cut += 0 if all(may) else sum(may)
-        share = "1 repository shares" if cut == 1 else f"{cut} repositories share"
+        share = quantity(cut, "repository shares", "repositories share")
         text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 

@@ -36,6 +36,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.store.texts import MAX_LINE, Texts
+from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.worktree.files import freshness
@@ -388,14 +389,14 @@ class GraphView:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
         found = [Notice("missing", sentence) for sentence in self.store.missing]
         if unlinked := self.store.edges.unlinked_documents():
-            files = "1 file is" if unlinked == 1 else f"{unlinked} files are"
+            files = quantity(unlinked, "file is", "files are")
             found.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))
         listed = list(relations)
         if guesses := sum(r.confidence < RESOLVED for r in listed):
             text = f"{guesses} of {len(listed)} are guesses among several definitions of one name"
             found.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
         if self.unread:
-            files = "1 file has" if self.unread == 1 else f"{self.unread} files have"
+            files = quantity(self.unread, "file has", "files have")
             found.append(Notice("places", f"{files} the name and could not be read for further uses"))
         if self.too_unsure:
             text = f"{self.too_unsure} edges of less confidence than {self.least:g} were not followed"

@@ -20,6 +20,7 @@ from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
+from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier
 from codelens.worktree.files import freshness
 
@@ -228,7 +229,7 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
         raise TargetError(f"no such file: {tidy}", hint="a place is PATH:LINE below the repository's root, or a symbol")
     lines = file.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
     if line > len(lines):
-        raise TargetError(f"{tidy} has {len(lines)} lines", hint="name one of them")
+        raise TargetError(f"{tidy} has {quantity(len(lines), 'line')}", hint="name one of them")
     return _anchored(tidy, line, "", lines)
 
 

@@ -15,6 +15,7 @@ from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, to_json, unit_record
 from codelens.render.visible import for_line, for_terminal
+from codelens.text.counts import quantity
 
 FORMATS = ("markdown", "xml", "json", "compact")
 NEXT_PART = "codelens context --more {}"
@@ -58,7 +59,7 @@ class _Layout:
         """How much is here of how much, and who counted."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
-        symbols = f"{len(pack.entries)} of {total} symbols{covered}{f' after {pack.sent}' if pack.sent else ''}"
+        symbols = f"{len(pack.entries)} of {quantity(total, 'symbol')}{covered}{f' after {pack.sent}' if pack.sent else ''}"
         return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
     def heading(self, entry: Entry) -> str:

@@ -14,6 +14,7 @@ from codelens.render.paths import PathStyle
 from codelens.render.relations import remark
 from codelens.render.terminal import DIM, HEADING, make_console, styled
 from codelens.render.visible import for_terminal
+from codelens.text.counts import quantity
 
 BOLD = Style(bold=True)
 NUMBER = Style(color="green")
@@ -51,9 +52,8 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
             lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
         yield styled(console, lines)
     count = sum(len(file) for file in result.files)
-    text = (
-        f"\n{count} of {result.total} symbols, about {result.tokens} of {result.budget} tokens; --budget N changes that"
-    )
+    symbols = f"{count} of {quantity(result.total, 'symbol')}"
+    text = f"\n{symbols}, about {result.tokens} of {result.budget} tokens; --budget N changes that"
     yield styled(console, [Text(text, DIM)])
 
 

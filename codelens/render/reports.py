@@ -11,6 +11,7 @@ from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, 
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_column, for_line
 from codelens.store.snapshots import LoggedSnapshot
+from codelens.text.counts import quantity
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
@@ -53,8 +54,8 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
         if r.resumed:
             moves = "; ".join(filter(None, (moves, "went on with an unfinished build")))
         yield (
-            f"{for_line(r.root)}: {_number(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
-            f"{_number(r.symbols, 'symbol')}, {_number(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
+            f"{for_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
+            f"{quantity(r.symbols, 'symbol')}, {quantity(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
             f"{megabytes(r.index_bytes)}\n"
         )
         if r.skipped:
@@ -62,7 +63,7 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
         if odd := {k: v for k, v in r.encodings.items() if k not in ("utf-8", "ascii")}:
             yield f"  encodings other than UTF-8: {_listed(odd)}\n"
         if r.faults:
-            yield f"  {_number(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
+            yield f"  {quantity(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
         if r.wrote and any(r.references.values()):
             yield f"  references: {references_text(r.references)}\n"
 
@@ -70,7 +71,7 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
 def watch_lines(event: WatchEvent) -> Iterator[str]:
     """An event of a watch as a line, without line break."""
     if event.step is WatchStep.WATCHING:
-        files = _number(sum(r.indexed for r in event.reports), "file")
+        files = quantity(sum(r.indexed for r in event.reports), "file")
         yield f"watching {event.text}: {files} indexed ({_moves(event.reports)}, {_seconds(event.reports)})"
     elif event.step is WatchStep.UPDATED:
         yield f"updated: {_moves(event.reports)} ({_seconds(event.reports)})"
@@ -106,10 +107,6 @@ def _moves(reports: Sequence[IndexReport]) -> str:
 
 def _seconds(reports: Sequence[IndexReport]) -> str:
     return f"{sum(r.seconds for r in reports):.1f} s"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -245,12 +242,12 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
     yield f"references  {references_text(r.references)}\n"
     yield f"skipped     {_listed(r.skipped) or 'none'}\n"
     if r.faults:
-        yield f"faults      {_number(len(r.faults), 'file')} parsed only in part\n"
+        yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
         yield from (
             f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5]
         )
     if r.stale:
-        yield f"stale       {_number(r.stale, 'file')} made by another version: the next index run derives them again\n"
+        yield f"stale       {quantity(r.stale, 'file')} made by another version: the next index run derives them again\n"
     yield f"history     {for_line(history_text(r.history))}\n"
     yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
 
@@ -268,7 +265,7 @@ def history_text(history: HistoryRead | None) -> str:
         return "unknown: the next index run reads it"
     if history.fault:
         return f"unknown: {history.fault}"
-    read = _number(history.commits, "commit")
+    read = quantity(history.commits, "commit")
     return f"{read if history.whole else f'the last {read}'} read, up to {history.head[:12]}"
 
 
@@ -350,7 +347,9 @@ def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
 
     for back, line in enumerate(log):
         day = datetime.fromtimestamp(line.time, UTC).strftime("%Y-%m-%d") if line.time else "-"
-        counts = f"{line.documents} files, {line.symbols} symbols, {line.edges} edges"
+        counts = (
+            f"{quantity(line.documents, 'file')}, {quantity(line.symbols, 'symbol')}, {quantity(line.edges, 'edge')}"
+        )
         gone = "" if line.kept else "\tnot kept"
         yield f"@{{{back}}}\t{line.snapshot}\t{day}\t{counts}\t{line.root}{gone}\n"
 

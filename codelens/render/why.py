@@ -20,6 +20,7 @@ from codelens.model.search import (
 )
 from codelens.render.families import FUSION, describe_ranks, families, family_amounts
 from codelens.render.visible import for_line
+from codelens.text.counts import quantity
 
 Show = Callable[[Candidate], str]  # A candidate's place as text: path:line
 BAR = 20  # Characters of the longest bar
@@ -159,7 +160,7 @@ def score_line(candidate: Candidate, view: WhyView) -> str:
     """The score, and in the view of families the number of parts behind it."""
     if view.every_part:
         return f"{candidate.score:.6f}  the sum"
-    return f"{candidate.score:.4f}  the sum of {len(candidate.contributions)} parts; --all lists them"
+    return f"{candidate.score:.4f}  the sum of {quantity(len(candidate.contributions), 'part')}; --all lists them"
 
 
 def largest_amount(why: WhyResult, view: WhyView) -> float:

@@ -18,6 +18,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitI
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.evidence import Evidence
+from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
 
 
@@ -336,7 +337,7 @@ def _constant(text: str) -> Sentence:
 
 
 def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return quantity(number, noun)
 
 
 FEATURES: Mapping[str, Feature] = {

@@ -21,6 +21,7 @@ from codelens.search.terms import stem
 from codelens.search.verbatim import fragment_of
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
+from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8, column_utf16
@@ -87,7 +88,7 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
             hits.append(hit)
             brief += 1
     if brief:
-        store.budget.cut.append(f"{brief} of {len(page)} hits have no lines")
+        store.budget.cut.append(f"{brief} of {quantity(len(page), 'hit')} shown without lines")
     return tuple(hits)
 
 

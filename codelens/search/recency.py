@@ -17,6 +17,7 @@ from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
 from codelens.store.store import Store
 from codelens.store.traces import Traces
+from codelens.text.counts import quantity
 from codelens.worktree.place import traces_place
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def recency(history: History | None, present: int, named: bool = False) -> Aged 
         return None
     days = max(0, present - history.changed) / SECONDS_A_DAY
     whole = int(days)
-    when = "on the day of" if not whole else f"{whole} day{'' if whole == 1 else 's'} before"
+    when = "on the day of" if not whole else f"{quantity(whole, 'day')} before"
     return Aged(math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}")
 
 
@@ -83,7 +84,7 @@ def churn(history: History | None, most: int) -> Aged | None:
     if history is None or history.commits <= 0:
         return None
     value = math.log1p(history.commits) / math.log1p(max(most, history.commits))
-    return Aged(value, f"{history.commits} commit{'' if history.commits == 1 else 's'} touched its file")
+    return Aged(value, f"{quantity(history.commits, 'commit')} touched its file")
 
 
 BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days; knowing's figures, as the next
@@ -129,8 +130,8 @@ def running(seen: Observed, present: int, named: bool = False) -> Running:
     days = max(0, present - seen.last) / SECONDS_A_DAY
     recency = next((value for most, value in BANDS if days <= most), OLD)
     whole = int(days)
-    before = f"{whole} day{'' if whole == 1 else 's'} before" if whole else "within a day of"
+    before = f"{quantity(whole, 'day')} before" if whole else "within a day of"
     reason = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
     share = min(1.0, math.log(seen.times) / math.log(MANY))
-    times = f"seen to run {seen.times} time{'' if seen.times == 1 else 's'}"
+    times = f"seen to run {quantity(seen.times, 'time')}"
     return Running(Aged(recency, reason), Aged(LEAST + (MOST - LEAST) * share, times))

@@ -21,6 +21,7 @@ from codelens.search.terms import load_words, stem
 from codelens.store.memory import Memory
 from codelens.store.store import Store
 from codelens.store.texts import Texts
+from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.text.terms import tokens
 from codelens.worktree.place import memory_place
@@ -140,7 +141,7 @@ def _add_feedback(
         return
     useful, closest = sum(useful for _, useful in judged), max(likeness for likeness, _ in judged)
     share = math.fsum(likeness for likeness, useful in judged if useful) / math.fsum(one for one, _ in judged)
-    reason = f"useful {useful} of {len(judged)} time{'' if len(judged) == 1 else 's'}"
+    reason = f"useful {useful} of {quantity(len(judged), 'time')}"
     reason += (
         f" for queries that share up to {math.sqrt(closest):.0%} of their words with this one" if closest < 1.0 else ""
     )
@@ -163,7 +164,7 @@ def _add_recorded(
 
     if boost := session_boost(known.stamps, now):
         past = [at for at in known.stamps if at <= now]
-        answers = f"{len(past)} recorded answer{'' if len(past) == 1 else 's'}"
+        answers = quantity(len(past), "recorded answer")
         add("session", boost, f"in {answers}, the last {now - past[-1]} s ago")
     if known.pinned:
         add("pin", 1.0, "pinned")

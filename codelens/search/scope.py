@@ -67,6 +67,7 @@ from codelens.store.postings import all_trigrams
 from codelens.store.store import Part, Store
 from codelens.store.texts import Texts, line_at, line_starts
 from codelens.store.units import UnitSet
+from codelens.text.counts import quantity
 
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
 """Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
@@ -216,7 +217,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left = map(sum, zip(*(part.counts for part in parts), strict=True))
         if left:
-            store.budget.cut.append(f"conditions were decided for {files - left} of {files} files")
+            store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
     scope.units = scope.units or UnitSet()
     store.unit_sets.hold(scope.units)
     return scope

@@ -32,6 +32,7 @@ from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
+from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
@@ -181,7 +182,9 @@ class _Asker:
             loss = Loss(event.stage, event.text, _say(query), query)
         elif cut := self._cut(unit):
             channel, place, most = cut
-            loss = Loss("cut", f"{channel} ranks it {place}, and gives {most} matches", _say(query), query)
+            loss = Loss(
+                "cut", f"{channel} ranks it {place}, and gives {quantity(most, 'match', 'matches')}", _say(query), query
+            )
         else:
             terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
             own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))

@@ -148,7 +148,7 @@ def test_kept_packs_are_listed_and_removed(lamps: Path, run: Run, tmp_path: Path
     assert first.out == second.out
     assert second.err == first.err.replace("chars/4\n", "chars/4, as kept\n")
     assert run("context", "light lamp", "-v", "--no-cache").err == first.err
-    assert run("index", "--clear-cache").err == "codelens: removed 1 packs\n"
+    assert run("index", "--clear-cache").err == "codelens: removed 1 pack\n"
     assert run("context", "light lamp", "-v").err == first.err
     assert (lamps / ".codelens/index.db").exists()
 

@@ -155,4 +155,4 @@ def test_people_are_told_that_not_everything_was_checked(own: Path, run: Run, mo
     assert run("search", "password", cwd=own).err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     told = run("search", "password", cwd=own).err
-    assert "files were checked, and none has changed; the index was updated " in told
+    assert " files, and none has changed; the index was updated " in told

@@ -88,7 +88,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
             "features were left out",
             "the walk was left out",
             "hits were not ranked again",
-            "20 of 20 hits have no lines",
+            "20 of 20 hits shown without lines",
         ),
     ),
     "expansion": (asking(QUERY, expand="bfs"), ("the expansion was left out",)),

@@ -18,6 +18,7 @@ from codelens.evaluation.rounds import Round, replay
 from codelens.evaluation.runner import Setup, TaskResult, ask_all, infos, workers
 from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import load_profile
+from codelens.text.counts import quantity
 
 METRIC = "strict_ndcg@10"  # The metrics whose differences are shown and tested
 SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
@@ -109,7 +110,7 @@ def _rows(rounds: Sequence[Round], part: str) -> list[dict[str, Any]]:
         results = one.taught if part == "taught" else one.others
         values = figures({answer.task.key: answer.judged for answer in results})
         of_metric = {key: own[METRIC] for key, own in values.items() if METRIC in own}
-        row = describe_row(f"{one.number} rounds, {part}", results, values)
+        row = describe_row(f"{quantity(one.number, 'round')}, {part}", results, values)
         rows.append(row | (compare_with_first(first, of_metric) if first else {}))
         first = first or of_metric
     return rows

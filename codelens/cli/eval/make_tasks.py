@@ -45,7 +45,7 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 
 def make_tasks(flags: MakeTasksFlags) -> int:
-    """Make evaluation tasks from a git history: a commit's subject asks for the definitions that it changed.
+    """Make evaluation tasks from a git history. A commit's subject is the query, the definitions that it changed are the answers.
 
     Queries run on the tree before those commits, which is written too: NAME-commits.jsonl, NAME-tasks.jsonl (with what
     commits explain), NAME-names.jsonl, NAME-topics.jsonl (sections of guides, for the definitions that they name) and the

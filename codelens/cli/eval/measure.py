@@ -19,6 +19,7 @@ from codelens.evaluation.tasks import Task, read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
+from codelens.text.counts import quantity
 
 TASKS = "Tasks and indexes"
 WAYS = "Instead of measuring once"
@@ -212,7 +213,8 @@ def _measured(flags: EvalFlags) -> int:
     groups = summarise(results, values)
     failed = [answer for answer in results if answer.fault]
     if failed and not flags.quiet:
-        say(f"warning: {len(failed)} queries failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
+        count = quantity(len(failed), "query", "queries")
+        say(f"warning: {count} failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
     tasks = [answer.task for answer in results]
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
     keep(flags.out, record | {"rows": task_rows(results, values)})
@@ -222,7 +224,7 @@ def _measured(flags: EvalFlags) -> int:
     if flags.plot is not None:
         from codelens.evaluation.report import plot
 
-        plot(record["groups"], flags.plot, f"{len(tasks)} tasks, profile {setup.options.profile}")
+        plot(record["groups"], flags.plot, f"{quantity(len(tasks), 'task')}, profile {setup.options.profile}")
     return 0
 
 

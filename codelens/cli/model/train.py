@@ -45,10 +45,10 @@ class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 
 def train(flags: TrainFlags) -> int:
-    """Adapt a model to your own code: its documentation, names, comments and commits. Minutes, on this machine alone.
+    """Adapt a model to your own code. It learns from documentation, names, comments and commits, on this machine, in minutes.
 
-    A fifth of the files and the last fifth of the commits are held out: the table says how well their questions find their
-    code, before and after. The model is kept only if it gained on a third part, and goes where `model use NAME` finds it.
+    A fifth of the files and the last fifth of the commits are held out. The table shows how well questions about them find
+    their code, before and after. The model is kept only if it is better on a third part; `model use NAME` then finds it.
     """
     trees = trees_meant(flags.paths)
     base = model_file(flags.base)

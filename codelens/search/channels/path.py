@@ -10,6 +10,7 @@ from codelens.model.search import Match, QueryTarget
 from codelens.search.run import SearchRun
 from codelens.search.terms import rarest
 from codelens.store.documents import DocumentRow
+from codelens.text.counts import quantity
 from codelens.text.lazily import lazy_pattern
 
 COMMON_ON_PATHS = 0.1  # Share of all units. A word on the paths of more names the project, not a place in it.
@@ -63,7 +64,7 @@ def find_place(run: SearchRun) -> dict[UnitId, QueryTarget]:
     run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
     for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
-            run.notice("place", f"{document.path} has {lines} lines")
+            run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
         units = [u for u in run.store.units.of_document(document.id) if within is None or u.id in within]
         share = 1.0 if document.path == below else OTHER_FILE
         found |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
@@ -88,5 +89,5 @@ def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]
     others = [(max(u.start_line - line, line - u.end_line), -u.start_line, u) for u in units if u not in around]
     for place, (lines, _, unit) in enumerate(sorted(others, key=lambda other: other[:2]), start=1):
         value = IN_FILE * (1.0 + 1.0 / place) / 2
-        found.append((unit, value, f"{lines} line{'' if lines == 1 else 's'} from line {line}"))
+        found.append((unit, value, f"{quantity(lines, 'line')} from line {line}"))
     return found

@@ -32,6 +32,7 @@ from codelens.server.mcp.tool import (
     target_inside,
     text,
 )
+from codelens.text.counts import quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
         footer = cut_line(cut, "notes", "raise `budget`, or ask by kind, status or tag")
-        head = f"{len(wanted)} notes"
+        head = quantity(len(wanted), "note")
         lines = [line for note in wanted[:count] for line in _lines(note)]
         return ToolAnswer(
             "\n".join([head, *lines, *footer]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}

@@ -42,6 +42,7 @@ from codelens.server.mcp.tool import (
     text,
     whole,
 )
+from codelens.text.counts import quantity
 
 MOST_SHOWN = 10  # Hits of a search without `limit`. An agent reads fewer than a person.
 HIT = closed(
@@ -87,14 +88,16 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
     result = call.index.search(given["query"], options)
     notices = [n.text for n in result.notices]
     if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
-        notices.append(f"{old} hits are of files that changed since they were indexed; `fresh` waits for the update")
+        notices.append(
+            f"{quantity(old, 'hit')} in files that changed since they were indexed; `fresh` waits for the update"
+        )
     notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
     note_texts = notices_told(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         hits = result.hits[:count]
         cut = len(result.hits) - count
-        head = f"{len(hits)} of {result.total} results"
+        head = f"{len(hits)} of {quantity(result.total, 'result')}"
         remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + count}"
         blocks = [line for hit in hits for line in _lines(hit, call)]
         footer = [*cut_line(cut, "results", remedy), *(f"note: {notice}" for notice in note_texts)]

@@ -21,6 +21,7 @@ from codelens.server.mcp.tool import (
     flag,
     rows,
 )
+from codelens.text.counts import quantity
 
 MOST_NAMED = 20  # Changed files that are named, of each kind
 
@@ -64,7 +65,8 @@ def _work_line(call: ToolCall, status: Status | None) -> str:
 def _line(repository: RepositoryStatus) -> str:
     kinds = ", ".join(f"{n} {name}" for name, n in list(repository.languages.items())[:8])
     skipped = sum(repository.skipped.values())
-    return f"{repository.name} at {repository.root}: {repository.documents} files ({kinds}), {skipped} skipped{_state(repository)}"
+    files = quantity(repository.documents, "file")
+    return f"{repository.name} at {repository.root}: {files} ({kinds}), {skipped} skipped{_state(repository)}"
 
 
 def _state(repository: RepositoryStatus) -> str:

@@ -47,6 +47,7 @@ from codelens.server.mcp.tool import (
     text,
     whole,
 )
+from codelens.text.counts import quantity
 
 Ask = Callable[[GraphTopic, str, RelationOptions], Related]
 
@@ -96,7 +97,9 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
     found = result.relations
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
-        notices.append(f"{old} lines are of files that changed since they were indexed; `fresh` waits for the update")
+        notices.append(
+            f"{quantity(old, 'line')} in files that changed since they were indexed; `fresh` waits for the update"
+        )
     note_texts = notices_told(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
