@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
-from codelens.cli.main import COMMANDS
+from codelens.cli.main import COMMANDS, PLACES
 from codelens.cli.memory import COMMANDS as MEMORY_COMMANDS
 from codelens.cli.model import COMMANDS as MODEL_COMMANDS
 from codelens.cli.note import COMMANDS as NOTE_COMMANDS
+from codelens.cli.typed import LazyGroup, root
 from tests.commands import Run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "help"
@@ -64,3 +65,14 @@ def test_help_of_a_command(run: Run) -> None:
 def test_version_names_the_parts(run: Run) -> None:
     lines = run("--version").out.splitlines()
     assert [line.split()[0] for line in lines] == ["codelens", "schema", "SQLite", "sqlite-vec", "model", "Python"]
+
+
+def test_no_summary_of_a_command_is_cut() -> None:
+    def check(group: LazyGroup) -> None:
+        for name in group.list_commands(None):
+            command = group.get_command(None, name)
+            assert not command.get_short_help_str(72).endswith("..."), name
+            if isinstance(command, LazyGroup):
+                check(command)
+
+    check(root(PLACES))
