@@ -81,7 +81,7 @@ class Settings:
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""
-    """A TOML file of your own weights, as `codelens tune --keep` writes it, instead of the shipped ones; empty for none."""
+    """A TOML file of your own weights, as `codelens eval tune --keep` writes it, instead of the shipped ones; empty for none."""
     snapshots_kept: int = 10
     """Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none."""
     pack_cache: bool = True

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve"},
     "Your notes and results": {"note": "note", "memory": "memory"},
     "History and graph": {"snapshot": "snapshot", "graph": "graph"},
-    "Measure and tune": {"eval": "eval", "tune": "tune", "model": "model"},
+    "Measure and tune": {"eval": "eval", "model": "model"},
     "Set-up": {"config": "config", "doctor": "doctor"},
     "": {"help": "help"},
 }

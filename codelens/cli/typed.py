@@ -142,6 +142,8 @@ MEANT: Mapping[str, str] = {
     "usages": "refs",
 }
 """Other tools' name of a command → ours."""
+MOVED: Mapping[str, str] = {"tune": "eval tune"}
+"""Former name of a command of codelens → where it is now."""
 
 
 def _show_all(ctx: Any, param: Any, value: bool) -> None:
@@ -174,7 +176,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            meant = nearest(args[0], self.list_commands(ctx), MEANT)
+            moved = "" if ctx.parent else MOVED.get(args[0], "")
+            meant = moved or nearest(args[0], self.list_commands(ctx), MEANT)
             if not meant:
                 words = shlex.join(args)
                 raise UsageError(f"no command '{args[0]}'", f"`codelens search {words}` looks for it in the code")

@@ -1,4 +1,4 @@
-"""`codelens tune`: learn weights from a repository's older tasks, and measure the gain on its newest ones.
+"""`codelens eval tune`: learn weights from a repository's older tasks, and measure the gain on its newest ones.
 
 The kept weights are those that were measured: nothing is fitted again with the newest tasks.
 """

@@ -30,7 +30,7 @@ MOST_SETTING = 1e9
 MOST = 1000.0
 """Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
 LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set has 6000
-HINT = "the setting `weights` names a file as `codelens tune --keep FILE` writes it: [codelens.features], bm25 = { change = 1.5 }"
+HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` writes: [codelens.features], bm25 = { change = 1.5 }"
 
 
 def all_profiles(own: str = "") -> Mapping[str, Any]:

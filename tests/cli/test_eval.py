@@ -14,6 +14,7 @@ from codelens.errors import install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from codelens.evaluation.tasks import ABSENT
+from codelens.text.counts import quantity
 from tests.accepted import accepted
 from tests.commands import SAMPLES, Run
 
@@ -140,7 +141,7 @@ def test_feedback_is_replayed_in_rounds(run: Run, indexed: Path) -> None:
     assert ran.code == 0, ran.err
     rows = [line.split("|")[1].strip() for line in ran.out.splitlines()]
     assert rows[0] == "after"
-    assert rows[2:] == [f"{number} rounds, {part}" for part in ("taught", "others") for number in (0, 1, 2)]
+    assert rows[2:] == [f"{quantity(number, 'round')}, {part}" for part in ("taught", "others") for number in (0, 1, 2)]
     assert not (indexed / ".codelens/memory.db").exists()
     assert "--rounds must be from 1 to 100" in run("eval", *TREC, "--memory", "--rounds", "0", cwd=indexed).err
     assert "use one of --compare" in run("eval", *TREC, "--memory", "--ablate", cwd=indexed).err

@@ -49,6 +49,12 @@ def test_help_of_commands_below_serve(command: str, run: Run, golden: Callable[[
     golden(GOLDEN / f"serve-{command.replace(' ', '-')}.txt", ran.out)
 
 
+def test_help_of_tune(run: Run, golden: Callable[[Path, str], None]) -> None:
+    golden(GOLDEN / "eval-tune.txt", run("eval", "tune", "--help").out)
+    moved = run("tune", "--keep", "own.toml")
+    assert (moved.code, moved.out) == (2, "") and "did you mean 'eval tune'?" in moved.err
+
+
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])
 def test_topics(topic: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"topic-{topic}.txt", run("help", topic).out)

@@ -1,4 +1,4 @@
-"""codelens tune: what it measures, what it keeps, what it refuses, and that nothing of it stays behind."""
+"""codelens eval tune: what it measures, what it keeps, what it refuses, and that nothing of it stays behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_gains_is_kept_and_can_be_used(
     run: Run, strange: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own.toml"
-    ran = run("tune", str(strange), "--keep", str(own))
+    ran = run("eval", "tune", str(strange), "--keep", str(own))
     assert ran.code == 0
     head, everything, *_ = ran.out.splitlines()
     assert head.split()[:4] == ["kind", "older", "newest", "nDCG@10"]
@@ -59,7 +59,7 @@ def test_what_gains_is_kept_and_can_be_used(
 
 
 def test_it_says_the_same_again_and_to_machines(run: Run, strange: Path) -> None:
-    first, second = (run("tune", str(strange), "--json", "-q") for _ in range(2))
+    first, second = (run("eval", "tune", str(strange), "--json", "-q") for _ in range(2))
     assert first.out == second.out
     assert first.err == ""
     told = json.loads(first.out)
@@ -73,7 +73,7 @@ def test_it_says_the_same_again_and_to_machines(run: Run, strange: Path) -> None
 
 def test_what_gains_nothing_is_not_kept(run: Run, tmp_path: Path) -> None:
     top = history(tmp_path / "boats", in_tests=False).top
-    ran = run("tune", "--keep", "own.toml", cwd=top)
+    ran = run("eval", "tune", "--keep", "own.toml", cwd=top)
     assert ran.code == 1
     assert "codelens: no gain: nDCG@10 " in ran.err
     assert "codelens: nothing written: own.toml" in ran.err
@@ -83,7 +83,7 @@ def test_what_gains_nothing_is_not_kept(run: Run, tmp_path: Path) -> None:
 def test_too_little_history_is_a_line_and_a_hint(run: Run, tmp_path: Path) -> None:
     made = History(tmp_path / "port")
     made.commit("Begin with the boats", {"boat.py": "def sail():\n    return 1\n"})
-    ran = run("tune", cwd=made.top)
+    ran = run("eval", "tune", cwd=made.top)
     assert ran.code == 1
     line, hint = ran.err.splitlines()[-2:]
     assert line.startswith("codelens: port: too few tasks: 1 to learn from and 0 to ask; at least ")
@@ -93,7 +93,7 @@ def test_too_little_history_is_a_line_and_a_hint(run: Run, tmp_path: Path) -> No
 def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> None:
     code = "from codelens.cli.main import run; run()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "tune", str(strange), "--progress", "json"],
+        [sys.executable, "-c", code, "eval", "tune", str(strange), "--progress", "json"],
         env={**os.environ, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
         text=True,
@@ -128,7 +128,7 @@ def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> N
 def test_what_cannot_be_is_a_line_and_a_hint(run: Run, tmp_path: Path, arguments: list[str], told: str) -> None:
     made = History(tmp_path / "port")
     made.commit("Begin with the boats", {"boat.py": "def sail():\n    return 1\n"})
-    ran = run("tune", "-q", *arguments, cwd=made.top)
+    ran = run("eval", "tune", "-q", *arguments, cwd=made.top)
     assert ran.code == 2
     error, hint = ran.err.splitlines()
     assert told in error
@@ -141,7 +141,7 @@ def test_without_its_extra_it_says_so(missing: str, tmp_path: Path) -> None:
         f"import sys; sys.modules[{missing!r}] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code, "tune"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "eval", "tune"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 2
     error, hint = ran.stderr.splitlines()

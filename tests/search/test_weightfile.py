@@ -95,7 +95,7 @@ def test_what_cannot_be_taken_is_a_line_and_a_hint(text: str, told: str, own: Pa
     assert told in str(caught.value)
     assert str(caught.value).startswith(f"{own}: ")
     assert "\n" not in str(caught.value)
-    assert "codelens tune" in caught.value.hint
+    assert "codelens eval tune" in caught.value.hint
 
 
 def test_what_cannot_be_read_is_no_file_of_weights(own: Path) -> None:

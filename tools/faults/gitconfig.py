@@ -36,7 +36,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("hooks", "status"),
     ("hooks", "run"),
     ("watch", "--until-eof"),
-    ("tune",),
+    ("eval", "tune"),
     ("eval", "make-tasks", ".", "--out", "../tasks"),
 )
 """Commands that call git or read a work tree."""

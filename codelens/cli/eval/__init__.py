@@ -14,7 +14,9 @@ from codelens.cli.typed import APP, CONTEXT, LazyGroup, typed
 class Measuring(LazyGroup):
     """Without the name of a command below it, `eval` is the command that measures, with its own arguments and help."""
 
-    places: ClassVar[Mapping[str, Mapping[str, str]]] = {"Commands": {"make-tasks": "codelens.cli.eval.make_tasks"}}
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "Commands": {"make-tasks": "codelens.cli.eval.make_tasks", "tune": "codelens.cli.eval.tune"}
+    }
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Called by typer with what follows `eval`; a context knows whose it is."""
@@ -29,7 +31,7 @@ _app = typer.Typer(name="eval", cls=Measuring, context_settings=CONTEXT, **APP)
 
 @_app.callback()
 def _eval() -> None:
-    """Measure the ranking by tasks whose answers are known."""
+    """Measure the ranking by tasks with known answers, or tune it."""
 
 
 command = typer.main.get_command(_app)

@@ -236,6 +236,6 @@ command = declare(
     "eval",
     EvalFlags,
     measure,
-    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks of a history; a file of its name is "
-    "./make-tasks.",
+    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks from a git history, `codelens eval tune` "
+    "learns weights from one; files with these names are ./make-tasks and ./tune.",
 )

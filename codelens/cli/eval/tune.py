@@ -1,4 +1,4 @@
-"""codelens tune: weights learned from a repository's own history."""
+"""codelens eval tune: weights learned from a repository's own history."""
 
 from __future__ import annotations
 
