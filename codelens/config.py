@@ -88,6 +88,8 @@ class Settings:
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
     shard_cache: int = 50_000_000_000
     """Most bytes of copies of shards that a machine keeps of fleets in a bucket; the least recently used go first. Chosen."""
+    store: str = ""
+    """The fleet's store that `codelens cluster` uses without --store: a folder, or a URL such as s3://BUCKET/NAME."""
     warm: bool = True
     """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
@@ -114,13 +116,13 @@ class Settings:
 NOT_FROM_PROJECTS = frozenset(
     (
         *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
-        *("shard_cache", "trust_indexes"),
+        *("shard_cache", "store", "trust_indexes"),
     )
 )
 """Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded, written or kept, and whose indexes are opened. A project may set `model` only to a name in `FOR_PROJECTS`: codelens runs a
-model, or sends texts to it."""
-PATHS = frozenset({"aliases", "classes", "metadata", "model", "weights"})
+recorded, written or kept, and whose indexes and stores are opened. A project may set `model` only to a name in `FOR_PROJECTS`:
+codelens runs a model, or sends texts to it."""
+PATHS = frozenset({"aliases", "classes", "metadata", "model", "store", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
 MODEL_ENDING = ".model"
 FOR_PROJECTS = frozenset({"codelens", "hashing"})
@@ -294,9 +296,11 @@ def _allow(key: str, value: Any, path: Path) -> None:
 
 
 def _names_a_file(key: str, value: Any) -> bool:
-    return (
-        isinstance(value, str) and bool(value) and not (key == "model" and (is_model_name(value) or is_address(value)))
-    )
+    if not isinstance(value, str) or not value:
+        return False
+    if key == "store":
+        return "://" not in value
+    return not (key == "model" and (is_model_name(value) or is_address(value)))
 
 
 def is_address(model: object) -> bool:

@@ -393,9 +393,11 @@ class Index:
             return passage(self._store, target)
 
     def symbols(self, path: str) -> list[UnitRow]:
-        """The outline of one file, by its path relative to a root. Raises TargetError if it is not indexed."""
+        """The outline of one file, by its path relative to a root, or below a repository's name. Raises TargetError."""
+        from codelens.store.targets import find_documents
+
         with self._store.reading():
-            documents = self._store.documents.by_path(path)
+            documents = find_documents(path, "", self._store)
             if not documents:
                 hint = "`codelens status --skipped` lists what was left out"
                 raise TargetError(f"{path} is not in the index", hint=hint)

@@ -5,64 +5,55 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codelens.cli.declare import argument, declare, group, option
-from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags, SearchFlags
-from codelens.cli.outlines import SymbolsFlags, symbols
-from codelens.cli.search import BRIEF, FILES_BRIEF, FilesFlags, search, search_files
+from codelens.cli.context import command as context
+from codelens.cli.declare import Command, argument, declare, group, option
+from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
+from codelens.cli.outlines import symbols_command as symbols
+from codelens.cli.relations import callees, callers, impact, refs
+from codelens.cli.search import command as search
+from codelens.cli.search import files
 from codelens.cli.streams import say, write, write_record
-from codelens.cli.why import BRIEF as WHY_BRIEF
-from codelens.cli.why import WhyFlags, why
+from codelens.cli.why import command as why
 from codelens.cli.workplace import Workplace, settings_at, working_folder
 from codelens.errors import FilesFailed, UsageError
 from codelens.fleet.open import FleetPlace
 from codelens.text.counts import quantity
 
-ONE_INDEX = ("refresh", "require_fresh")  # Options about the file and the trees of one index
+ONE_INDEX = {
+    "root_scope": option(True, "--root-scope", hidden=True, help="The default"),
+    "refresh": option(False, "--refresh", hidden=True, help="Not for fleets"),
+    "require_fresh": option(False, "--require-fresh", hidden=True, help="Not for fleets"),
+}
+"""Options about the file and the trees of one index."""
 SHOWN = ("store", "scheduler", "require_complete")
-
-
-class FleetSearchFlags(FleetFlags, SearchFlags):
-    """Those of `search`, for a fleet."""
-
-    root_scope: bool = option(True, "--root-scope", hidden=True, help="The default")
-    refresh: bool = option(False, "--refresh", hidden=True, help="Not for fleets")
-    require_fresh: bool = option(False, "--require-fresh", hidden=True, help="Not for fleets")
-
-
-class FleetFilesFlags(FleetSearchFlags, FilesFlags):
-    """Those of `files`, for a fleet."""
-
-
-class FleetWhyFlags(FleetFlags, WhyFlags):
-    """Those of `why`, for a fleet."""
-
-    root_scope: bool = option(True, "--root-scope", hidden=True, help="The default")
-
-
-class FleetSymbolsFlags(FleetFlags, SymbolsFlags):
-    """Those of `symbols`, for a fleet."""
 
 
 def fleet_meant(flags: FleetFlags, overrides: Mapping[str, Any] | None) -> Workplace:
     """The store that a command is to read. Raises UsageError."""
-    store = _store(flags)
-    for name in ONE_INDEX:
+    for name in ("refresh", "require_fresh"):
         if getattr(flags, name, None):
             said = f"--{name.replace('_', '-')}"
             raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
     if not 0 < flags.timeout < 1e6:
         raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-    place = fleet_at(flags, store, flags.scheduler, overrides)
+    place = fleet_at(flags, flags.store, flags.scheduler, overrides)
     assert place.fleet
     return place._replace(fleet=place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete))
 
 
 def fleet_at(
-    flags: CommonFlags, store: str, scheduler: str | None, overrides: Mapping[str, Any] | None = None
+    flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
 ) -> Workplace:
-    """A store, with the settings of the working directory. Nothing is remembered of the use of fleets."""
+    """A store, else that of the settings, with the settings of the working directory. Raises UsageError.
+
+    Nothing is remembered of the use of fleets.
+    """
+    if flags.db is not None:
+        raise UsageError("--db is about one index", "a fleet is named with --store")
     cwd = working_folder()
-    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False})
+    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
+    if not (store := settings.values.store):
+        raise UsageError("no store", "--store PLACE or the setting `store`: where `codelens cluster index` writes")
     url = store if "://" in store else str(cwd / store)
     return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
 
@@ -98,9 +89,9 @@ def index(flags: FleetIndexFlags) -> int:
         raise UsageError("no fleet", "`codelens cluster index FLEET --store PLACE`: a folder of clones, or a list")
     if flags.workers is not None and not 1 <= flags.workers <= 256:
         raise UsageError(f"--workers must be from 1 to 256, not {flags.workers}")
-    place = fleet_at(flags, _store(flags), flags.scheduler)
+    place = fleet_at(flags, flags.store, flags.scheduler)
     assert place.fleet
-    fleet = read_fleet(place.cwd / flags.fleet)
+    fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     told = (lambda line: None) if flags.quiet or flags.json else say
     with client_of(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
         manifest = index_fleet(
@@ -130,7 +121,7 @@ def status(flags: FleetStatusFlags) -> int:
     from codelens.fleet.status import fleet_status
     from codelens.render.fleet import fleet_lines, fleet_record
 
-    place = fleet_at(flags, _store(flags), None)
+    place = fleet_at(flags, flags.store, None)
     assert place.fleet
     found = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
@@ -140,45 +131,15 @@ def status(flags: FleetStatusFlags) -> int:
     return 0
 
 
-def _store(flags: FleetIndexFlags | FleetStatusFlags | FleetFlags) -> str:
-    """The option. Raises UsageError."""
-    if flags.db is not None:
-        raise UsageError("--db is about one index", "a fleet is named with --store")
-    if flags.store is None:
-        raise UsageError("no store", "--store PLACE: where `codelens cluster index` writes")
-    return flags.store
+def _of_fleet(command: Command) -> Command:
+    """The command for a fleet: the same, with the options about a store in place of those about one index."""
+    hidden = {name: hides for name, hides in ONE_INDEX.items() if hasattr(command.flags, name)}
+    flags = type(f"Fleet{command.flags.__name__}", (FleetFlags, command.flags), hidden)
+    brief = (*SHOWN, *(name for name in command.brief if name not in hidden)) if command.brief else ()
+    epilog = command.epilog.replace(", 4 not fresh", "").replace("3 no index", "3 no store, 7 not complete")
+    return declare(command.name, flags, command.run, epilog, brief)
 
 
-CODES = "7 not complete"
-command_of = {
-    "search": declare(
-        "search",
-        FleetSearchFlags,
-        search,
-        brief=(*SHOWN, *(name for name in BRIEF if name not in (*ONE_INDEX, "root_scope"))),
-        epilog=f"Exit: 0 hits, 1 none, 2 error, 3 no store, {CODES}.",
-    ),
-    "files": declare(
-        "files",
-        FleetFilesFlags,
-        search_files,
-        brief=(*SHOWN, *(name for name in FILES_BRIEF if name not in (*ONE_INDEX, "root_scope"))),
-        epilog=f"Exit: 0 files, 1 none, 2 error, 3 no store, {CODES}.",
-    ),
-    "why": declare(
-        "why",
-        FleetWhyFlags,
-        why,
-        brief=(*SHOWN, *(name for name in WHY_BRIEF if name != "root_scope")),
-        epilog=f"Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no store, {CODES}.",
-    ),
-    "symbols": declare(
-        "symbols",
-        FleetSymbolsFlags,
-        symbols,
-        epilog=f"Exit: 0 symbols, 1 none, 2 not indexed, 3 no store, {CODES}.",
-    ),
-}
 index_command = declare(
     "index",
     FleetIndexFlags,
@@ -186,10 +147,12 @@ index_command = declare(
     epilog="Exit: 0 done, 2 error, 5 another process writes, 6 repositories failed, 130 interrupted.",
 )
 status_command = declare("status", FleetStatusFlags, status, epilog="Exit: 0, 2 error, 3 no store.")
-search_command, files_command = command_of["search"], command_of["files"]
-why_command, symbols_command = command_of["why"], command_of["symbols"]
+search_command, files_command, why_command, symbols_command = map(_of_fleet, (search, files, why, symbols))
+refs_command, callers_command, callees_command = map(_of_fleet, (refs, callers, callees))
+impact_command, context_command = map(_of_fleet, (impact, context))
+ASKING = ("search", "files", "why", "symbols", "refs", "callers", "callees", "impact", "context")
 command = group(
     "cluster",
-    {name: f"codelens.cli.cluster:{name}_command" for name in ("index", *command_of, "status")},
+    {name: f"codelens.cli.cluster:{name}_command" for name in ("index", *ASKING, "status")},
     help="Index many repositories, and search them as one.",
 )

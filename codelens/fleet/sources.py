@@ -73,10 +73,16 @@ class SourceLook:
     """Why it cannot be indexed."""
 
 
-def read_fleet(fleet: Path) -> list[FleetSource]:
-    """The repositories of a folder of clones, of a TOML file or of JSON Lines. Raises UsageError."""
+def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
+    """The repositories of a folder of clones, of a TOML file or of JSON Lines. Raises UsageError.
+
+    `besides` is the fleet's store: if it lies among the clones, it is none of them.
+    """
     if fleet.is_dir():
-        folders = sorted(f for f in fleet.iterdir() if f.is_dir() and not f.name.startswith("."))
+        store = None if besides is None else besides.resolve()
+        folders = sorted(
+            f for f in fleet.iterdir() if f.is_dir() and not f.name.startswith(".") and f.resolve() != store
+        )
         sources = [FleetSource(folder.name, str(folder.resolve())) for folder in folders]
         empty = f"{fleet} holds no folders"
     else:

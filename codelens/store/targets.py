@@ -51,7 +51,7 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
     head, colon, tail = text.rpartition(":")
     line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
     path, repository = _below_root(head if line is not None else text, store)
-    documents = _documents(path, repository, store)
+    documents = find_documents(path, repository, store)
     if len(documents) > 1:
         names = {row.id: row.name for row in store.documents.repositories()}
         places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
@@ -79,7 +79,7 @@ def _below_root(path: str, store: Store) -> tuple[str, str]:
     return path, ""
 
 
-def _documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
+def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
     """Documents with this path; otherwise it may begin with a repository's name."""
     ids = {row.name: row.id for row in store.documents.repositories()}
     found = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]

@@ -45,7 +45,7 @@ def without_index(text: str) -> dict[str, Any]:
 def test_answers_are_those_of_one_index(run: Run, fleet: Path) -> None:
     roots = [str(fleet / "clones" / name) for name in ("extra", "notes", "shop")]
     assert run("index", "--db", str(fleet / "one.db"), "-q", *roots).code == 0
-    one, many = ("--db", str(fleet / "one.db"), "--root-scope"), ("--store", str(fleet / "store"))
+    one, many = ("--db", str(fleet / "one.db")), ("--store", str(fleet / "store"))
     for command in (
         ("search", "apply coupon", "--json"),
         ("search", "total of an order", "-t", "py", "--jsonl", "-m", "3"),
@@ -54,8 +54,15 @@ def test_answers_are_those_of_one_index(run: Run, fleet: Path) -> None:
         ("files", "coupon", "--json"),
         ("why", "apply coupon", "--json"),
         ("why", "apply coupon", "apply_coupon"),
+        ("refs", "Catalog.Reserve"),
+        ("callers", "verify_password", "--depth", "2", "--json"),
+        ("callees", "authenticate"),
+        ("impact", "verify_password"),
+        ("context", "expired coupon", "--budget", "300"),
+        ("symbols", "notes/notes/auth.py"),
     ):
-        expected, found = run(*command, *one), run("cluster", *command, *many)
+        scope = ("--root-scope",) if command[0] in ("search", "files", "why", "context") else ()
+        expected, found = run(*command, *one, *scope), run("cluster", *command, *many)
         assert (found.code, found.err) == (expected.code, expected.err), command
         if "--json" in command:
             assert without_index(found.out) == without_index(expected.out)
@@ -68,6 +75,22 @@ def test_answers_are_those_of_one_index(run: Run, fleet: Path) -> None:
 def test_symbols_of_a_file(run: Run, fleet: Path) -> None:
     found = run("cluster", "symbols", "coupon.py", "--store", str(fleet / "store"))
     assert (found.code, found.out) == (0, "    1  function def apply_coupon(order, coupon):\n")
+
+
+def test_the_store_may_lie_among_the_clones_and_in_the_settings(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(SAMPLES / "notes/repo", tmp_path / "notes")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".configuration"))
+    (tmp_path / ".configuration/codelens").mkdir(parents=True)
+    (tmp_path / ".configuration/codelens/config.toml").write_text('store = "../../store"\n')
+    for _ in range(2):  # the second time the store is there
+        ran = run("cluster", "index", ".", "--workers", "1", cwd=tmp_path)
+        assert (ran.code, ran.err.splitlines()[-1]) == (0, "codelens: 1 of 1 repository in 1 shard")
+    assert run("cluster", "search", "-l", "RateLimiter", cwd=tmp_path / "notes").code == 0
+    (tmp_path / "notes/.codelens.toml").write_text('store = "elsewhere"\n')
+    ran = run("cluster", "search", "-l", "RateLimiter", cwd=tmp_path / "notes")
+    assert ran.code == 0 and "a project may not set 'store'" in ran.err
 
 
 def test_the_index_of_an_answer_is_the_store(run: Run, fleet: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from codelens.cli.cluster import ASKING
 from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
 from codelens.cli.main import COMMANDS, PLACES
 from codelens.cli.memory import COMMANDS as MEMORY_COMMANDS
@@ -27,7 +28,7 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
 
 
 BELOW = {
-    "cluster": ("index", "search", "files", "why", "symbols", "status"),
+    "cluster": ("index", *ASKING, "status"),
     "memory": MEMORY_COMMANDS,
     "model": MODEL_COMMANDS,
     "hooks": HOOKS_COMMANDS,
