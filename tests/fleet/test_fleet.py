@@ -401,7 +401,7 @@ def test_ctrl_c_ends_a_run_with_one_line_and_the_next_goes_on(fleet: Fleet, tmp_
         os.killpg(running.pid, signal.SIGINT)
         message = running.stderr.read()
     assert running.returncode == 130
-    assert re.fullmatch(r"\d of 9 shards are stored; `codelens cluster index` goes on from there\n", message)
+    assert re.fullmatch(r"\d of 9 shards stored; `codelens cluster index` goes on from there\n", message)
     stored = len(FleetManifest.read(open_store(fleet.url)).shards)
     assert stored >= 1
     assert len(fleet.index(most=1).shards) == 9
