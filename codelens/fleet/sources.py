@@ -76,7 +76,7 @@ class SourceLook:
 def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
     """The repositories of a folder of clones, of a TOML file or of JSON Lines. Raises UsageError.
 
-    `besides` is the fleet's store: if it lies among the clones, it is none of them.
+    `besides` is the fleet's store, which may lie among the clones and is left out.
     """
     if fleet.is_dir():
         store = None if besides is None else besides.resolve()
