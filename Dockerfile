@@ -4,11 +4,13 @@ WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY codelens codelens
 COPY migrations migrations
+COPY packaging packaging
 RUN python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
     && python -m venv /opt/codelens \
     && /opt/codelens/bin/pip install --no-cache-dir "$(echo /wheels/codelens-*.whl)[cluster,serve]" "s3fs>=2025.1"
 
 FROM python:3.12-slim
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/* \

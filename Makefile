@@ -69,9 +69,9 @@ fuzz: $(VENV)/ready  ## queries, source, file formats, HTTP, MCP: make fuzz [ONL
 	$(BIN)/pytest -n 4 --many tests/fuzz tests/properties tests/faults/test_planted.py
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
-docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.html), and as a man page (site/codelens.1)
+docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.html); the man page and completions of packaging/share
 	$(BIN)/mkdocs build --strict --quiet
-	$(BIN)/python -m tools.manual site/codelens.1
+	$(BIN)/python -m tools.manual
 
 pictures: $(VENV)/ready  ## draw the pictures of README and manual from real runs
 	$(BIN)/python -m tools.pictures

@@ -14,4 +14,9 @@ cd "$work/notes"
 "$work/env/bin/codelens" search "save a note" | head -3
 "$work/env/bin/codelens" why -m 1 "save a note" >/dev/null
 ls "$work"/env/lib/python*/site-packages/codelens/migrations/0001_*.sql >/dev/null
+test -s "$work/env/share/man/man1/codelens.1"
+for shell in bash:bash-completion/completions/codelens zsh:zsh/site-functions/_codelens fish:fish/vendor_completions.d/codelens.fish; do
+    "$work/env/bin/codelens" --show-completion "${shell%%:*}" >"$work/script"
+    cmp "$work/script" "$work/env/share/${shell#*:}"
+done
 echo "wheel: 1 passed, 0 failed"

@@ -1,20 +1,29 @@
-"""Builds the manual's two other forms: a hook of the MkDocs site, and the man page (`python -m tools.manual OUT`).
+"""Builds what is made from the command line's own definition: a hook of the MkDocs site, the man page and the completion scripts.
 
-The man page is the help that the commands print, so that it cannot differ from it.
+`python -m tools.manual` writes the man page and the scripts to packaging/share, from where they go into the wheel.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-TOPICS = ("query", "formats", "exit-codes", "config")
+from codelens import __version__
+from codelens.cli.complete import SCRIPTS
+from codelens.cli.help import TOPICS
+from codelens.cli.main import PLACES
+from codelens.cli.typed import LazyGroup, root
+
+SHARE = Path(__file__).parent.parent / "packaging" / "share"
+COMPLETIONS = {
+    "bash": "bash-completion/completions/codelens",
+    "zsh": "zsh/site-functions/_codelens",
+    "fish": "fish/vendor_completions.d/codelens.fish",
+}
+"""Shell → where it looks for the scripts of programs, below share/."""
+SEE_ALSO = ".SH SEE ALSO\nrg(1), ctags(1), git(1)"
 
 
 def on_post_page(output: str, **_: Any) -> str:
@@ -23,46 +32,60 @@ def on_post_page(output: str, **_: Any) -> str:
 
 
 def man_page() -> str:
-    """The man page of section 1, in roff."""
-    version = _printed("--version").split()[-1]
-    whole = _printed("--help-all") if "--help-all" in _printed("--help") else _printed("--help")
+    """The man page of section 1, in roff: every command with all its options, then the topics of help."""
+    group = root(PLACES)
     parts = [
-        f'.TH CODELENS 1 "" "codelens {version}" "codelens"',
-        ".SH NAME\ncodelens \\- offline code search that explains every rank",
-        ".SH SYNOPSIS\n.B codelens\n.I COMMAND\n[\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...",
-        f".SH COMMANDS\n{_block(whole)}",
+        f'.TH CODELENS 1 "" "codelens {__version__}" "User Commands"',
+        f".SH NAME\ncodelens \\- {_roff(group.help or '').rstrip('.').lower()}",
+        ".SH SYNOPSIS\n.B codelens\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...",
+        f".SH OPTIONS\n{_options(group.make_context('codelens', [], resilient_parsing=True))}",
+        ".SH COMMANDS",
+        *_commands(group, "codelens"),
+        *(f".SH {_roff(name.upper())}\n.nf\n{_lines(text)}\n.fi" for name, text in TOPICS.items()),
+        SEE_ALSO,
     ]
-    names = _commands(_printed("--help"))
-    parts += [f".SH CODELENS {name.upper()}\n{_block(_printed(name, '--help'))}" for name in names]
-    parts += [f".SH {topic.upper()}\n{_block(_printed('help', topic))}" for topic in _topics()]
     return "\n".join(parts) + "\n"
 
 
-def _topics() -> list[str]:
-    known = _printed("help")
-    return [topic for topic in TOPICS if re.search(rf"\b{topic}\b", known)]
+def _commands(group: Any, above: str) -> Iterator[str]:
+    for name in group.list_commands(None):
+        command, path = group.get_command(None, name), f"{above} {name}"
+        context = command.make_context(name, [], resilient_parsing=True)
+        shown = context.command  # of `eval`, the command that measures
+        epilog = f"\n.PP\n{_paragraphs(shown.epilog)}" if shown.epilog else ""
+        yield f".SS {_roff(path)}\n{_paragraphs(shown.help)}\n{_options(context)}{epilog}"
+        if isinstance(command, LazyGroup):
+            yield from _commands(command, path)
 
 
-def _commands(text: str) -> Iterator[str]:
-    """The commands listed below headings that speak of commands or groups: two spaces, a name, two spaces."""
-    found = re.findall(r"^  ([a-z][a-z-]+)  +\S", text, re.MULTILINE)
-    yield from dict.fromkeys(found)
+def _options(context: Any) -> str:
+    """Arguments and options as tagged paragraphs, with those that --help leaves out and --help-all shows."""
+    records = filter(None, (param.get_help_record(context) for param in context.command.get_params(context)))
+    return "\n".join(f".TP\n.B {_roff(names)}\n{_roff(' '.join(text.split()))}" for names, text in records)
 
 
-def _block(text: str) -> str:
-    escaped = text.rstrip().replace("\\", "\\e").replace("-", "\\-")
-    return (
-        ".nf\n" + "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in escaped.splitlines()) + "\n.fi"
-    )
+def _paragraphs(text: str | None) -> str:
+    return "\n.PP\n".join(_roff(" ".join(part.split())) for part in (text or "").split("\n\n"))
 
 
-def _printed(*arguments: str) -> str:
-    environment = {**os.environ, "COLUMNS": "78", "TERM": "dumb", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "codelens", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+def _lines(text: str) -> str:
+    return "\n".join(map(_roff, text.rstrip().splitlines()))
+
+
+def _roff(text: str) -> str:
+    escaped = text.replace("\\", "\\e").replace("-", "\\-")
+    escaped = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in escaped)
+    return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+def shared_files() -> dict[Path, str]:
+    """Path → content of everything below packaging/share."""
+    scripts = {SHARE / place: SCRIPTS[shell] for shell, place in COMPLETIONS.items()}
+    return {SHARE / "man/man1/codelens.1": man_page(), **scripts}
 
 
 if __name__ == "__main__":
-    out = Path(sys.argv[1])
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(man_page(), encoding="utf-8")
+    for path, content in shared_files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", newline="\n")
+        print(path)

@@ -40,7 +40,11 @@ _codelens() {
         _files
     fi
 }
-compdef _codelens codelens
+if [[ $funcstack[1] == _codelens ]]; then  # zsh has found this file in $fpath
+    _codelens "$@"
+else
+    compdef _codelens codelens
+fi
 """
 _FISH = """\
 function __codelens_offers

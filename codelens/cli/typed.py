@@ -268,4 +268,4 @@ def _root(
         )
     ),
 ) -> None:
-    """Offline code search that accounts for every rank."""
+    """Offline code search that explains every result."""

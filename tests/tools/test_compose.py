@@ -65,7 +65,8 @@ def test_the_image_has_the_extras_that_its_commands_need() -> None:
 
 def test_the_wheel_is_made_of_what_the_image_copies() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = {*project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"], "pyproject.toml"}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wanted = {*wheel["only-include"], *(path.split("/")[0] for path in wheel["shared-data"]), "pyproject.toml"}
     wanted |= {project["project"]["readme"], *project["project"]["license-files"]}
     copied = {word for line in instructions("COPY") if "--from" not in line for word in line.split()[:-1]}
     assert wanted == copied

@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tools.manual import man_page
+from tools.manual import SHARE, man_page, shared_files
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +53,23 @@ def test_search_works_from_disk_without_any_request(site: Path) -> None:
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
 
 
-def test_the_man_page_has_every_command_and_is_roff() -> None:
+def test_the_shared_files_are_those_of_the_commands(golden: Callable[[Path, str], None]) -> None:
+    for path, content in shared_files().items():
+        golden(path, content)
+    assert {path for path in SHARE.rglob("*") if path.is_file()} == set(shared_files())
+
+
+def test_the_man_page_has_every_command_and_option() -> None:
     page = man_page()
-    for command in ("INDEX", "SEARCH", "WHY"):
-        assert f".SH CODELENS {command}\n" in page
+    for command in ("index", "search", "eval tune", "cluster refs"):
+        assert f".SS codelens {command}\n" in page
+    for option in (".B \\-\\-rrf\\-k K\n", ".B \\-m, \\-\\-limit N\n", ".B \\-\\-ablate\n"):
+        assert option in page
     assert not re.search(r"^'", page, re.MULTILINE)
-    assert page.startswith(".TH CODELENS 1 ")
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff on this machine")
+def test_groff_has_nothing_to_say_about_the_man_page() -> None:
+    command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
+    ran = subprocess.run(command, input=man_page().encode(), capture_output=True, check=True)
+    assert ran.stderr == b""
