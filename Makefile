@@ -10,7 +10,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,strict_ndcg@10,strict_hit@10,file@10
 
-.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures recheck model eval questions weights clean
+.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures readme recheck model eval questions weights clean
 
 $(VENV)/ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "codelens needs Python 3.11 or newer: make PYTHON=path/to/python3.12"; exit 2; }
@@ -75,6 +75,10 @@ docs: $(VENV)/ready  ## the manual as a site that works from disk (site/index.ht
 
 pictures: $(VENV)/ready  ## draw the pictures of README and manual from real runs
 	$(BIN)/python -m tools.pictures
+
+readme: pictures  ## README again: its pictures, the tables of figures from docs/figures.md, and the outputs of its commands
+	$(BIN)/python -m tools.readme
+	$(BIN)/pytest -q --all --golden tests/test_readme.py -k README
 
 recheck: $(VENV)/ready  ## scores, sentences and remedies of drawn queries, compared: make recheck TREE=path/to/a/tree
 	@test -n "$(TREE)" || { echo "usage: make recheck TREE=path/to/a/tree"; exit 2; }

@@ -26,6 +26,8 @@ from codelens.config import Settings
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.query.nodes import FIELDS, KIND_GROUPS
 from codelens.store.migrate import newest_version
+from tools.readme import FIGURES
+from tools.readme import rewritten as rewritten_tables
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -36,7 +38,7 @@ BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<exempt>[^>\n]+) -->\n)?```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 ANYTHING = "…"
-LONGEST_README = 200
+LONGEST_README = 150
 LONGEST_PAGE = 300
 
 
@@ -239,3 +241,30 @@ def test_tables_of_the_index() -> None:
     sql = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "migrations").glob("*.sql")))
     made = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", sql))
     assert {name for cell, _ in rows("| table | holds |") for name in re.findall(r"`(\w+)`", cell)} == made
+
+
+def test_tables_of_figures_in_readme_are_those_of_the_manual() -> None:
+    readme = README.read_text(encoding="utf-8")
+    assert rewritten_tables(readme, FIGURES.read_text(encoding="utf-8")) == readme
+
+
+def test_figures_in_the_sentences_of_readme_are_those_of_the_manual() -> None:
+    readme = " ".join(README.read_text(encoding="utf-8").split())
+    figures = " ".join(FIGURES.read_text(encoding="utf-8").split())
+    watching = (ROOT / "docs/watch.md").read_text(encoding="utf-8")
+
+    def figure(pattern: str, text: str) -> float:
+        found = re.search(pattern, text)
+        assert found, pattern
+        return float(found[1].replace(",", ""))
+
+    assert figure(r"an index: (\d+) s for Django", readme) == round(figure(r"\| codelens \| ([\d.]+) \(", figures))
+    for pattern in (r"(\d+) questions about six repositories", r"(\d+) (?:commit subjects|subjects of commits)"):
+        assert figure(pattern, readme) == figure(pattern, figures)
+    per_100_000 = figure(r"a query finds .*? in (\d+) ms", figures) / (
+        figure(r"Of ([\d,]+) vectors", figures) / 100_000
+    )
+    assert figure(r"(\d+) ms of CPU per 100,000 vectors", readme) == per_100_000
+    assert figure(r"a search takes (\d+) ms of CPU", readme) == figure(r"\((\d+) ms, not 250", watching)
+    (model,) = (ROOT / "codelens").rglob("*.model")
+    assert figure(r"embedding model \((\d+) MB\)", readme) == round(model.stat().st_size / 1e6)

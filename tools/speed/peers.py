@@ -73,7 +73,7 @@ def semble(tree: Path, work: Path) -> Peer | None:
     def warm(questions: Sequence[str]) -> list[float]:
         return _seconds([python, str(HERE / "in_semble.py"), "warm", str(tree)], questions, env)
 
-    note = "a random model of the true shape" if model == str(work / "semble-model") else ""
+    note = "random weights" if model == str(work / "semble-model") else ""
     return Peer(
         "semble", _version([found, "--version"]), work / "semble", ask("main"), ask("main"), _all(ask), warm, env, note
     )
