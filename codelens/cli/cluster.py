@@ -67,7 +67,7 @@ class FleetIndexFlags(CommonFlags, JsonFlags):
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
     workers: int | None = option(
-        None, "--workers", metavar="N", help="Processes on this machine, without --scheduler [default: one a core]"
+        None, "--workers", metavar="N", help="Processes on this machine, without --scheduler [default: one per core]"
     )
     allow_network: bool = option(False, "--allow-network", help="Let git fetch the repositories that have a URL")
     db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
@@ -112,12 +112,12 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
     """The store, and whether sources are compared with it."""
 
     store: str | None = STORE
-    no_check: bool = option(False, "--no-check", help="Do not look whether repositories have changed")
+    no_check: bool = option(False, "--no-check", help="Do not check whether repositories have changed")
     db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
 
 
 def status(flags: FleetStatusFlags) -> int:
-    """Show what a fleet's store holds. Repositories, shards, sizes, what failed, and what has changed since."""
+    """Show what a fleet's store holds: repositories, shards, sizes, failures, and what has changed since."""
     from codelens.fleet.status import fleet_status
     from codelens.render.fleet import fleet_lines, fleet_record
 

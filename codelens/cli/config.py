@@ -24,14 +24,14 @@ NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the 
 class ConfigFlags(CommonFlags, JsonFlags):
     """Options of `config`: what to print, and how."""
 
-    setting: str | None = argument(None, "Only this one: its value alone", "[SETTING]", values=NAMES)
-    show_origin: bool = option(False, "--show-origin", help="Say for each setting where its value comes from")
+    setting: str | None = argument(None, "Print only the value of this setting", "[SETTING]", values=NAMES)
+    show_origin: bool = option(False, "--show-origin", help="Show where each value comes from")
 
 
 def config(flags: ConfigFlags) -> int:
     """Print the settings in effect.
 
-    A flag wins over a CODELENS_* variable, that over .codelens.toml, that over the user's file, that over the default.
+    Flags override CODELENS_* variables, which override .codelens.toml, then your own file, then the defaults.
     """
     cwd = working_folder()
     index = named_index(flags) or find_index(cwd)

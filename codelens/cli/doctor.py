@@ -37,12 +37,12 @@ class DoctorFlags(CommonFlags, JsonFlags):
     depth: str | None = argument(None, "With --check: quick (the default), or full: every row", "[quick|full]")
     check: bool = option(False, "--check", help="Check the index instead: its pages, its schema and its counts")
     all_grammars: bool = option(
-        False, "--all", help="Compile the queries of all grammars, which takes some seconds, and list them"
+        False, "--all", help="Compile the queries of all grammars (takes some seconds), and list them"
     )
 
 
 def doctor(flags: DoctorFlags) -> int:
-    """Check the installation. Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    """Check the installation: Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
         raise UsageError(f"unknown argument {flags.depth!r}", "`codelens doctor --check`, or `--check full`")
     if flags.check:

@@ -34,7 +34,7 @@ KINDS: Any = option(
     section=FILTERS,
     metavar="KIND",
     values=offering("codelens.query.nodes:KINDS", listed=True),
-    help="Only this kind: doc, code, or one of `kind:`, as class; repeatable, or several with commas",
+    help="Only this kind: doc, code, or a value of `kind:` such as class; repeatable, or separated by commas",
 )
 GLOBS: Any = option(
     None,
@@ -42,7 +42,7 @@ GLOBS: Any = option(
     "--glob",
     section=FILTERS,
     metavar="GLOB",
-    help="Only paths that fit; '!GLOB' excludes; the last that fits wins",
+    help="Only matching paths; '!GLOB' excludes; the last match wins",
 )
 ROOT_SCOPE: Any = option(
     False, "--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"
@@ -56,8 +56,8 @@ class CommonFlags:
         None, "--db", metavar="FILE", help="The index file [default: the nearest .codelens/index.db upwards]"
     )
     no_config: bool = option(False, "--no-config", help="Read no configuration files")
-    quiet: bool = option(False, "-q", "--quiet", help="Print nothing but errors; the exit code is the answer")
-    verbose: bool = option(False, "-v", "--verbose", help="Say more on stderr")
+    quiet: bool = option(False, "-q", "--quiet", help="Print only errors; the exit code gives the answer")
+    verbose: bool = option(False, "-v", "--verbose", help="Print more on stderr")
     debug: bool = option(False, "--debug", help="Show tracebacks")
 
 
@@ -74,7 +74,7 @@ SCHEDULER: Any = option(
     "--scheduler",
     section=FLEET,
     metavar="ADDRESS",
-    help="Dask's scheduler, as tcp://head:8786 [default: this machine alone]",
+    help="Dask's scheduler, such as tcp://head:8786 [default: this machine only]",
 )
 
 
@@ -87,7 +87,10 @@ class FleetFlags(CommonFlags):
         30.0, "--timeout", section=FLEET, metavar="SECONDS", help="How long a shard may take to answer [default: 30]"
     )
     require_complete: bool = option(
-        False, "--require-complete", section=FLEET, help="Fail with 7 if a shard does not answer, in place of a notice"
+        False,
+        "--require-complete",
+        section=FLEET,
+        help="Exit with 7 if a shard does not answer, instead of printing a note",
     )
     db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
 
@@ -95,7 +98,7 @@ class FleetFlags(CommonFlags):
 class JsonFlags:
     """For commands that can print an object."""
 
-    json: bool = option(False, "--json", section=OUTPUT, help="One JSON object on stdout")
+    json: bool = option(False, "--json", section=OUTPUT, help="Print one JSON object")
 
 
 class ColorFlags:
@@ -110,7 +113,7 @@ class ColorFlags:
         help="auto, always or never [default: auto]",
     )
     pretty: bool = option(
-        False, "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
+        False, "--pretty", section=OUTPUT, help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
     path_style: str | None = option(
         None,
@@ -124,7 +127,7 @@ class ColorFlags:
 
 
 ALLOW_NETWORK: Any = option(
-    False, "--allow-network", help="Send texts to the model, where the setting `model` is an address"
+    False, "--allow-network", help="Allow sending text to the model if the setting `model` is an address"
 )
 
 
@@ -138,10 +141,10 @@ class QueryFlags:
         "--regexp",
         section=QUERY,
         metavar="QUERY",
-        help="A query in place of the first argument; repeatable: any of them may fit",
+        help="A query, instead of the first argument; repeatable: a hit needs to match only one",
     )
     query_files: Texts = option(
-        None, "-f", "--file", section=QUERY, metavar="FILE", help="Queries from a file, one a line; `-` is stdin"
+        None, "-f", "--file", section=QUERY, metavar="FILE", help="Read queries from a file, one per line; `-` is stdin"
     )
     like: str | None = option(
         None,
@@ -149,8 +152,8 @@ class QueryFlags:
         section=QUERY,
         metavar="TARGET",
         values=symbols,
-        help="What resembles PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
-        "It stands for QUERY; conditions go behind -e",
+        help="Find code similar to PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
+        "It replaces QUERY; give filters with -e",
     )
     lang: str | None = option(
         None,
@@ -158,35 +161,35 @@ class QueryFlags:
         section=QUERY,
         metavar="LANG",
         values=LANGUAGES,
-        help="The language of the code on stdin [default: guessed]",
+        help="The language of the code on stdin [default: detected]",
     )
-    ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Letter case does not matter")
-    case_sensitive: bool = option(False, "-s", "--case-sensitive", section=QUERY, help="Letter case matters")
+    ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Ignore case")
+    case_sensitive: bool = option(False, "-s", "--case-sensitive", section=QUERY, help="Match case")
     smart_case: bool = option(False, "-S", "--smart-case", section=QUERY, hidden=True, help="The default")
     word: bool = option(False, "-w", "--word-regexp", section=QUERY, help="Match whole words only")
     literal: bool = option(
-        False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally: no filters, no operators"
+        False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally, without filters and operators"
     )
-    regex: bool = option(False, "-P", "-E", "--regex", section=QUERY, help="The query is a regular expression")
+    regex: bool = option(False, "-P", "-E", "--regex", section=QUERY, help="Read the query as a regular expression")
     case: str | None = option(
         None,
         "--case",
         section=QUERY,
         metavar="HOW",
         values="codelens.query.nodes:CASES",
-        help="yes, no or auto: upper case in the query matters [default: auto]",
+        help="yes, no or auto: match case if the query has capitals [default: auto]",
     )
     prefix: bool = option(
-        False, "--prefix", section=QUERY, help="Each word is the beginning of words, as if it were written WORD*"
+        False, "--prefix", section=QUERY, help="Match words by their beginning, as if each were written WORD*"
     )
     strict_query: bool = option(
-        False, "--strict-query", section=QUERY, help="Refuse a query with a fault instead of reading it as text"
+        False, "--strict-query", section=QUERY, help="Fail on a syntax error in the query instead of reading it as text"
     )
     types: Texts = TYPES
     types_not: Texts = TYPES_NOT
     kinds: Texts = KINDS
     files_only: bool = option(
-        False, "--files-only", section=FILTERS, help="Find files, by path, names, imports and meaning"
+        False, "--files-only", section=FILTERS, help="Find files by path, names, imports and meaning"
     )
     globs: Texts = GLOBS
     meta: Texts = option(
@@ -194,14 +197,14 @@ class QueryFlags:
         "--meta",
         section=FILTERS,
         metavar="NAME=VALUE",
-        help="Only files of which the metadata says so: category=cli, 'stars>=100'; repeatable",
+        help="Only files with this metadata: category=cli, 'stars>=100'; repeatable",
     )
     metadata: str | None = option(
         None,
         "--metadata",
         section=FILTERS,
         metavar="FILE",
-        help="JSON or CSV of stars, ratings, installs, categories … of paths and repositories",
+        help="A JSON or CSV file of metadata (stars, ratings, categories …) for paths and repositories",
     )
     root_scope: bool = ROOT_SCOPE
 
@@ -212,7 +215,7 @@ PROFILE = option(
     section=RANKING,
     metavar="NAME",
     values="codelens.config:load_weights",
-    help="The score's formula: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
+    help="Ranking profile: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
     "[default: codelens; with --like likeness]",
 )
 
@@ -232,7 +235,7 @@ class ScoreFlags:
         None, "--weights", section=RANKING, metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
     )
     rrf_k: int | None = option(
-        None, "--rrf-k", section=RANKING, metavar="K", help="The constant of reciprocal rank fusion [default: 60]"
+        None, "--rrf-k", section=RANKING, metavar="K", help="The constant k of reciprocal rank fusion [default: 60]"
     )
     fusion: str = option(
         "rrf",
@@ -240,7 +243,7 @@ class ScoreFlags:
         section=RANKING,
         metavar="HOW",
         values="codelens.search.fuse:FUSIONS",
-        help="How channels are joined: rrf (by ranks), weighted or minmax (by scores)",
+        help="How to fuse channels: rrf (by rank), weighted or minmax (by score)",
     )
     profile: str | None = PROFILE
     intent: str | None = option(
@@ -249,7 +252,7 @@ class ScoreFlags:
         section=RANKING,
         metavar="KIND",
         values="codelens.search.intent:INTENTS",
-        help="What kind of query it is: identifier, path, regex, change, task or question [default: derived from its words]",
+        help="Kind of query: identifier, path, regex, change, task or question [default: detected]",
     )
     expand: str | None = option(
         None,
@@ -257,21 +260,28 @@ class ScoreFlags:
         section=RANKING,
         metavar="HOW",
         values="codelens.search.profiles:EXPANSIONS",
-        help="Over the symbol graph: none, walk or bfs (breadth first) [default: the profile's own]",
+        help="How to expand results over the symbol graph: none, walk or bfs [default: the profile's]",
     )
-    depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops of the expansion [default: 1]")
+    depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops to expand [default: 1]")
     decay: float | None = option(
-        None, "--decay", section=RANKING, metavar="X", help="What a hop keeps of a score [default: by kind of edge]"
+        None,
+        "--decay",
+        section=RANKING,
+        metavar="X",
+        help="Share of a score that a hop keeps [default: by kind of edge]",
     )
     rerank: bool = option(
-        False, "--rerank", section=RANKING, help="Order the 50 best by how near their embedding is to the query's"
+        False,
+        "--rerank",
+        section=RANKING,
+        help="Order the best 50 hits by the similarity of their embedding to the query",
     )
     min_score: float | None = option(
         None,
         "--min-score",
         section=RANKING,
         metavar="X",
-        help="Only hits of this confidence or more, 0 to 1; a share of the best score where hits have none",
+        help="Only hits with at least this confidence, 0 to 1 (a share of the best score if hits have none)",
     )
 
 
@@ -279,7 +289,7 @@ NOW: Any = option(
     None,
     "--now",
     metavar="TIME",
-    help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's]",
+    help="The current time, such as 2025-01-31T12:00 or unix seconds [default: now]",
 )
 
 
@@ -290,15 +300,15 @@ class MemoryFlags:
         None,
         "--memory/--no-memory",
         section=RANKING,
-        help="Use and record what is remembered of results, or neither [default: the setting `memory`]",
+        help="Use and update the memory of past results [default: the setting `memory`]",
     )
     now: str | None = option(
         None,
         "--now",
         section=RANKING,
         metavar="TIME",
-        help="What counts as the present, as 2025-01-31T12:00 or unix seconds [default: the clock's, "
-        "of git's history the indexed commit]",
+        help="The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
+        "indexed commit]",
     )
 
 
@@ -311,18 +321,18 @@ class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
         "--limit",
         section=RANKING,
         metavar="N",
-        help="Show at most N hits [default: 20; search on a terminal 10, lines all]",
+        help="Show at most N hits [default: 20; 10 on a terminal; all lines]",
     )
-    offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Leave the first N hits out")
+    offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Skip the first N hits")
     sort: str | None = option(
         None,
         "--sort",
         section=RANKING,
         metavar="BY",
         values=("score", "path", "modified"),
-        help="score, path or modified [default: score, of lines path]",
+        help="score, path or modified [default: score; path for lines]",
     )
-    reverse: bool = option(False, "--reverse", section=RANKING, help="The other way round")
+    reverse: bool = option(False, "--reverse", section=RANKING, help="Reverse the order")
 
 
 CHANGE = "For a change"
@@ -357,20 +367,26 @@ class LineFlags:
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 
     files: bool = option(
-        False, "-l", "--files-with-matches", section=LINES, help="Only the paths of files with a matching line"
+        False, "-l", "--files-with-matches", section=LINES, help="Print only the paths of files that match"
     )
     files_without: bool = option(
-        False, "-L", "--files-without-match", section=LINES, help="Only the paths of files without one"
+        False, "-L", "--files-without-match", section=LINES, help="Print only the paths of files that do not match"
     )
     count: bool = option(
-        False, "-c", "--count", section=LINES, help="The number of matching lines of each file; with -o of matches"
+        False, "-c", "--count", section=LINES, help="Print the number of matching lines per file; with -o, of matches"
     )
-    only_matching: bool = option(False, "-o", "--only-matching", section=LINES, help="Only the parts that match")
-    invert: bool = option(False, "-v", "--invert-match", section=LINES, help="The lines that do not match")
-    whole_line: bool = option(False, "-x", "--line-regexp", section=LINES, help="The whole line must match")
-    after: int | None = option(None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after")
-    before: int | None = option(None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before")
-    context: int | None = option(None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around")
+    only_matching: bool = option(False, "-o", "--only-matching", section=LINES, help="Print only the matching parts")
+    invert: bool = option(False, "-v", "--invert-match", section=LINES, help="Print the lines that do not match")
+    whole_line: bool = option(False, "-x", "--line-regexp", section=LINES, help="Match whole lines only")
+    after: int | None = option(
+        None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after each match"
+    )
+    before: int | None = option(
+        None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before each match"
+    )
+    context: int | None = option(
+        None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around each match"
+    )
     line_number: bool | None = option(
         None,
         "-n/-N",
@@ -378,18 +394,18 @@ class LineFlags:
         section=LINES,
         help="path:line:text, or path:text [default: path:line:column:text]",
     )
-    column: bool | None = option(None, "--column/--no-column", section=LINES, help="The column too, or not")
+    column: bool | None = option(None, "--column/--no-column", section=LINES, help="Print the column, or leave it out")
     list_files: bool = option(
-        False, "--files", section=LINES, help="The paths of all indexed files; every argument is a PATH"
+        False, "--files", section=LINES, help="List the paths of all indexed files; every argument is a PATH"
     )
-    no_filename: bool = option(False, "-I", "--no-filename", section=LINES, help="Lines without their path")
+    no_filename: bool = option(False, "-I", "--no-filename", section=LINES, help="Print lines without their path")
     heading: bool | None = option(
-        None, "--heading/--no-heading", section=LINES, help="Each path once above its lines, or on each line"
+        None, "--heading/--no-heading", section=LINES, help="Print each path once above its lines, or on each line"
     )
     longest: int | None = option(
-        None, "-M", "--max-columns", section=LINES, metavar="N", help="Leave out the text of lines of over N bytes"
+        None, "-M", "--max-columns", section=LINES, metavar="N", help="Omit the text of lines longer than N bytes"
     )
-    null: bool = option(False, "-0", "--null", section=LINES, help="A NUL byte after each path")
+    null: bool = option(False, "-0", "--null", section=LINES, help="Print a NUL byte after each path")
     recursive: bool = option(False, "-r", "-R", "--recursive", section=LINES, hidden=True, help="The default")
     with_filename: bool = option(False, "-H", "--with-filename", section=LINES, hidden=True, help="The default")
 
@@ -398,23 +414,23 @@ class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, 
     """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
 
     query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]", values=symbols)
-    paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
-    verbose: bool = option(False, "--verbose", help="Say more on stderr")
+    paths: list[Path] | None = argument(None, "Search only in these files and folders", "[PATH]...")
+    verbose: bool = option(False, "--verbose", help="Print more on stderr")
     pretty: bool = option(
-        False, "-p", "--pretty", section=OUTPUT, help="As on a terminal, in a pipe too: `--pretty | less -R`"
+        False, "-p", "--pretty", section=OUTPUT, help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
     type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
-    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object a hit, then one of type `end`")
+    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="Print one JSON object per hit, then one of type `end`")
     contributions: bool = option(
         False, "--contributions", section=OUTPUT, help="Add all parts of each score to --json and --jsonl"
     )
-    vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="path:line:column:text, for editors")
-    csv: bool = option(False, "--csv", section=OUTPUT, help="Comma-separated values with a head line")
-    tsv: bool = option(False, "--tsv", section=OUTPUT, help="Tab-separated values with a head line")
-    sarif: bool = option(False, "--sarif", section=OUTPUT, help="SARIF 2.1.0")
-    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Markdown")
+    vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="Print path:line:column:text, for editors")
+    csv: bool = option(False, "--csv", section=OUTPUT, help="Print comma-separated values with a header")
+    tsv: bool = option(False, "--tsv", section=OUTPUT, help="Print tab-separated values with a header")
+    sarif: bool = option(False, "--sarif", section=OUTPUT, help="Print SARIF 2.1.0")
+    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Print Markdown")
     format: str | None = option(
-        None, "--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{start_line} {name}'"
+        None, "--format", section=OUTPUT, metavar="TEXT", help="Template for each hit: '{path}:{start_line} {name}'"
     )
     hyperlink_format: str | None = option(
         None,
@@ -423,11 +439,11 @@ class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, 
         metavar="URL",
         help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Say how long each step took, and its share")
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Print how long each step took, and its share")
     require_fresh: bool = option(
-        False, "--require-fresh", section=FRESHNESS, help="Fail with 4 if any file changed since it was indexed"
+        False, "--require-fresh", section=FRESHNESS, help="Exit with 4 if any file changed since it was indexed"
     )
     open: int | None = option(
         None, "--open", section=OUTPUT, metavar="N", help="Open hit N in your editor, at its line"
     )
-    refresh: bool = option(False, "--refresh", section=FRESHNESS, help="Bring the index up to date first")
+    refresh: bool = option(False, "--refresh", section=FRESHNESS, help="Update the index first")

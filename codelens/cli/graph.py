@@ -22,7 +22,7 @@ from codelens.text.counts import quantity
 class ExportFlags(FileFlags):
     """How much of the graph, and its form."""
 
-    paths: list[Path] | None = argument(None, "Only these files and folders", "[PATH]...")
+    paths: list[Path] | None = argument(None, "Export only these files and folders", "[PATH]...")
     format: str = option(
         "json",
         "--format",
@@ -36,9 +36,9 @@ class ExportFlags(FileFlags):
 
 
 def export(flags: ExportFlags) -> int:
-    """Write the symbol graph. Files, symbols and what they name outside, with all stored edges and what lies in what.
+    """Write the symbol graph. Nodes are files, symbols and external names; edges are the stored ones and containment.
 
-    In the order of contents, so that equal contents give equal bytes. Nodes are numbered from 0 in that order.
+    Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
     if flags.format not in GRAPH_FORMATS:
         raise UsageError(f"no format '{flags.format}'", f"formats: {', '.join(GRAPH_FORMATS)}")
@@ -66,9 +66,9 @@ class TracesFlags(CommonFlags, JsonFlags):
     """Trace files, or --forget for all of them."""
 
     files: list[str] | None = argument(
-        None, "OTLP as JSON, one object or one a line; `-` is stdin [default: list what is kept]", "[FILE]..."
+        None, "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]", "[FILE]..."
     )
-    forget: bool = option(False, "--forget", help="Remove all that is kept of traces")
+    forget: bool = option(False, "--forget", help="Forget all traces")
 
 
 def traces(flags: TracesFlags) -> int:

@@ -21,11 +21,11 @@ EXIT_CODES = """\
 """
 
 QUERY = """\
-A query is words. Each may be a part of a name, a word of prose or a slip of the pen; results are ranked.
+A query is a list of words. Each may be part of a name, a word of prose, or misspelled; results are ranked.
 
-  parse config file          words, in any order; the more of them a hit holds, the better
+  parse config file          words, in any order; hits that contain more of them rank higher
   parseConfig                a name: getHTTPResponse and get_http_response find each other
-  "exact phrase"             this text, as it stands
+  "exact phrase"             exactly this text
   `identifier`               exactly this name
   /reg(ular)? ex/            a regular expression; --regex takes the whole query as one
   a OR b    NOT a    -a      alternatives, exclusion; ( ) group
@@ -34,10 +34,10 @@ A query is words. Each may be a part of a name, a word of prose or a slip of the
   is:test  -is:test  kind:doc  kind:code  case:yes|no|auto        filters; a `-` before one excludes
   after:2026-01-31  before:2026  author:ann  the last change
 
--F takes the query literally. -F, --regex, a "phrase" alone and grep's flags (-l -c -o -n -w …) give all
-matching lines; with these flags every word must be on the line. --sort score ranks.
-What looks like syntax and is not stays text, and a note on stderr says so;
---strict-query makes it an error that points at the place.
+-F takes the query literally. -F, --regex, a "phrase" alone and grep's flags (-l -c -o -n -w …) with one word print
+every matching line. Several words are always ranked, and the flags apply to the hits.
+Text that only looks like syntax is searched as text, and a note on stderr says so;
+--strict-query makes it an error that points to the position.
 """
 
 TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}

@@ -20,7 +20,7 @@ COMMANDS = {name: f"codelens.cli.hooks:{name}_command" for name in ("install", "
 command = group(
     "hooks",
     COMMANDS,
-    help="Let git hooks keep the index fresh.",
+    help="Keep the index fresh with git hooks.",
     epilog="The hooks run after checkout, merge, commit and rebase; other lines in them stay as they are.",
 )
 
@@ -29,12 +29,12 @@ class HookInstallFlags(CommonFlags):
     """Options: where the hooks go."""
 
     shared: bool = option(
-        False, "--shared", help="Also where core.hooksPath names a folder that serves other repositories too"
+        False, "--shared", help="Install even if core.hooksPath names a folder that other repositories share"
     )
 
 
 def install_hooks(flags: HookInstallFlags) -> int:
-    """Install the hooks. Where there is no index, as in a new worktree, they do nothing: make it once yourself."""
+    """Install the hooks. They do nothing where there is no index: run `codelens index` once, also in a new worktree."""
     cwd = working_folder()
     hooks, index = hooks_of(cwd), named_index(flags)
     if hooks.is_shared and not flags.shared:
@@ -57,7 +57,7 @@ install_command = declare("install", HookInstallFlags, install_hooks, epilog="Ex
 
 
 def remove_hooks(flags: CommonFlags) -> int:
-    """Remove the hooks. What else is in them stays; a hook that holds nothing else goes."""
+    """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
     folder = hooks_of(working_folder()).folder
     removed = [name for name in NAMES if remove(folder / name)]
     if not flags.quiet:
@@ -73,7 +73,7 @@ RETRY_SECONDS = 1.0
 
 
 def run(flags: CommonFlags) -> int:
-    """Bring the index up to date in what it holds of this repository. Another writer is waited for; without an index: nothing."""
+    """Update this repository in the index. Waits for another writer; does nothing without an index."""
     cwd = working_folder()
     top = (git_top(cwd) or cwd).resolve()
     index = named_index(flags) or find_index(cwd)
@@ -105,7 +105,7 @@ run_command = declare(
 
 
 def show_hooks(flags: CommonFlags) -> int:
-    """Show which hooks are installed, and where they lie."""
+    """Show which hooks are installed, and where."""
     folder = hooks_of(working_folder()).folder
     there = {name: is_installed(folder / name) for name in NAMES}
     if not flags.quiet:

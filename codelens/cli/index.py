@@ -39,7 +39,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
         "Folders to index [default: those of the index that is there, else the top of the repository]",
         "[PATH]...",
     )
-    force: bool = option(False, "--force", help="Derive every file again")
+    force: bool = option(False, "--force", help="Parse every file again")
     rebuild: bool = option(False, "--rebuild", help="Build a new index file and swap it in")
     copy_from: Path | None = option(
         None,
@@ -50,31 +50,37 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     trust: bool = option(
         False,
         "--trust",
-        help="Accept the index that lies here, as it is, though it was not made here for you; index nothing",
+        help="Accept an index that you did not create on this machine, and index nothing",
     )
-    verify: bool = option(False, "--verify", help="Compare contents, not only size and time")
-    no_fuzzy: bool = option(False, "--no-fuzzy", help="No trigrams: smaller, but no substrings and no typing mistakes")
-    no_vector: bool = option(False, "--no-vector", help="No vectors")
+    verify: bool = option(False, "--verify", help="Compare the contents of files, not only size and time")
+    no_fuzzy: bool = option(
+        False, "--no-fuzzy", help="Leave out trigrams: a smaller index, without substrings and typing mistakes"
+    )
+    no_vector: bool = option(False, "--no-vector", help="Leave out vectors")
     detect_encoding: bool | None = option(
         None,
         "--detect-encoding/--no-detect-encoding",
         help="Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 [default: detect]",
     )
     jobs: int | None = option(
-        None, "-j", "--jobs", metavar="N", help="Worker processes [default: one a core, at most 8]"
+        None, "-j", "--jobs", metavar="N", help="Worker processes [default: one per core, at most 8]"
     )
     allow_network: bool = ALLOW_NETWORK
-    strict: bool = option(False, "--strict", help="Exit with 6 if files had errors")
-    hidden: bool = option(False, "--hidden", section=WALK, help="Also files whose name starts with a dot")
-    no_ignore: bool = option(False, "--no-ignore", section=WALK, help="Do not heed ignore files")
+    strict: bool = option(False, "--strict", help="Exit with 6 if any file had errors")
+    hidden: bool = option(False, "--hidden", section=WALK, help="Include files whose name starts with a dot")
+    no_ignore: bool = option(False, "--no-ignore", section=WALK, help="Do not apply ignore files")
     dry_run: bool = option(
         False, "--dry-run", section=WALK, help="List what would be indexed and skipped; write nothing"
     )
     explain_path: str | None = option(
-        None, "--explain-path", section=WALK, metavar="PATH", help="Say which rule decides on this file; write nothing"
+        None,
+        "--explain-path",
+        section=WALK,
+        metavar="PATH",
+        help="Show which rule includes or skips this file; write nothing",
     )
 
-    remove: bool = option(False, "--remove", section=REMOVAL, help="Remove the index; the files it was made from stay")
+    remove: bool = option(False, "--remove", section=REMOVAL, help="Remove the index; your files stay")
     yes: bool = option(False, "-y", "--yes", section=REMOVAL, help="Do not ask before removing it")
     clear_cache: bool = option(
         False, "--clear-cache", section=REMOVAL, help="Remove the cached context packs and vectors of all indexes"
@@ -82,7 +88,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
 
 def index(flags: IndexFlags) -> int:
-    """Bring the index up to date. What has not changed is not read again; a second run writes nothing then."""
+    """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
     if only_one(flags, ("trust", "remove", "clear_cache")):
         return _trust(flags) if flags.trust else _clear_cache(flags) if flags.clear_cache else _remove_index(flags)
     place, roots, settings_of = _trees(flags)
@@ -253,5 +259,5 @@ command = declare(
     "index",
     IndexFlags,
     index,
-    epilog="Exit: 0 done, 1 not removed, 2 error, 3 an index that cannot be used, 5 another process writes, 6 files had errors.",
+    epilog="Exit: 0 done, 1 not removed, 2 error, 3 an unusable index, 5 another process writes, 6 files had errors.",
 )

@@ -31,7 +31,7 @@ COMMANDS = {
 command = group(
     "memory",
     COMMANDS,
-    help="Pin, rate and judge results, and manage what is recorded of them.",
+    help="Pin, rate and judge results, and manage what is recorded about them.",
     epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
 )
 
@@ -76,7 +76,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 
 
 def show(flags: MemoryShowFlags) -> int:
-    """List what is recorded. Pins, ratings, uses, judgements, results that contained it, words that lead to it."""
+    """List what is recorded: pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with notebook_here(flags) as (notebook, index, place):
         target = target_here(flags.target, place, index) if flags.target is not None else None
         known = notebook.known(target)
@@ -155,12 +155,12 @@ class ForgetFlags(CommonFlags):
     target: str | None = argument(
         None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]", values=symbols
     )
-    all: bool = option(False, "--all", help="All of it: the file goes")
-    yes: bool = option(False, "-y", "--yes", help="Do not ask before all of it goes")
+    all: bool = option(False, "--all", help="Erase everything, and delete the file")
+    yes: bool = option(False, "-y", "--yes", help="Do not ask before erasing everything")
 
 
 def forget(flags: ForgetFlags) -> int:
-    """Erase all that is recorded of a symbol or file, or of everything. Queries that led to it are erased with it."""
+    """Erase what is recorded about a symbol or file, or everything. Erases the queries that led to it, too."""
     if (flags.target is None) == (not flags.all):
         raise UsageError("forget what?", "`codelens memory forget TARGET`, or --all")
     with notebook_here(flags) as (notebook, index, place):
@@ -210,7 +210,7 @@ class PinFlags(RecordingFlags):
 
 
 def pin(flags: PinFlags) -> int:
-    """Pin a symbol or a file. It ranks higher wherever it matches a query."""
+    """Pin a symbol or a file. It ranks higher in every search that finds it."""
     if flags.target is None:
         raise UsageError("pin what?", "`codelens memory pin PATH:LINE`, or a symbol's name")
     with notebook_here(flags, flags.now) as (notebook, index, place):
@@ -250,7 +250,7 @@ class RateFlags(RecordingFlags):
 
 
 def rate(flags: RateFlags) -> int:
-    """Rate a file or a symbol from 0 to 10, in the place of an earlier rating. A symbol's own counts before its file's."""
+    """Rate a file or a symbol from 0 to 10. Replaces an earlier rating; a symbol's rating overrides its file's."""
     if flags.target is None or flags.rating is None:
         raise UsageError("rate what, and how?", "`codelens memory rate src/app.py 8`")
     with notebook_here(flags, flags.now) as (notebook, index, place):
@@ -275,14 +275,14 @@ class FeedbackFlags(RecordingFlags):
         None,
         "--query",
         metavar="QUERY",
-        help="The query that it answers [default: the last recorded one, if the hit is in its answer]",
+        help="The query that found it [default: the last recorded query, if it found the hit]",
     )
 
 
 def feedback(flags: FeedbackFlags) -> int:
-    """Say that a hit was useful or useless. It counts until the code around it changes.
+    """Mark a hit as useful or useless. This counts until the code around it changes.
 
-    If it was useful, later searches with words of the query rank it higher.
+    Later searches that share words with the query rank a useful hit higher.
     """
     if flags.hit is None or flags.verdict not in VERDICTS:
         raise UsageError("which hit, and was it useful or useless?", "`codelens memory feedback 1 useful`")
@@ -307,14 +307,14 @@ class UsedFlags(RecordingFlags):
         None, "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits", "FILE..."
     )
     diff: str | None = option(
-        None, "--diff", metavar="FILE", help="What the changed lines of this diff name; `-` is stdin"
+        None, "--diff", metavar="FILE", help="Everything that the changed lines of this diff name; `-` is stdin"
     )
 
 
 def used(flags: UsedFlags) -> int:
     """Record which results of the last search were used.
 
-    Those places are judged useful; the rest of that answer is judged useless once the next is asked for.
+    Marks these places as useful. The other hits of that answer count as useless once the next search begins.
     """
     if bool(flags.targets) == (flags.diff is not None):
         raise UsageError(

@@ -151,7 +151,7 @@ def show_written(flags: JsonFlags, ground: Ground, note: NoteFile) -> None:
 PLACES: Any = option(
     None, "--at", metavar="PLACE", help="Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable"
 )
-TAGS: Any = option(None, "--tag", metavar="TAG", help="A word to find it by; repeatable")
+TAGS: Any = option(None, "--tag", metavar="TAG", help="Tag it with a word; repeatable")
 MESSAGE: Any = option(
     None, "-m", "--message", metavar="TEXT", help="The text; `-` is stdin [default: what is piped in, else $EDITOR]"
 )
@@ -163,8 +163,10 @@ class NoteAddFlags(CommonFlags, JsonFlags):
     """Options: the contents of the note."""
 
     title: str | None = argument(None, "What it is about, in a few words", "TITLE")
-    task: bool = option(False, "--task", help="Something to be done, with a status")
-    status: str | None = option(None, "--status", metavar="WORD", help="Of a task: open, doing, done … [open]")
+    task: bool = option(False, "--task", help="Make it a task, with a status")
+    status: str | None = option(
+        None, "--status", metavar="WORD", help="Status of the task: open, doing, done … [default: open]"
+    )
     tag: list[str] | None = TAGS
     at: list[str] | None = PLACES
     message: str | None = MESSAGE
@@ -213,18 +215,16 @@ add_command = declare("add", NoteAddFlags, add, epilog="Exit: 0 written, 2 no su
 class NoteEditFlags(CommonFlags, JsonFlags):
     """Which note, and what of it is to change."""
 
-    id: str | None = argument(None, "The note's id, or how it begins", "ID")
-    title: str | None = option(None, "--title", metavar="TEXT", help="Another title; the id stays")
+    id: str | None = argument(None, "The note's id, or its beginning", "ID")
+    title: str | None = option(None, "--title", metavar="TEXT", help="Change the title; the id stays")
     status: str | None = option(None, "--status", metavar="WORD", help="open, doing, done …; makes a note a task")
     tag: list[str] | None = TAGS
-    untag: list[str] | None = option(None, "--untag", metavar="TAG", help="Take a tag away; repeatable")
+    untag: list[str] | None = option(None, "--untag", metavar="TAG", help="Remove a tag; repeatable")
     at: list[str] | None = PLACES
     unlink: list[str] | None = option(
-        None, "--unlink", metavar="PLACE", help="Take a place away, as `note show` names it; repeatable"
+        None, "--unlink", metavar="PLACE", help="Remove a link to a place, as `note show` prints it; repeatable"
     )
-    message: str | None = option(
-        None, "-m", "--message", metavar="TEXT", help="Another text in place of the old one; `-` is stdin"
-    )
+    message: str | None = option(None, "-m", "--message", metavar="TEXT", help="Replace the text; `-` is stdin")
 
 
 def edit(flags: NoteEditFlags) -> int:
@@ -289,10 +289,12 @@ edit_command = declare(
 class NoteListFlags(CommonFlags, JsonFlags):
     """Which ones."""
 
-    task: bool = option(False, "--task", help="Tasks alone")
-    status: str | None = option(None, "--status", metavar="WORD", help="Of this status")
-    tag: list[str] | None = option(None, "--tag", metavar="TAG", help="With this tag; repeatable: all of them")
-    lost: bool = option(False, "--lost", help="With a place that is lost")
+    task: bool = option(False, "--task", help="Only tasks")
+    status: str | None = option(None, "--status", metavar="WORD", help="Only with this status")
+    tag: list[str] | None = option(
+        None, "--tag", metavar="TAG", help="Only with this tag; repeatable: with all of them"
+    )
+    lost: bool = option(False, "--lost", help="Only with a place that is lost")
 
 
 def list_notes(flags: NoteListFlags) -> int:
@@ -327,7 +329,7 @@ list_command = declare("list", NoteListFlags, list_notes, epilog="Exit: 0 some, 
 class NoteShowFlags(CommonFlags, JsonFlags):
     """Which one."""
 
-    id: str | None = argument(None, "The note's id, or how it begins", "ID")
+    id: str | None = argument(None, "The note's id, or its beginning", "ID")
 
 
 def show(flags: NoteShowFlags) -> int:
@@ -360,7 +362,7 @@ class NoteRemoveFlags(CommonFlags):
 
 
 def remove(flags: NoteRemoveFlags) -> int:
-    """Delete the files of notes, and take them out of the index. git has them still, where they were committed."""
+    """Delete notes, and remove them from the index. Committed ones are still in git."""
     if not flags.ids:
         raise UsageError("which note?", "`codelens note list` names them")
     ground = ground_of(flags)

@@ -20,9 +20,9 @@ class SymbolsFlags(CommonFlags, JsonFlags):
 
     file: Path | None = argument(None, "The file, relative to the working directory or to its root", "FILE")
     changes: bool = option(
-        False, "--changes", section=OUTPUT, help="When each last changed, by whom, and by how many commits"
+        False, "--changes", section=OUTPUT, help="Show when and by whom each was last changed, and by how many commits"
     )
-    ctags: bool = option(False, "--ctags", section=OUTPUT, help="Lines for a tags file")
+    ctags: bool = option(False, "--ctags", section=OUTPUT, help="Print lines for a tags file")
 
 
 def symbols(flags: SymbolsFlags) -> int:
@@ -69,16 +69,16 @@ symbols_command = declare(
 class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
-    paths: list[Path] | None = argument(None, "Seen from these files and folders: what they lean on", "[PATH]...")
+    paths: list[Path] | None = argument(None, "Rank symbols by how much these files and folders use them", "[PATH]...")
     budget: int = option(
-        2000, "--budget", section=OUTPUT, metavar="N", help="Tokens, as characters ÷ 4 [default: 2000]"
+        2000, "--budget", section=OUTPUT, metavar="N", help="Token budget, counted as characters ÷ 4 [default: 2000]"
     )
 
 
 def show_map(flags: MapFlags) -> int:
-    """Show the symbols that other files use most. With signatures, by file, within a budget of tokens.
+    """Show the symbols that other files use most. Prints signatures by file, within a token budget.
 
-    PageRank over calls, uses, type hints, imports and inheritance between files; files of tests are left out.
+    Symbols are ranked by PageRank over calls, uses, type hints, imports and inheritance between files, without test files.
     """
     if flags.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {flags.budget}")

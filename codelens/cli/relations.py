@@ -29,16 +29,18 @@ EDGE_KINDS = option(
     section=FILTERS,
     metavar="K,…",
     values="codelens.model.graph:KINDS",
-    help="Only these kinds of edges: calls,extends",
+    help="Only these kinds of edges, such as calls,extends",
 )
 MIN_CONFIDENCE = option(
     None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
 )
-FORMAT = option(None, "--format", section=OUTPUT, metavar="TEXT", help="A line of your own: '{path}:{line} {source}'")
-UNRESOLVED = option(
-    False, "--unresolved", section=OUTPUT, help="Instead, the calls that could not be followed to a definition"
+FORMAT = option(
+    None, "--format", section=OUTPUT, metavar="TEXT", help="Template for each line: '{path}:{line} {source}'"
 )
-BELOW = argument(None, "Only below these files and folders", "[PATH]...")
+UNRESOLVED = option(
+    False, "--unresolved", section=OUTPUT, help="List the calls that could not be followed to a definition instead"
+)
+BELOW = argument(None, "Search only in these files and folders", "[PATH]...")
 
 
 class FileFlags(CommonFlags):
@@ -52,13 +54,15 @@ class FileFlags(CommonFlags):
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
     """Options: the scope, and the form of the output."""
 
-    dot: bool = option(False, "--dot", section=OUTPUT, help="A graph for Graphviz")
+    dot: bool = option(False, "--dot", section=OUTPUT, help="Print a graph for Graphviz")
 
 
 class GraphFlags(PlaceFlags):
     """Which edges count."""
 
-    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="One JSON object per relation, then one of type `end`")
+    jsonl: bool = option(
+        False, "--jsonl", section=OUTPUT, help="Print one JSON object per relation, then one of type `end`"
+    )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
@@ -69,9 +73,9 @@ class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
     unresolved: bool = UNRESOLVED
-    sure: bool = option(False, "--sure", section=FILTERS, help="Only places that scopes, imports or types lead to")
+    sure: bool = option(False, "--sure", section=FILTERS, help="Only resolved places")
     text: bool = option(
-        False, "--text", section=FILTERS, help="Also comments, strings and documents that have the name"
+        False, "--text", section=FILTERS, help="Include comments, strings and documents that contain the name"
     )
     target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
@@ -81,7 +85,7 @@ class DepthFlags(GraphFlags):
     """How far to go, and whether over guesses."""
 
     by_name: bool = option(
-        False, "--by-name", section=FILTERS, help="Also follow calls that have only the name of a definition"
+        False, "--by-name", section=FILTERS, help="Follow calls that match a definition only by name, too"
     )
     depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow")
 
@@ -105,15 +109,15 @@ class PathFlags(DepthFlags):
 
     first: str | None = argument(None, f"The start: {TARGET}", "FROM", values=symbols)
     second: str | None = argument(None, "The end", "TO", values=symbols)
-    paths: list[Path] | None = argument(None, "Only through these files and folders", "[PATH]...")
+    paths: list[Path] | None = argument(None, "Only paths through these files and folders", "[PATH]...")
 
 
 def run_refs(flags: RefsFlags) -> int:
-    """List every place that names a symbol, the surest first.
+    """List every place that names a symbol, most certain first.
 
-    A place is resolved where scopes, imports or types lead to the symbol, likely where only this definition is in
-    reach, and by name otherwise; a line on stderr counts them. A name without a definition, such as a field, is found
-    by its declarations. For a file: references from other files to it or to anything in it.
+    A place is resolved if scopes, imports or types lead to the symbol, likely if no other definition is in reach, and by
+    name otherwise; a line on stderr counts them. A name without a definition, such as a field, is found by its
+    declarations. For a file, lists references from other files to it or to anything in it.
     """
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.refs(targets[0], options))
 
@@ -121,8 +125,8 @@ def run_refs(flags: RefsFlags) -> int:
 def run_callers(flags: TargetFlags) -> int:
     """List the callers of a function as a tree.
 
-    --depth adds their callers. Code that creates an instance of a class calls it. Calls of a method that the
-    target overrides are listed and marked, because they may run the target.
+    --depth adds their callers. Code that creates an instance of a class calls it. Calls to a method that the target
+    overrides are listed and marked, because they may run the target.
     """
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callers(targets[0], options))
 
@@ -139,8 +143,8 @@ def run_callees(flags: TargetFlags) -> int:
 def run_impact(flags: TargetFlags) -> int:
     """List what a change may affect.
 
-    Callers, subclasses, overrides and importers, nearest first; tests last. Follows 3 hops over edges of
-    confidence 0.5 or more, unless --depth and --min-confidence say otherwise.
+    Callers, subclasses, overrides and importers come nearest first, then tests. It follows 3 hops (--depth) over edges
+    with a confidence of at least 0.5 (--min-confidence).
     """
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.impact(targets[0], options))
 
@@ -153,8 +157,8 @@ def run_hierarchy(flags: HierarchyFlags) -> int:
 def run_path(flags: PathFlags) -> int:
     """Show a shortest path between two symbols.
 
-    Along calls, uses, imports and inheritance. Follows up to 8 hops over edges of confidence 0.5 or more, unless
-    --depth and --min-confidence say otherwise.
+    The path follows calls, uses, imports and inheritance, over up to 8 hops (--depth) and edges with a confidence of at
+    least 0.5 (--min-confidence).
     """
     return _ask(
         flags, [flags.first, flags.second], lambda index, ends, options: index.graph.path(ends[0], ends[1], options)

@@ -72,10 +72,10 @@ class SearchView(NamedTuple):
 
 
 def search(flags: SearchFlags) -> int:
-    """Search the index. Words, names and prose rank; filters such as `lang:py path:src -is:test` narrow down.
+    """Search the index. Words, names and prose are ranked; filters such as `lang:py path:src -is:test` narrow the results.
 
-    -F, --regex and a "phrase" ask for lines: all lines on which it occurs as it is written. So do the flags of grep with one word;
-    with several words they speak of the hits.
+    -F, --regex and a "phrase" print every line that contains the text exactly. So do grep's flags with one word; with several
+    words they apply to the ranked hits.
     """
     if flags.type_list:
         write(_type_list())

@@ -34,18 +34,21 @@ class ServeFlags(CommonFlags):
 
     host: str = option("127.0.0.1", "--host", metavar="HOST", help="The address to listen on [default: 127.0.0.1]")
     port: int = option(8640, "--port", metavar="N", help="The port; 0 takes a free one [default: 8640]")
-    require_key: bool = option(False, "--require-key", help="Ask for a key on loopback too")
-    watch: bool = option(False, "--watch", help="Keep the index fresh while it is served, as `codelens watch` does")
+    require_key: bool = option(False, "--require-key", help="Require a key on loopback, too")
+    watch: bool = option(False, "--watch", help="Keep the index fresh while serving, like `codelens watch`")
     workers: int | None = option(
-        None, "--workers", metavar="N", help="Processes that search; 0 for none but this [default: a core each, ≤ 4]"
+        None,
+        "--workers",
+        metavar="N",
+        help="Search processes; 0 searches in this one [default: one per core, at most 4]",
     )
 
 
 def serve(flags: ServeFlags) -> int:
     """Serve the index over HTTP.
 
-    A JSON API at /api/, a web page at /, tools for agents at /mcp. Prints its address. Programs on this machine need no
-    key; others do: `codelens serve keys add NAME`.
+    Serves a JSON API at /api/, a web page at /, and tools for agents at /mcp, and prints its address. Programs on this
+    machine need no key; others do: `codelens serve keys add NAME`.
     """
     place = reading_place(flags) if flags.store is None else _fleet_served(flags)
     _require_extra()
@@ -132,7 +135,7 @@ class KeyAddFlags(KeyNameFlags):
     """And what it opens."""
 
     repositories: list[str] | None = option(
-        None, "--repo", metavar="GLOB", help="Only repositories of such names; repeatable [default: all]"
+        None, "--repo", metavar="GLOB", help="Only repositories whose name matches; repeatable [default: all]"
     )
 
 
@@ -141,7 +144,7 @@ class KeyListFlags(CommonFlags, JsonFlags):
 
 
 def add(flags: KeyAddFlags) -> int:
-    """Make a key and print it. It is shown this once: what is kept of it is its SHA-256."""
+    """Create a key and print it. It is shown only once; codelens stores its SHA-256."""
     from codelens.server.http.keys import EVERY, add_key
 
     path, name = _place(), _name(flags)
@@ -171,7 +174,7 @@ def list_keys(flags: KeyListFlags) -> int:
 
 
 def revoke(flags: KeyNameFlags) -> int:
-    """Take a key back. A server that runs refuses it from the next question on."""
+    """Revoke a key. A running server refuses it from the next request on."""
     from codelens.server.http.keys import revoke_key
 
     revoke_key(_place(), _name(flags))
@@ -205,7 +208,7 @@ revoke_command = declare("revoke", KeyNameFlags, revoke)
 keys_command = group(
     "keys",
     {name: f"codelens.cli.serve:{name}_command" for name in ("add", "list", "revoke")},
-    help="Make, list and revoke the keys of `codelens serve`.",
+    help="Create, list and revoke keys for `codelens serve`.",
 )
 command = declare_group(
     "serve",

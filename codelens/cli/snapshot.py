@@ -148,9 +148,9 @@ class SnapshotsFlags(CommonFlags, JsonFlags):
 
 
 def list_snapshots(flags: SnapshotsFlags) -> int:
-    """List the states that runs left, the newest first. As @{0}, @{1} …, with digest, Merkle root and counts.
+    """List earlier states of the index, newest first. Shows @{0}, @{1} …, with digest, Merkle root and counts.
 
-    The symbols and edges of the last ones are kept for `diff`: the setting snapshots_kept says how many.
+    The setting snapshots_kept is the number of states whose symbols and edges are kept for `diff`.
     """
     from codelens.render.reports import log_lines, log_record
 
@@ -173,14 +173,14 @@ class DiffFlags(CommonFlags, JsonFlags):
     """The two states, and the form of the answer."""
 
     old: str | None = argument(None, "@{1}, a snapshot's digest, an index file, or a revision of git", "OLD")
-    new: str | None = argument(None, "The same; if it is left out, what is indexed now", "[NEW]")
-    edges: bool = option(False, "--edges", section=OUTPUT, help="Edges too; JSON has them anyway")
+    new: str | None = argument(None, "The same [default: the current index]", "[NEW]")
+    edges: bool = option(False, "--edges", section=OUTPUT, help="Show edges, too; JSON always has them")
 
 
 def diff(flags: DiffFlags) -> int:
-    """Tell two states apart by their symbols. Added +, removed -, moved >, with another signature ~.
+    """Compare the symbols of two states. Marks added (+), removed (-), moved (>) and changed signatures (~).
 
-    A revision is read from git's objects into a temporary index; nothing that the repository configures is run.
+    A revision is read from git's objects into a temporary index; nothing that the repository configures runs.
     """
     from codelens.snapshots.compare import compare
 

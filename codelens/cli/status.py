@@ -18,7 +18,7 @@ class StatusFlags(CommonFlags, JsonFlags):
 
 
 def status(flags: StatusFlags) -> int:
-    """Show the state of the index. What it holds, what was skipped and why, and which files changed since."""
+    """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
     from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
 
     place = reading_place(flags)

@@ -25,7 +25,7 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
         "--min-confidence",
         section=FILTERS,
         metavar="X",
-        help="Only edges at least this sure, 0 to 1 [default: 0.5]",
+        help="Only edges with at least this confidence, 0 to 1 [default: 0.5]",
     )
     format: str = option(
         "paths",
@@ -33,10 +33,10 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
         section=OUTPUT,
         metavar="HOW",
         values=("paths", "pytest"),
-        help="paths, pytest, or a line of your own: '{path}:{line} {name}' [default: paths]",
+        help="paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
     )
     unresolved: bool = UNRESOLVED
-    null: bool = option(False, "-0", "--null", section=OUTPUT, help="A NUL byte after each line")
+    null: bool = option(False, "-0", "--null", section=OUTPUT, help="Print a NUL byte after each line")
     path_style: str | None = option(
         None,
         "--path-style",
@@ -48,10 +48,10 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
 
 
 def test_scope(flags: ScopeFlags) -> int:
-    """List the tests that a change may reach. Each file of tests once, the nearest first; with --format each test.
+    """List the tests that a change may reach. Prints each test file once, nearest first; with --format, each test.
 
-    Goes 6 hops along calls, uses and inheritance, of .5 confidence or more. What is looked up while a program runs is not
-    seen: this chooses what to run first, not what never to run.
+    It follows 6 hops of calls, uses and inheritance with a confidence of at least 0.5. Lookups at run time are invisible to it:
+    use the list to choose which tests to run first, not which to skip.
     """
     _check(flags)
     place = reading_place(flags, {"path_style": flags.path_style})

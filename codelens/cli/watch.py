@@ -29,22 +29,22 @@ class WatchFlags(ProgressFlags, CommonFlags):
         int(DEBOUNCE_SECONDS * 1000),
         "--debounce",
         metavar="MS",
-        help="Update when nothing has changed for so long [default: 500]",
+        help="Update once nothing has changed for this long [default: 500]",
     )
     poll: float = option(
         0.0,
         "--poll",
         metavar="SECONDS",
-        help="Walk the trees so often instead of hearing events: for network drives and small inotify limits",
+        help="Check for changes every SECONDS instead of using file events, for network drives and small inotify limits",
     )
     until_eof: bool = option(
-        False, "--until-eof", help="End when stdin is closed: with the program that started this one"
+        False, "--until-eof", help="End when stdin closes, and so with the program that started this one"
     )
     allow_network: bool = ALLOW_NETWORK
 
 
 def watch(flags: WatchFlags) -> int:
-    """Keep the index fresh. It is brought up to date now, and after each change of its trees until Ctrl-C."""
+    """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
     if flags.debounce < 0 or flags.poll < 0:
         raise UsageError("--debounce and --poll must be at least 0")
     place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})

@@ -26,7 +26,7 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY", values=symbols)
     targets: list[str] | None = argument(
         None,
-        "PATH:LINE or a symbol's name; two are compared side by side [default: all hits]",
+        "PATH:LINE or a symbol's name; two are compared [default: all hits]",
         "[TARGET]...",
         values=symbols,
     )
@@ -35,23 +35,22 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
         "--below",
         section=FILTERS,
         metavar="PATH",
-        help="Only below PATH, as PATH of `search`; repeatable",
+        help="Search only below PATH, like PATH of `search`; repeatable",
     )
     check: bool = option(
-        False, "--check", section=OUTPUT, help="Compute every score again from the JSON; exit 2 if one differs"
+        False, "--check", section=OUTPUT, help="Recompute every score from the JSON; exit with 2 if one differs"
     )
     every_part: bool = option(
-        False, "--all", section=OUTPUT, help="Show every part of each score, not families of reasons (also: -v)"
+        False, "--all", section=OUTPUT, help="Show every part of each score, not groups of reasons (also: -v)"
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Add the seconds of each step")
+    stats: bool = option(False, "--stats", section=OUTPUT, help="Print how long each step took")
 
 
 def why(flags: WhyFlags) -> int:
     """Explain why each hit has its rank, or why a target is missing.
 
-    Reasons come in families: fusion of ranks, words, names, meaning, file, graph,
-    history, shape. For a missing target, name the stage that lost it and a change
-    of the query that brings it in.
+    Reasons are grouped: fusion of ranks, words, names, meaning, file, graph, history, shape. For a missing target, it names
+    the stage that lost it and a change to the query that would find it.
     """
     positional, names = flags.query, list(flags.targets or ())
     if without_query(flags) and positional is not None:

@@ -22,9 +22,11 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, the output folder, and the number of tasks."""
 
     repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
-    out: Path | None = option(None, "--out", metavar="FOLDER", help="Where to: a new folder, or one of such tasks")
-    name: str = option("", "--name", metavar="NAME", help="What tasks call the repository [default: its folder's name]")
-    head: str = option("HEAD", "--head", metavar="REV", help="The last commit that is asked for [default: HEAD]")
+    out: Path | None = option(
+        None, "--out", metavar="FOLDER", help="The folder to write: a new one, or one that make-tasks wrote"
+    )
+    name: str = option("", "--name", metavar="NAME", help="The repository's name in tasks [default: its folder's name]")
+    head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
     commits: int = option(60, "--commits", section=MUCH, metavar="N", help="Tasks of commits [default: 60]")
     docs: int = option(40, "--docs", section=MUCH, metavar="N", help="Tasks of documentation [default: 40]")
     identifiers: int = option(40, "--identifiers", section=MUCH, metavar="N", help="Names to look up [default: 40]")
@@ -40,7 +42,11 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
         help="Short queries of each kind: messages, literals, fragments … [default: 15]",
     )
     max_files: int = option(
-        3000, "--max-files", section=MUCH, metavar="N", help="Of a tree; a larger one is drawn from [default: 3000]"
+        3000,
+        "--max-files",
+        section=MUCH,
+        metavar="N",
+        help="Most files of a tree; of a larger one, a sample is taken [default: 3000]",
     )
 
 

@@ -39,55 +39,59 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
         "--qrels",
         section=TASKS,
         metavar="FILE",
-        help="Their judgements; a document is PATH or PATH:Container.name",
+        help="The judgements for --topics; a document is PATH or PATH:Container.name",
     )
     indexes: Path | None = option(
         None,
         "--indexes",
         section=TASKS,
         metavar="FOLDER",
-        help="Ask REPO.db of this folder, REPO being the task's; else --db",
+        help="Folder of indexes: a task of REPO asks REPO.db [default: --db]",
     )
     suffix: str = option(
-        "", "--suffix", section=TASKS, metavar="TEXT", help="Of those files: REPO{TEXT}.db, as in --suffix=-commits"
+        "",
+        "--suffix",
+        section=TASKS,
+        metavar="TEXT",
+        help="Suffix of their names: REPO{TEXT}.db, as in --suffix=-commits",
     )
     same_file: bool = option(
         False,
         "--same-file",
         section=TASKS,
-        help="The strict rule asks for name and file, as for commits, in place of name and enclosing name",
+        help="Strict metrics compare name and file (as for commits) instead of name and enclosing name",
     )
     jobs: int = option(
-        1, "--jobs", metavar="N", help="Processes that ask; more than the cores spoils latency [default: 1]"
+        1, "--jobs", metavar="N", help="Processes that search; more than there are cores distorts latency [default: 1]"
     )
     allow_network: bool = ALLOW_NETWORK
     out: Path | None = option(
-        None, "--out", section=OUTPUT, metavar="FILE", help="Keep everything in FILE as JSON, task by task"
+        None, "--out", section=OUTPUT, metavar="FILE", help="Write all results to FILE as JSON, task by task"
     )
     compare: bool = option(
-        False, "--compare", section=WAYS, help="TASKS are two runs that --out kept: B against A, with a paired test"
+        False, "--compare", section=WAYS, help="Compare two runs written by --out, B against A, with a paired test"
     )
     ablate: bool = option(
-        False, "--ablate", section=WAYS, help="Each channel, rule and signal of the profile left out in turn"
+        False, "--ablate", section=WAYS, help="Leave out each channel, rule and signal of the profile in turn"
     )
     rows: str | None = option(
-        None, "--rows", section=WAYS, metavar="A,B", help="Only what is named so of --ablate, as in --rows channel,walk"
+        None, "--rows", section=WAYS, metavar="A,B", help="Only these rows of --ablate, as in --rows channel,walk"
     )
     memory: bool = option(
         False,
         "--memory",
         section=WAYS,
-        help="Report the right hits of every second task as used, in rounds, and measure all tasks after each",
+        help="Simulate memory: report the right hits of every second task as used, and measure all tasks after each round",
     )
     rounds: int | None = option(
         None, "--rounds", section=WAYS, metavar="N", help="The number of rounds of --memory [default: 10]"
     )
     metrics: str | None = option(
-        None, "--metrics", section=OUTPUT, metavar="A,B", help="Only these in the table, as strict_ndcg@10,candidates"
+        None, "--metrics", section=OUTPUT, metavar="A,B", help="Metrics in the table, such as strict_ndcg@10,candidates"
     )
-    markdown: bool = option(False, "--markdown", section=OUTPUT, help="A table of Markdown")
+    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Print a Markdown table")
     plot: Path | None = option(
-        None, "--plot", section=OUTPUT, metavar="FILE", help="Draw nDCG by repository and tier: PNG or SVG"
+        None, "--plot", section=OUTPUT, metavar="FILE", help="Plot nDCG by repository and tier, as PNG or SVG"
     )
 
 
@@ -164,8 +168,8 @@ def keep(path: Path | None, record: dict[str, Any]) -> None:
 def measure(flags: EvalFlags) -> int:
     """Measure the ranking by tasks: queries whose answers are known.
 
-    P@10, R@10 and MRR go by the loose rule, in which names may agree in part; the `strict_` ones credit each answer once.
-    `candidates` is the share of the answers that the ranking had at all.
+    P@10, R@10 and MRR use the loose rule, in which names may match in part; `strict_` metrics credit each answer once.
+    `candidates` is the share of answers among the candidates of the ranking.
     """
     from codelens.evaluation.metrics import measures
 

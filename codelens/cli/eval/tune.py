@@ -30,15 +30,15 @@ class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
 
     repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
     keep: Path | None = option(
-        None, "--keep", metavar="FILE", help="Write the weights there, if the newest tasks gained by them"
+        None, "--keep", metavar="FILE", help="Write the weights to FILE if they improve the newest tasks"
     )
-    head: str = option("HEAD", "--head", metavar="REV", help="The last commit that is asked for [default: HEAD]")
+    head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
 
 
 def tune(flags: TuneFlags) -> int:
-    """Learn the weights of the ranking from your own history. What its older commits teach is measured on its newest fifth.
+    """Learn ranking weights from your own git history. Learns from older commits, and measures on the newest fifth.
 
-    Tasks, trees and indexes are made in a temporary folder; nothing of the repository is run.
+    Tasks, trees and indexes are created in a temporary folder; nothing in the repository is executed.
     """
     from codelens.evaluation.fitting import need_scipy
     from codelens.evaluation.metrics import measures

@@ -29,7 +29,7 @@ COMMANDS = {
 command = group(
     "model",
     COMMANDS,
-    help="Look at embeddings, choose one, or train one on your own code.",
+    help="Inspect, choose or train an embedding model.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
 )
 
@@ -108,7 +108,7 @@ class ModelInfoFlags(CommonFlags, JsonFlags):
 
 
 def info(flags: ModelInfoFlags) -> int:
-    """Say what a model is. Its hash, its size, its file, and the card: what it was made from, how, and how well it finds."""
+    """Show a model's hash, size, file and card: what it was made from, how, and how well it performs."""
     settings = settings_here(flags).values
     found = described(flags.model or settings.model, settings.allow_network)
     if flags.json:
@@ -175,7 +175,7 @@ class ModelListFlags(CommonFlags, JsonFlags):
 
 
 def list_models(flags: ModelListFlags) -> int:
-    """List the models that there are. A * marks the one in use, and the line says where that is set."""
+    """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = settings_here(flags)
     used, origin = _same_as_a_known(loaded.values.model), loaded.origin["model"]
     rows = [
@@ -235,7 +235,7 @@ class ModelUseFlags(CommonFlags):
 
 
 def use(flags: ModelUseFlags) -> int:
-    """Make a model the one in use. The setting `model` of your own configuration file; the rest of the file stays as it is."""
+    """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
     if flags.model is None:
         raise UsageError("which model?", "`codelens model list` shows the available models")
     found = described(flags.model, settings_here(flags).values.allow_network)
@@ -279,13 +279,13 @@ class ModelExportFlags(CommonFlags):
         None,
         "--format",
         metavar="HOW",
-        help="model, npz (numpy's arrays) or text (word2vec's) [default: by OUT's ending, else model]",
+        help="model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
     )
-    force: bool = option(False, "--force", help="Write over a file that is there")
+    force: bool = option(False, "--force", help="Overwrite an existing file")
 
 
 def export(flags: ModelExportFlags) -> int:
-    """Write a model to a file. In its own form it can be used where it is copied to: `codelens model use ./OUT`."""
+    """Write a model to a file. In codelens' own format it works wherever you copy it: `codelens model use ./OUT`."""
     if flags.model is None or flags.out is None:
         raise UsageError("which model, and to which file?", "as in `codelens model export codelens table.npz`")
     how = flags.format or ENDINGS.get(flags.out.suffix, "model")

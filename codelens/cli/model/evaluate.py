@@ -26,14 +26,14 @@ class ModelEvalFlags(CommonFlags, JsonFlags):
         None,
         "--models",
         metavar="A,B",
-        help="Models to compare, by comma or repeated [default: the one in use, and hashing]",
+        help="Models to compare, separated by commas or repeated [default: the one in use, and hashing]",
     )
 
 
 def evaluate(flags: ModelEvalFlags) -> int:
-    """Measure models on your own code. Each definition's documentation is taken away, and its first sentence must find it.
+    """Measure models on your own code. The first sentence of each definition's documentation, removed from the code, must find it.
 
-    The table has the mean reciprocal rank of the first ten: of words alone (BM25), of vectors alone, of both, and of search.
+    The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
     trees = trees_meant(flags.paths)
     models = _models(flags)

@@ -34,14 +34,16 @@ class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
     paths: list[Path] | None = argument(
         None, "Folders to learn from, with their histories [default: this repository]", "[PATH]..."
     )
-    name: str | None = option(None, "--name", metavar="NAME", help="What to call it [default: the first folder's name]")
+    name: str | None = option(
+        None, "--name", metavar="NAME", help="The model's name [default: the first folder's name]"
+    )
     base: str = option(
         SHIPPED, "--from", metavar="MODEL", help="The model to begin with [default: codelens, the shipped one]"
     )
     steps: int | None = option(None, "--steps", metavar="N", help="Batches to learn [default: 120]")
-    seed: int = option(1, "--seed", metavar="N", help="What chance begins with [default: 1]")
-    keep_anyway: bool = option(False, "--keep-anyway", help="Write the model even if it gained nothing")
-    force: bool = option(False, "--force", help="Write over a model of this name that is of other folders")
+    seed: int = option(1, "--seed", metavar="N", help="Seed of the random numbers [default: 1]")
+    keep_anyway: bool = option(False, "--keep-anyway", help="Write the model even if it did not improve")
+    force: bool = option(False, "--force", help="Overwrite a model of this name that was trained on other folders")
 
 
 def train(flags: TrainFlags) -> int:
