@@ -117,7 +117,7 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
 
 
 def status(flags: FleetStatusFlags) -> int:
-    """Show what a fleet's store holds: repositories, shards, sizes, failures, and what has changed since."""
+    """Show what a fleet's store holds. Lists repositories, shards, sizes, failures, and what has changed since."""
     from codelens.fleet.status import fleet_status
     from codelens.render.fleet import fleet_lines, fleet_record
 

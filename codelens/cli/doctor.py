@@ -42,7 +42,7 @@ class DoctorFlags(CommonFlags, JsonFlags):
 
 
 def doctor(flags: DoctorFlags) -> int:
-    """Check the installation: Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
+    """Check the installation. Looks at Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
         raise UsageError(f"unknown argument {flags.depth!r}", "`codelens doctor --check`, or `--check full`")
     if flags.check:

@@ -47,7 +47,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
-            say("note: the hooks are in the work tree and name a program of this machine: do not commit them")
+            say("note: the hooks are in the work tree and name a program on this machine: do not commit them")
         if not (index or find_index(cwd)):
             say("note: there is no index here yet: `codelens index` creates it")
     return 0
@@ -61,7 +61,7 @@ def remove_hooks(flags: CommonFlags) -> int:
     folder = hooks_of(working_folder()).folder
     removed = [name for name in NAMES if remove(folder / name)]
     if not flags.quiet:
-        say(f"{', '.join(removed)} removed from {folder}" if removed else f"nothing of codelens in {folder}")
+        say(f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
     return 0
 
 

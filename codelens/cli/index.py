@@ -122,7 +122,7 @@ def index(flags: IndexFlags) -> int:
 
 def _trust(flags: IndexFlags) -> int:
     if flags.rebuild or flags.force or flags.roots:
-        raise UsageError("--trust only accepts an index: name no folders, and neither --force nor --rebuild")
+        raise UsageError("--trust only accepts an index: leave out folders, --force and --rebuild")
     index = reading_place(flags).index_path
     digest = Index.accept(index)
     if not flags.quiet:

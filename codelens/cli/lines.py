@@ -66,11 +66,11 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
         )
     exact = Index.answers_with_lines(query.text, options)
     if flags.whole_line and not exact and len(query.text.split()) > 1:
-        raise UsageError("-x wants all of a line, and these are several words", "quote them, or add -F or --regex")
+        raise UsageError("-x matches whole lines, and this query has several words", "quote them, or add -F or --regex")
     answers = exact and not ranked
     if flags.invert and not answers and (question or asked == ["-v"]):
         raise UsageError(
-            "-v leaves out lines that match, and words alone rank places",
+            "-v excludes matching lines, but words alone are ranked",
             "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
         )
     return answers or (bool(asked) and not ranked and not of_hits)
@@ -175,5 +175,5 @@ def _hint(query: QueryText) -> str:
     if query.literal or query.regex:
         return ""
     if SPECIAL & set(query.text):
-        return f"no line holds '{query.text}' as it stands; --regex reads it as a pattern"
+        return f"no line contains exactly '{query.text}'; --regex reads it as a pattern"
     return ""

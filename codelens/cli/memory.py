@@ -76,7 +76,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 
 
 def show(flags: MemoryShowFlags) -> int:
-    """List what is recorded: pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
+    """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with notebook_here(flags) as (notebook, index, place):
         target = target_here(flags.target, place, index) if flags.target is not None else None
         known = notebook.known(target)
@@ -91,7 +91,7 @@ def show(flags: MemoryShowFlags) -> int:
         if not known:
             say("nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
         if not on:
-            say("note: memory is off: nothing is recorded, and what is recorded does not count")
+            say("note: memory is off: nothing is recorded or used")
     return 0 if known else 1
 
 
@@ -328,7 +328,7 @@ def used(flags: UsedFlags) -> int:
     if not flags.quiet:
         write([f"{used.label()}\n" for used in places])
     if not places and not flags.quiet:
-        say("nothing of the last answer lies there")
+        say("the last answer has no hit there")
     return 0 if places else 1
 
 

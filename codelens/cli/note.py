@@ -101,7 +101,7 @@ def _below_root(name: str, root: Path) -> str:
     if not here.is_file():
         return name
     if not here.is_relative_to(root):
-        raise TargetError(f"{path} lies outside of {root}", hint="a note is about the tree that it lies in")
+        raise TargetError(f"{path} lies outside of {root}", hint="a note belongs to the tree that it describes")
     below = here.relative_to(root).as_posix()
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
@@ -205,7 +205,7 @@ def one_line(word: str) -> str:
     if not plain:
         raise UsageError("a tag or title must not be empty")
     if len(plain) > MOST_LETTERS:
-        raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "say the rest in the text: -m TEXT")
+        raise UsageError(f"{plain[:20]}… has more than {MOST_LETTERS} letters", "put the rest into the text: -m TEXT")
     return plain
 
 
@@ -236,7 +236,7 @@ def edit(flags: NoteEditFlags) -> int:
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
     if all(one is None for one in changes):
         if not has_editor():
-            raise UsageError("what is to change?", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
+            raise UsageError("nothing to change", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
         open_editor(note.file)
         note = ground.notes.find(note.note.id)
     else:
@@ -263,7 +263,7 @@ def _changed(ground: Ground, note: NoteFile, flags: NoteEditFlags) -> str:
     try:
         return with_fields(text, fields)
     except ValueError as fault:
-        raise UsageError(f"{note.path}: {fault}", "mend its front matter first") from None
+        raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 
 
 def _links(ground: Ground, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
@@ -370,7 +370,7 @@ def remove(flags: NoteRemoveFlags) -> int:
     for name in flags.ids:
         note = known.get(name) or ground.notes.find(name)
         if note.note.id != name:  # a beginning is enough to look, not to delete
-            raise UsageError(f"no note is called {name}", f"the only one that begins so is {note.note.id}")
+            raise UsageError(f"no note is called {name}", f"the only one that begins like this is {note.note.id}")
     for name in dict.fromkeys(flags.ids):
         ground.notes.remove(known[name])
         take_in(ground, known[name], flags.quiet)

@@ -1,4 +1,4 @@
-"""codelens symbols and map: the outline of one file, and the symbols of all files that others lean on."""
+"""codelens symbols and map: the outline of one file, and the symbols that other files use most."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -223,7 +223,7 @@ def _hint_at_path(path: Path, flags: SearchFlags) -> str:
     with suppress(LookupError):
         if flags.regex and codecs.lookup(flags.query or ""):
             return "-E reads the query as a pattern, as in grep; a file's encoding is detected when it is indexed"
-    return "a query of several words wants quotes around it"
+    return "put quotes around a query of several words"
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:

@@ -80,7 +80,7 @@ def serve(flags: ServeFlags) -> int:
     )
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     if not flags.quiet:
-        say(f"serving {place.index_path}; {'a key is needed; ' if rules.keys_needed else ''}Ctrl-C ends it")
+        say(f"serving {place.index_path}; {'requests need a key; ' if rules.keys_needed else ''}Ctrl-C stops it")
     watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answering(place.index_path, place.settings):
@@ -154,7 +154,7 @@ def add(flags: KeyAddFlags) -> int:
     else:
         write([f"{key}\n"])
     if not flags.quiet:
-        say(f"the key of {name}; it is not shown again. Its hash is in {path}")
+        say(f"this is the key of {name}; it is not shown again. Its hash is in {path}")
     return 0
 
 

@@ -90,7 +90,7 @@ def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, 
         write_record(why_record(noticed, exit_code, flags.stats))
         return
     if not result.explanations:
-        say("nothing was found, so there is nothing to explain")
+        say("no results, so there is nothing to explain")
     drawn = sys.stdout.isatty() or flags.pretty
     write(_texts(result, _view(result, place, flags, two), drawn), styled=drawn, paged=not flags.no_pager)
 

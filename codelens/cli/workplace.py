@@ -66,7 +66,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise UsageError("the working directory is gone", "change to a folder that exists") from None
+        raise UsageError("the working directory no longer exists", "change to a folder that exists") from None
 
 
 def named_index(flags: CommonFlags) -> Path | None:

@@ -139,7 +139,7 @@ def touched_by(change: Change, store: Store, texts: Texts) -> Touched:
     diff = diff_of(change, store)
     files = read_diff(diff)
     if not files and diff.strip():
-        raise UsageError("this is not a unified diff", "give it as `git diff` writes it")
+        raise UsageError("this is not a unified diff", "pass the output of `git diff`")
     units: dict[UnitId, None] = {}
     files_of: dict[str, list[str]] = {}
     bases = _bases(change, store)

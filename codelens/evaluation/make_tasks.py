@@ -90,7 +90,7 @@ def clear(folder: Path, name: str) -> None:
 
 def cannot_write(folder: Path, fault: OSError) -> CannotWrite:
     """An error with the system's message about the path it names, or about the folder."""
-    return CannotWrite(f"{fault.filename or folder}: {fault.strerror or fault}", "name a folder that can be written")
+    return CannotWrite(f"{fault.filename or folder}: {fault.strerror or fault}", "name a writable folder")
 
 
 def _is_own(entry: Path) -> bool:

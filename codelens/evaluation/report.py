@@ -277,7 +277,7 @@ def plot(groups: Sequence[dict[str, Any]], path: Path, title: str) -> None:
     try:
         figure.savefig(path, dpi=150)
     except OSError as fault:
-        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in a folder that there is") from None
+        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
     except ValueError as fault:
         raise UsageError(f"--plot {path}: {fault}", "name a file that ends in .png or .svg") from None
 

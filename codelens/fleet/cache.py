@@ -73,7 +73,9 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
                     file.truncate(entry.bytes)
             store.download(entry.file, copy)
             if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
-                raise StoreFault(f"{store.url}/{entry.file} is not as it was stored", "remove it, and index again")
+                raise StoreFault(
+                    f"{store.url}/{entry.file} has changed since it was stored", "remove it, and index again"
+                )
             with _locked(place.parent / "room.lock"):
                 copy.replace(place)
                 room.unlink()

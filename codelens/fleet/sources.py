@@ -111,7 +111,7 @@ def _rows(fleet: Path) -> Iterator[tuple[str, Any]]:
             raise UsageError(f"{fleet} is not TOML: {fault}", "its tables are [[repository]]") from None
         for key in tables:
             if key != "repository" or not isinstance(tables[key], list):
-                raise UsageError(f"{fleet}: '{key}' means nothing here", "write each repository as [[repository]]")
+                raise UsageError(f"{fleet}: unknown key '{key}'", "write each repository as [[repository]]")
         yield from ((f"{fleet}, repository {n}", row) for n, row in enumerate(tables.get("repository", ()), 1))
         return
     for number, line in enumerate(text.splitlines(), 1):
@@ -135,7 +135,7 @@ def _source(row: Any, place: str, fleet: Path) -> FleetSource:
         hint = "https://, ssh://, file:// or user@host:path; a folder is a path"
         raise UsageError(f"{place}: '{url}' is not a URL that git may use here", hint)
     if re.match(r"\w+://[^/@]*:[^/@]*@", url):
-        raise UsageError(f"{place}: the URL holds a password", "leave it to git's credential helper on each worker")
+        raise UsageError(f"{place}: the URL contains a password", "use git's credential helper on each worker instead")
     if ref.startswith("-") or re.search(r"[\s\0]", ref):
         raise UsageError(f"{place}: '{ref}' is not a branch, tag or commit")
     if path:

@@ -185,7 +185,7 @@ def _check_writable(path: Path) -> None:
         raise UsageError(f"{path} is not a regular file", "name a file with --db")
     building = path.with_name(path.name + BUILDING)
     if building.exists() and not looks_begun(building):
-        raise UsageError(f"{building} is in the way and is not an index", "move it, or name another file with --db")
+        raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
 
 
 def _is_replaceable(path: Path) -> bool:

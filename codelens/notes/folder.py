@@ -145,4 +145,4 @@ class NoteFolder:
     def _refuse_links(self) -> None:
         """Raise UsageError if the notes folder is a symbolic link, which could lead anywhere."""
         if any(place.is_symlink() for place in (self.folder, self.folder.parent)):
-            raise UsageError(f"{INDEX_FOLDER}/notes is a link", "notes are written in the tree that they are about")
+            raise UsageError(f"{INDEX_FOLDER}/notes is a link", "notes are kept in the tree that they describe")

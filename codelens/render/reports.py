@@ -256,7 +256,7 @@ def references_text(counts: Mapping[str, int]) -> str:
     """Counts of references. Those out of fuel are part of the guessed and unresolved, so they come last."""
     named = {name.replace("_", " "): number for name, number in counts.items()}
     starved = named.pop("out of fuel", 0)
-    return (_listed(named) or "none") + (f" ({starved} out of fuel)" if starved else "")
+    return (_listed(named) or "none") + (f" ({starved} gave up after the step limit)" if starved else "")
 
 
 def history_text(history: HistoryRead | None) -> str:

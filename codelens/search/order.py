@@ -83,7 +83,7 @@ def note_weakness(run: SearchRun, candidates: Sequence[Candidate]) -> None:
     chance = find_chance_of_none(run, candidates)
     if chance is not None and chance >= run.profile.weakness["least"]:
         run.notice(
-            WEAK, "probably none of these hits is what you mean: little of the query is found here, even in other words"
+            WEAK, "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
         )
 
 
@@ -209,7 +209,7 @@ def _confident(run: SearchRun, candidates: list[Candidate], least: float | None)
         ):
             return candidates
         many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
-        run.notice("nothing-likely", f"nothing here is likely to be meant; --min-score 0 shows {many}")
+        run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
         least = floor
     for candidate in candidates:
         if (candidate.confidence or 0.0) < least:

@@ -28,7 +28,7 @@ SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
 MOST = 1000.0
-"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: more is a slip of the pen. Chosen."""
+"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: a larger one is a mistake. Chosen."""
 LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set has 6000
 HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` writes: [codelens.features], bm25 = { change = 1.5 }"
 

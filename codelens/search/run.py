@@ -85,7 +85,9 @@ class SearchRun:
         scope = build_scope(store, query, options, texts, settings)
         if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
             quoted = ", ".join(f'"{phrase}"' for phrase in query.phrases)
-            notice = Notice("phrase", f"nothing holds {quoted} with all other conditions; it is read as words")
+            notice = Notice(
+                "phrase", f"nothing contains {quoted} and meets all other conditions; its words are searched instead"
+            )
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]

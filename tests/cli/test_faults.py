@@ -135,7 +135,7 @@ def test_the_working_directory_is_gone(tmp_path: Path, run: Run) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], cwd=gone, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("codelens: error: the working directory is gone\n")
+    assert ran.stderr.startswith("codelens: error: the working directory no longer exists\n")
 
 
 @pytest.mark.slow

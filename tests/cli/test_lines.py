@@ -130,7 +130,7 @@ def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -
             "--format '{path}'",
         ),
         (["-c", "--sort", "score", "x"], "-c is about matching lines, which --sort score does not rank", ""),
-        (["-v", "x"], "-v leaves out lines that match, and words alone rank places", "--verbose says more"),
+        (["-v", "x"], "-v excludes matching lines, but words alone are ranked", "--verbose says more"),
         (["-v", "x", "--mode", "exact"], "-v is about matching lines", ""),
         (["-o", "--like", "hash_password"], "-o is about matching lines, and --like has none", "leave -o out"),
         (["-o", "--files-only", "x"], "-o is about matching lines, and a search for files has none", "leave -o out"),

@@ -72,7 +72,7 @@ FAULTS: dict[str, tuple[str, bytes, str]] = {
     "git": ("f.jsonl", b'{"url": "git://h/a"}', "is not a URL that git may use"),
     "option": ("f.jsonl", b'{"url": "--upload-pack=id"}', "is not a URL that git may use"),
     "ref": ("f.jsonl", b'{"path": "a", "ref": "--output=x"}', "'--output=x' is not a branch"),
-    "password": ("f.jsonl", b'{"url": "https://me:secret@h/a"}', "the URL holds a password"),
+    "password": ("f.jsonl", b'{"url": "https://me:secret@h/a"}', "the URL contains a password"),
     "name": ("f.jsonl", b'{"path": "a", "name": "../b"}', "'../b' cannot be a name"),
     "control": ("f.jsonl", b'{"path": "a", "name": "b\\u001b[2J"}', "cannot be a name"),
     "root": ("f.jsonl", b'{"path": "/"}', "'' cannot be a name"),

@@ -180,7 +180,7 @@ def test_other_forms_alone_are_named(index: Index) -> None:
     result = find(index, "keepers", mode="exact")
     assert not result.hits
     assert [n.text for n in result.notices if n.code == "other-forms"] == [
-        "only other forms of these words occur; without --mode exact they are found"
+        "only other forms of these words occur; leave out --mode exact to find them"
     ]
     assert find(index, "keepers").hits
 

@@ -192,11 +192,11 @@ def test_a_notice_and_the_command_that_shows_the_nearest(index: Index, tree: Tre
     many = len(find(index, NOTHING, min_score=0.0, limit=100).hits)
     assert [notice.text for notice in result.notices] == [
         f"'{NOTHING}' does not occur in this index as a word",
-        f"nothing here is likely to be meant; --min-score 0 shows the nearest {many}",
+        f"no hit is likely to be relevant; --min-score 0 shows the nearest {many}",
     ]
     ran = run("search", "--db", str(tree.db), NOTHING, cwd=tree.root)
     assert (ran.code, ran.out) == (1, "")
-    assert "note: nothing here is likely to be meant; --min-score 0 shows" in ran.err
+    assert "note: no hit is likely to be relevant; --min-score 0 shows" in ran.err
     ran = run("search", "--db", str(tree.db), NOTHING, "--min-score", "0", "-m", "100", cwd=tree.root)
     assert (ran.code, "likely" in ran.err) == (0, False)
     assert len(ran.out.splitlines()) == many

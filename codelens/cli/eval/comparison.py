@@ -36,7 +36,7 @@ def _tell_unlike(before: SavedRun, after: SavedRun) -> None:
     """Differences that are not what a comparison is usually about."""
     for name, what in (("tasks", "were asked other tasks"), ("indexes", "asked other indexes")):
         if name in before.about and name in after.about and before.about[name] != after.about[name]:
-            say(f"note: the runs {what}; only the tasks of both count")
+            say(f"note: the runs {what}; only tasks in both are compared")
 
 
 def _row(metric: str, found: Comparison, before: SavedRun, after: SavedRun) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def keep(path: Path | None, record: dict[str, Any]) -> None:
     try:
         path.write_text(to_json(record, indent=1), encoding="utf-8", errors="backslashreplace")
     except OSError as fault:
-        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in a folder that there is") from None
+        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
 
 
 def measure(flags: EvalFlags) -> int:

@@ -73,7 +73,7 @@ def tune_here(flags: TuneFlags) -> int:
     try:
         with tempfile.TemporaryDirectory() as folder, watcher(flags.progress, flags.quiet) as progress:
             if not flags.quiet:
-                say(f"{name}: making tasks of its history, then learning from the older and asking the newest")
+                say(f"{name}: making tasks from its history, learning from older ones and measuring the newest")
             tuned = tune_own(repository, name, flags.head, Path(folder), settings, progress)
     except GitError as fault:
         hint = "`git log` there shows what there is; --head names a commit"
@@ -95,9 +95,7 @@ def _place(flags: TuneFlags, cwd: Path) -> Path | None:
     place = cwd / flags.keep
     if place.is_dir() or not place.parent.is_dir():
         what = "is a folder" if place.is_dir() else f"there is no folder {place.parent}"
-        raise UsageError(
-            f"--keep {flags.keep}: {what}", "name a file in a folder that there is, as --keep weights.toml"
-        )
+        raise UsageError(f"--keep {flags.keep}: {what}", "name a file in an existing folder, as --keep weights.toml")
     return place
 
 
@@ -110,7 +108,7 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
     try:
         place.write_text(own_text(tuned.weights, origin), encoding="utf-8", newline="")
     except OSError as fault:
-        raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a file that can be written") from None
+        raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
 
 
 def _show(
@@ -134,7 +132,7 @@ def _show(
         say(f"written to {kept}")
         say_plain([f"hint: {_line(kept, repository)}\n"])
     elif flags.keep is not None:
-        say(f"nothing written: {flags.keep} would rank no better here than the shipped weights")
+        say(f"nothing written: the learned weights rank no better here than the shipped ones")
         say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
 
 

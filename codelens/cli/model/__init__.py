@@ -108,7 +108,7 @@ class ModelInfoFlags(CommonFlags, JsonFlags):
 
 
 def info(flags: ModelInfoFlags) -> int:
-    """Show a model's hash, size, file and card: what it was made from, how, and how well it performs."""
+    """Show a model's card. Prints its hash, size and file, what it was made from, how, and how well it performs."""
     settings = settings_here(flags).values
     found = described(flags.model or settings.model, settings.allow_network)
     if flags.json:
@@ -119,7 +119,7 @@ def info(flags: ModelInfoFlags) -> int:
     if not flags.quiet:
         write(_info_lines(found))
         if found.setting == SHIPPED and found.path is None:
-            say("note: no trained model came with this installation; hashing stands in for it")
+            say("note: this installation has no trained model; it uses hashing instead")
     return 0
 
 
@@ -241,7 +241,7 @@ def use(flags: ModelUseFlags) -> int:
     found = described(flags.model, settings_here(flags).values.allow_network)
     place = user_file_place()
     if place is None:
-        raise SettingsError("there is no home directory to keep a setting in", "set CODELENS_MODEL instead")
+        raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
     setting = (
         os.path.normpath(lasting_name(flags.model)) if found.path and not is_model_name(flags.model) else flags.model
     )
@@ -315,7 +315,7 @@ def _write(model: str, out: Path, how: str) -> None:
         beside.replace(out)
     except OSError as fault:
         beside.unlink(missing_ok=True)
-        raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a folder that can be written") from None
+        raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a writable folder") from None
 
 
 export_command = declare(

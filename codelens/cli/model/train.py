@@ -69,7 +69,7 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
     """The file to write, asked for before the work."""
     folder = models_folder()
     if folder is None:
-        raise UsageError("there is no home directory to keep models in", "set XDG_DATA_HOME")
+        raise UsageError("there is no home directory for models", "set XDG_DATA_HOME")
     name = flags.name if flags.name is not None else _sanitised(trees[0].name)
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.endswith(MODEL_ENDING):
         raise UsageError(

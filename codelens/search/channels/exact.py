@@ -119,7 +119,7 @@ def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]
     scores = {unit: _bm25(counts, rarity, length / mean) for unit, (counts, length) in counted.items()}
     ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
     if proposed and not ranked:
-        run.notice("other-forms", "only other forms of these words occur; without --mode exact they are found")
+        run.notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")
     return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
 
 

@@ -186,9 +186,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
         places = [notebook.judge(hit, verdict == "useful", query, words)]
     labels = [for_line(place.label())[:LONGEST_TOLD] for place in places[:MOST_TOLD]]
     lines = [f"{verdict}: {place}" for place in labels]
-    return ToolAnswer(
-        "\n".join(lines) or "nothing of the last answer lies there", {"verdict": verdict, "places": labels}
-    )
+    return ToolAnswer("\n".join(lines) or "the last answer has no hit there", {"verdict": verdict, "places": labels})
 
 
 FEEDBACK = Tool(

@@ -217,7 +217,7 @@ def answer(call: ToolCall) -> ToolAnswer:
             "cut": cut,
             "notices": note_texts,
         }
-        return ToolAnswer("\n".join([*lines, *footer]) or "nothing was found, so there is nothing to explain", record)
+        return ToolAnswer("\n".join([*lines, *footer]) or "no results, so there is nothing to explain", record)
 
     return fitted(len(accounts), answer_of, call)
 
