@@ -132,7 +132,7 @@ def _show(
         say(f"written to {kept}")
         say_plain([f"hint: {_line(kept, repository)}\n"])
     elif flags.keep is not None:
-        say(f"nothing written: the learned weights rank no better here than the shipped ones")
+        say("nothing written: the learned weights rank no better here than the shipped ones")
         say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
 
 
