@@ -161,7 +161,10 @@ def composite(
 
     `running` is the evidence of run-time traces.
     """
-    sure, recent = (confidence, f"its surest edge has {confidence:g}"), (STATIC_RECENCY, "no trace has seen it run")
+    sure, recent = (
+        (confidence, f"its most certain edge has a confidence of {confidence:g}"),
+        (STATIC_RECENCY, "no trace has seen it run"),
+    )
     if running:
         sure, recent = max(sure, running.confidence, key=lambda known: known[0]), running.recency
     parts = [

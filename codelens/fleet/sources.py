@@ -111,7 +111,7 @@ def _rows(fleet: Path) -> Iterator[tuple[str, Any]]:
             raise UsageError(f"{fleet} is not TOML: {fault}", "its tables are [[repository]]") from None
         for key in tables:
             if key != "repository" or not isinstance(tables[key], list):
-                raise UsageError(f"{fleet}: unknown key '{key}'", "write each repository as [[repository]]")
+                raise UsageError(f"{fleet}: unexpected '{key}'", "write each repository as [[repository]]")
         yield from ((f"{fleet}, repository {n}", row) for n, row in enumerate(tables.get("repository", ()), 1))
         return
     for number, line in enumerate(text.splitlines(), 1):

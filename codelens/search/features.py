@@ -298,7 +298,7 @@ def _compared(what: str, noun: str = "hit") -> Sentence:
 def _words_of_query(square: float) -> str:
     share = math.sqrt(square)
     return (
-        "all words of the query, common ones aside"
+        "all words of the query, except common ones"
         if share > ALL_BUT
         else f"{share:.0%} of the query's words (rare ones count more, related ones less)"
     )
@@ -409,7 +409,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "near_unmet",
             _near_unmet,
-            lambda u, e, v: f"meaning weighs more, as the best match of words is {e.best_found:.0%} of a perfect one",
+            lambda u, e, v: (
+                f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one"
+            ),
             "vector",
         ),
         Feature("type", _kinds(TYPE_KINDS), _kind_said),
@@ -433,7 +435,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature("recency", _aged(0), _aged_said(0)),
         Feature("churn", _aged(1), _aged_said(1)),
         Feature(
-            "uses", _uses, lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}, tests not counted"
+            "uses",
+            _uses,
+            lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}, not counting tests",
         ),
     )
 }

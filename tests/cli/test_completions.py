@@ -99,7 +99,7 @@ def test_all_values_of_a_set_are_offered(indexed: Path) -> None:
 
 def test_the_meaning_of_an_option_stands_beside_it(indexed: Path) -> None:
     assert offered(["search", "--rr"], indexed, "zsh") == [
-        "--rrf-k\tThe constant of reciprocal rank fusion [default: 60]"
+        "--rrf-k\tThe constant k of reciprocal rank fusion [default: 60]"
     ]
 
 

@@ -148,7 +148,7 @@ def test_status(repository: Path, run: Run) -> None:
     (repository / ".git/hooks/post-merge").unlink()
     assert run("hooks", "status").code == 1
     assert "post-checkout, post-commit, post-rewrite removed" in run("hooks", "remove").err
-    assert "nothing of codelens" in run("hooks", "remove").err
+    assert "no hooks of codelens" in run("hooks", "remove").err
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -
         (["-v", "x", "--mode", "exact"], "-v is about matching lines", ""),
         (["-o", "--like", "hash_password"], "-o is about matching lines, and --like has none", "leave -o out"),
         (["-o", "--files-only", "x"], "-o is about matching lines, and a search for files has none", "leave -o out"),
-        (["-x", "two words"], "-x wants all of a line", "quote them, or add -F"),
+        (["-x", "two words"], "-x matches whole lines", "quote them, or add -F"),
         (["-i", "-s", "x"], "use either -i or -s, not both", ""),
         (["-l", "-c", "x"], "use either -l or -c, not both", ""),
         (["-u", "x"], "-u: what is hidden, ignored or binary is decided when indexing", "codelens index --no-ignore"),

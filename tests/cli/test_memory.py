@@ -164,7 +164,7 @@ def test_open_starts_the_editor_at_the_line(
     assert (tmp_path / "called").read_text().split() == ["-R", "+5", str(shop / "lib/prices.py")]
     assert [(row["name"], row["count"]) for row in exported(run, shop)["uses"]] == [("lamp_tax", 1)]
     code, said = opened("99")
-    assert code == 2 and "--open 99: there are" in said
+    assert code == 2 and "--open 99: the answer has" in said
     monkeypatch.setenv("VISUAL", "false")
     assert opened(number)[0] == 2
     monkeypatch.setenv("VISUAL", str(tmp_path / "no-such-editor"))

@@ -182,10 +182,10 @@ def parts(index: Index, query: str, name: str, **options: object) -> dict[str, t
 def test_signals_of_code(index: Index) -> None:
     """No table and no memory: stars are other files that use it, its age is git's."""
     found = parts(index, "form", "parse_form")
-    assert found["stars"] == (pytest.approx(0.10), "connected with 2 other files, tests not counted; 2 at most")
+    assert found["stars"] == (pytest.approx(0.10), "connected with 2 other files, not counting tests; 2 at most")
     assert found["recency"] == (
         pytest.approx(0.05 * math.exp(-0.05)),
-        "changed 10 days before the present of its index",
+        "changed 10 days before the indexed commit",
     )
     assert parts(index, "form", "late_form")["recency"][0] == pytest.approx(0.05)
     assert found["success"][0] == pytest.approx(0.035)
@@ -224,7 +224,7 @@ def test_signals_of_a_table(tree: Tree, table: Path) -> None:
         days = (START + 11 * DAY - NEW_YEAR) / DAY
         assert found["recency"][0] == pytest.approx(0.05 * math.exp(-0.005 * days))
         late = parts(index, "form", "late_form", now=NEW_YEAR + 140 * DAY)["recency"]
-        assert late == (pytest.approx(0.05 * math.exp(-0.7)), "changed 140 days before the present as named")
+        assert late == (pytest.approx(0.05 * math.exp(-0.7)), "changed 140 days before the time of --now")
         checked(index, "form", profile="marketplace")
         result = find(index, "late form", profile="marketplace")
     record = response_record(result, 0)

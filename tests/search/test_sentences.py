@@ -68,7 +68,7 @@ def test_every_sentence_is_true_of_its_hit(index: Index) -> None:
         "long (99 lines)",
         "long name (4 words)",
         "used by 3 other files, which no rule knows",
-        "connected with 900 other files, tests not counted",
+        "connected with 900 other files, not counting tests",
         "in tests or benchmarks",
         "struct",
         "the closest in meaning",

@@ -291,7 +291,7 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"matches the words (?:best|\d+% as well as the best hit)", lambda h: h.has_any(_is_typed)),
     (r"matches related words .*", lambda h: h.has_any(lambda tier: tier == "lexicon")),
     (r"its file matches the words .*", lambda h: h.has_any(_is_typed, words_in(h.file + h.record["path"]))),
-    (r"has all words of the query, common ones aside", lambda h: all(
+    (r"has all words of the query, except common ones", lambda h: all(
         has_form(text, h.words) for tier, text, _ in h.terms if tier == "component")),
     (r"has \d+% of the query's words \(.*", lambda h: h.has_any(lambda tier: tier != "pair")),
     (r"has '?(.+?)'? as typed", _has_typed),
@@ -321,7 +321,7 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
         or bool(re.search(r"doc|change|news|history", h.record["path"], re.I))),
     (r"the closest in meaning", lambda h: _is_near(h, 1.0)),
     (r"(\d+)% as close in meaning as the closest", lambda h, share: _is_near(h, int(share) / 100)),
-    (r"meaning weighs more, as the best match of words is (\d+)% of a perfect one", lambda h, share: int(share) < 100),
+    (r"meaning counts more, because the best match of words is (\d+)% of a perfect one", lambda h, share: int(share) < 100),
     (r"(class|struct|interface|trait|enum|type|function|method)", lambda h, kind: h.record["kind"] == kind),
     (r"text outside of definitions", lambda h: h.record["kind"] in ("toplevel", "text")),
     (r"a section of a document", lambda h: h.record["kind"] == "section"),
@@ -331,8 +331,8 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"(short|long|of medium length) \((\d+) lines?\)", lambda h, word, n: _is_length(h, word, int(n))),
     (r"(short|long) name \((\d+) words?\)", lambda h, word, n: (int(n) <= 2) == (word == "short")
         and abs(len(re.findall(PART, h.name)) - int(n)) <= 1),
-    (r"connected with (\d+) other files?, tests not counted(?:; .*)?", lambda h, n: int(n) <= _files_that_may_use(h)),
-    (r"(?:\d+% as near as the nearest: |[\d.]+ of the score it comes from: )?(reached from (.+?), which .+?)(?: \(authority .*)?",
+    (r"connected with (\d+) other files?, not counting tests(?:; .*)?", lambda h, n: int(n) <= _files_that_may_use(h)),
+    (r"(?:\d+% as close as the closest: |[\d.]+ of the score it comes from: )?(reached from (.+?), which .+?)(?: \(authority .*)?",
         lambda h, way, first: _is_reached(h, first, way)),
     (r"hit (\d+) of its file", lambda h, n: sum(o["path"] == h.record["path"] for o in h.others) >= 1 or int(n) > 1),
     (r"rank \d+: \"[^\"]+\"(?: and \"[^\"]+\")? of class \S+ names (.+)", lambda h, name: letters(name) == letters(h.name)),
@@ -351,8 +351,8 @@ COUNTED = (
     r"rank \d+: (?:path )?BM25 .*",
     r"rank \d+: cosine .*",
     r"rank \d+: satisfies every condition",
-    r"\d+% as near as the nearest: (?:a seed|not reached).*",
-    r"no trace shows it running|the surest edge .*|no sure edge .*|\d hops?: .*|.* among the walk's best",
+    r"\d+% as close as the closest: (?:a seed|not reached).*",
+    r"no trace shows it running|the most certain edge .*|no sure edge .*|\d hops?: .*|.* among the walk's best",
     r"changed .*|.* (?:was|were) changed .*|\d+ commits? touched its file",
     r"one of the hits that the walk starts from",
 )

@@ -276,13 +276,16 @@ def add_composite(
 ) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
-    reason = f"{radius:.0%} as near as the nearest: {standing.way}"
+    reason = f"{radius:.0%} as close as the closest: {standing.way}"
     if (node := int(candidate.unit.id)) in hits.authority:
         reason += f" (authority {hits.authority[node]:.3f}, hub {hits.hub[node]:.3f})"
     candidate.add_bonus("blast_radius", weights.blast_radius, radius, reason)
     sure, why_sure = LEAST_SURE, "no sure edge leads to it"
     if standing.confidence is not None and standing.confidence > LEAST_SURE:
-        sure, why_sure = standing.confidence, f"the surest edge to it is {standing.confidence:.0%} sure"
+        sure, why_sure = (
+            standing.confidence,
+            f"the most certain edge to it has a confidence of {standing.confidence:.0%}",
+        )
     recent, why_recent = STATIC, "no trace shows it running"
     if standing.running:
         recent, why_recent = standing.running.recency

@@ -101,7 +101,7 @@ def weigh(
         _add_rating(candidate, weights["rating"], standing.rating)
         _add_logarithm(candidate, "stars", weights["stars"], standing.stars, most_stars)
         _add_logarithm(candidate, "usage", weights["usage"], standing.uses, most_uses)
-        success = standing.success or Known(NEUTRAL, "nobody has judged it, which is neutral")
+        success = standing.success or Known(NEUTRAL, "not judged yet, which is neutral")
         candidate.add_bonus("success", weights["success"], success.value, success.reason)
         _add_recency(candidate, weights["recency"], standing.days)
         state = "pinned" if standing.pinned else "not pinned"
@@ -174,7 +174,7 @@ class Standings:
         return Standing(
             rating=_rating(recorded, known),
             stars=self._column("stars", known)
-            or Known(using, f"connected with {using} other file{'s' * (using != 1)}, tests not counted"),
+            or Known(using, f"connected with {using} other file{'s' * (using != 1)}, not counting tests"),
             uses=self._column("installs", known) or _uses(recorded),
             success=_success(recorded, known),
             days=self._days(unit, known, history),
@@ -196,7 +196,7 @@ class Standings:
         else:
             return None
         days = max(0, self._presents[unit.repository] - changed) / SECONDS_A_DAY
-        when = "the present as named" if self._now is not None else "the present of its index"
+        when = "the time of --now" if self._now is not None else "the indexed commit"
         return Known(days, f"changed {days:.0f} day{'s' * (round(days) != 1)} before {when}")
 
 
