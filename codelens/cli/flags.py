@@ -378,15 +378,9 @@ class LineFlags:
     only_matching: bool = option(False, "-o", "--only-matching", section=LINES, help="Print only the matching parts")
     invert: bool = option(False, "-v", "--invert-match", section=LINES, help="Print the lines that do not match")
     whole_line: bool = option(False, "-x", "--line-regexp", section=LINES, help="Match whole lines only")
-    after: int | None = option(
-        None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after each match"
-    )
-    before: int | None = option(
-        None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before each match"
-    )
-    context: int | None = option(
-        None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around each match"
-    )
+    after: int | None = option(None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after")
+    before: int | None = option(None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before")
+    context: int | None = option(None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around")
     line_number: bool | None = option(
         None,
         "-n/-N",

@@ -118,20 +118,16 @@ def _tell(came: Ingested, flags: TracesFlags) -> None:
         return
     for name in came.known:
         say(f"note: {name} is already imported; skipped")
-    summary = f"read {_many(came.spans, 'span')}: {came.matched} of {_many(came.symbols, 'symbol')}"
+    summary = f"read {quantity(came.spans, 'span')}: {came.matched} of {quantity(came.symbols, 'symbol')}"
     summary += f", {came.nameless} without a function or a time" if came.nameless else ""
     summary += f", {came.unknown} of nothing that is indexed, or of several things" if came.unknown else ""
     say(summary)
 
 
-def _many(number: int, what: str) -> str:
-    return quantity(number, what)
-
-
 def _lines(held: Mapping[Place, Observed]) -> Iterator[str]:
     for place, seen in held.items():
         last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        yield f"{place.label()} ({place.kind}): ran {_many(seen.times, 'time')}, last {last}\n"
+        yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
 
 def _write_json(record: dict[str, object]) -> None:

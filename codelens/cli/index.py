@@ -53,9 +53,7 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
         help="Accept an index that you did not create on this machine, and index nothing",
     )
     verify: bool = option(False, "--verify", help="Compare the contents of files, not only size and time")
-    no_fuzzy: bool = option(
-        False, "--no-fuzzy", help="Leave out trigrams: a smaller index, without substrings and typing mistakes"
-    )
+    no_fuzzy: bool = option(False, "--no-fuzzy", help="Leave out trigrams: no substrings or typing mistakes")
     no_vector: bool = option(False, "--no-vector", help="Leave out vectors")
     detect_encoding: bool | None = option(
         None,

@@ -164,9 +164,7 @@ class NoteAddFlags(CommonFlags, JsonFlags):
 
     title: str | None = argument(None, "What it is about, in a few words", "TITLE")
     task: bool = option(False, "--task", help="Make it a task, with a status")
-    status: str | None = option(
-        None, "--status", metavar="WORD", help="Status of the task: open, doing, done … [default: open]"
-    )
+    status: str | None = option(None, "--status", metavar="WORD", help="Of a task: open, doing, done … [default: open]")
     tag: list[str] | None = TAGS
     at: list[str] | None = PLACES
     message: str | None = MESSAGE
@@ -291,9 +289,7 @@ class NoteListFlags(CommonFlags, JsonFlags):
 
     task: bool = option(False, "--task", help="Only tasks")
     status: str | None = option(None, "--status", metavar="WORD", help="Only with this status")
-    tag: list[str] | None = option(
-        None, "--tag", metavar="TAG", help="Only with this tag; repeatable: with all of them"
-    )
+    tag: list[str] | None = option(None, "--tag", metavar="TAG", help="Only with all of these tags; repeatable")
     lost: bool = option(False, "--lost", help="Only with a place that is lost")
 
 
@@ -317,9 +313,8 @@ def list_notes(flags: NoteListFlags) -> int:
     else:
         write(list_lines(notes, places))
         if not notes:
-            say(
-                "no note matches" if flags.task or flags.status or flags.tag or flags.lost else "there are no notes yet"
-            )
+            filtered = flags.task or flags.status or flags.tag or flags.lost
+            say("no note matches" if filtered else "there are no notes yet")
     return exit_code
 
 

@@ -34,9 +34,7 @@ EDGE_KINDS = option(
 MIN_CONFIDENCE = option(
     None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
 )
-FORMAT = option(
-    None, "--format", section=OUTPUT, metavar="TEXT", help="Template for each line: '{path}:{line} {source}'"
-)
+FORMAT = option(None, "--format", section=OUTPUT, metavar="TEXT", help="Template of a line: '{path}:{line} {source}'")
 UNRESOLVED = option(
     False, "--unresolved", section=OUTPUT, help="List the calls that could not be followed to a definition instead"
 )
@@ -60,9 +58,7 @@ class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
 class GraphFlags(PlaceFlags):
     """Which edges count."""
 
-    jsonl: bool = option(
-        False, "--jsonl", section=OUTPUT, help="Print one JSON object per relation, then one of type `end`"
-    )
+    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")

@@ -37,10 +37,7 @@ class ServeFlags(CommonFlags):
     require_key: bool = option(False, "--require-key", help="Require a key on loopback, too")
     watch: bool = option(False, "--watch", help="Keep the index fresh while serving, like `codelens watch`")
     workers: int | None = option(
-        None,
-        "--workers",
-        metavar="N",
-        help="Search processes; 0 searches in this one [default: one per core, at most 4]",
+        None, "--workers", metavar="N", help="Search processes; 0 for none but this [default: one per core, ≤ 4]"
     )
 
 

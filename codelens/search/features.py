@@ -324,20 +324,18 @@ def _whole_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
 
 def _lines_said(unit: UnitRow, _: Evidence, __: float) -> str:
     lines = unit.end_line - unit.start_line + 1
-    return f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of medium length'} ({_many(lines, 'line')})"
+    return (
+        f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of medium length'} ({quantity(lines, 'line')})"
+    )
 
 
 def _parts_said(unit: UnitRow, _: Evidence, __: float) -> str:
     words = len(words_in(unit.name))
-    return f"{'short' if words <= SHORT_NAME else 'long'} name ({_many(words, 'word')})"
+    return f"{'short' if words <= SHORT_NAME else 'long'} name ({quantity(words, 'word')})"
 
 
 def _constant(text: str) -> Sentence:
     return lambda _, __, ___: text
-
-
-def _many(number: int, noun: str) -> str:
-    return quantity(number, noun)
 
 
 FEATURES: Mapping[str, Feature] = {
@@ -437,7 +435,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "uses",
             _uses,
-            lambda u, e, v: f"connected with {_many(e.uses[int(u.id)], 'other file')}, not counting tests",
+            lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
         ),
     )
 }

@@ -22,9 +22,7 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, the output folder, and the number of tasks."""
 
     repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
-    out: Path | None = option(
-        None, "--out", metavar="FOLDER", help="The folder to write: a new one, or one that make-tasks wrote"
-    )
+    out: Path | None = option(None, "--out", metavar="FOLDER", help="A new folder, or one that make-tasks wrote")
     name: str = option("", "--name", metavar="NAME", help="The repository's name in tasks [default: its folder's name]")
     head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
     commits: int = option(60, "--commits", section=MUCH, metavar="N", help="Tasks of commits [default: 60]")
@@ -46,7 +44,7 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
         "--max-files",
         section=MUCH,
         metavar="N",
-        help="Most files of a tree; of a larger one, a sample is taken [default: 3000]",
+        help="Most files of a tree; a larger one is sampled [default: 3000]",
     )
 
 

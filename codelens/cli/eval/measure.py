@@ -49,11 +49,7 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
         help="Folder of indexes: a task of REPO asks REPO.db [default: --db]",
     )
     suffix: str = option(
-        "",
-        "--suffix",
-        section=TASKS,
-        metavar="TEXT",
-        help="Suffix of their names: REPO{TEXT}.db, as in --suffix=-commits",
+        "", "--suffix", section=TASKS, metavar="TEXT", help="Of their names: REPO{TEXT}.db, as in --suffix=-commits"
     )
     same_file: bool = option(
         False,
