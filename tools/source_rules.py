@@ -41,7 +41,7 @@ MOST_MODULES: dict[str, int] = {
     "server": 25,
     "snapshots": 4,
     "store": 19,
-    "text": 10,
+    "text": 11,
     "traces": 3,
     "training": 8,
     "watching": 4,

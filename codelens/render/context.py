@@ -59,7 +59,9 @@ class _Layout:
         """How much is here of how much, and who counted."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
-        symbols = f"{len(pack.entries)} of {quantity(total, 'symbol')}{covered}{f' after {pack.sent}' if pack.sent else ''}"
+        symbols = (
+            f"{len(pack.entries)} of {quantity(total, 'symbol')}{covered}{f' after {pack.sent}' if pack.sent else ''}"
+        )
         return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
     def heading(self, entry: Entry) -> str:
