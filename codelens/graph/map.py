@@ -1,7 +1,8 @@
 """The map of a repository: the symbols that other files depend on most, as many as fit a budget of tokens.
 
 Symbols are ranked by PageRank (Brin and Page, 1998): a walker follows uses from file to file. Uses within a file do not count,
-or the largest file would vote for itself; uses in tests do not count, because tests use everything.
+or the largest file would vote for itself; uses in tests do not count, because tests use everything. Vendored code comes last,
+and what it uses does not count.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ def repository_map(view: GraphView, budget: int, focus: Collection[DocumentId] |
     symbols = _symbols(view, documents)
     home = {s.node: s.document for s in symbols} | {document_node(d): d for d in documents}
     tests = {d for d in documents if "test" in documents[d].roles}
-    uses = _uses(view, home, tests)
-    begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests)]
+    vendored = {d for d in documents if "vendored" in documents[d].roles and d not in (focus or ())}
+    uses = _uses(view, home, tests | vendored)
+    begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests | vendored)]
     mass = _walk(uses, begins, list(home))
     used_by = _files_using(uses, home)
     listed = [s for s in symbols if s.document not in tests and view.includes(s.document)]
     listed = [s for s in listed if used_by.get(s.node) or (s.kind in ALWAYS and mass.get(s.node))]
-    ranked = sorted(listed, key=lambda s: -mass.get(s.node, 0.0))  # stable: ties by content
+    ranked = sorted(listed, key=lambda s: (s.document in vendored, -mass.get(s.node, 0.0)))  # stable: ties by content
     files, tokens = _packed(view, [s.node for s in ranked], mass, used_by, budget)
     place = {node: i for i, node in enumerate(node for file in files for node in file)}
     links = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
@@ -72,13 +74,13 @@ def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbo
 
 
 def _uses(
-    view: GraphView, home: Mapping[Node, DocumentId], tests: Collection[DocumentId]
+    view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]
 ) -> dict[Node, dict[Node, float]]:
-    """Source → target → confidence, between files and not from tests. A source may be a document; a target is a symbol."""
+    """Source → target → confidence, between files and not from those `apart`. A source may be a document; a target is a symbol."""
     found: dict[Node, dict[Node, float]] = {}
     for edge in view.store.edges.every(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
-        if here is None or there is None or here == there or here in tests or edge.confidence < RESOLVED:
+        if here is None or there is None or here == there or here in apart or edge.confidence < RESOLVED:
             continue
         if is_unit(edge.target):
             row = found.setdefault(edge.source, {})

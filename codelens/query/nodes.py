@@ -16,7 +16,7 @@ from codelens.text.terms import BEGINNING, beginning_of
 
 FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta", "after", "before", "author")
 CHANGE_FIELDS = frozenset({"after", "before", "author"})  # Fields that need the last change
-ROLES = ("test",)  # Values of `is:`
+ROLES = ("test", "vendored")  # Values of `is:`
 PUNCTUATION = ".,;:!?"  # Characters that are not part of a word they follow
 CASES = ("auto", "yes", "no")
 _KIND_ALIASES = {

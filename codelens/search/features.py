@@ -66,6 +66,7 @@ ROLE_SAID = {
     "test": "in tests or benchmarks",
     "example": "in an example",
     "docs": "in documentation",
+    "vendored": "in vendored code, a copy of another project's",
 }
 """Role of a path that is a feature → its sentence."""
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}

@@ -11,6 +11,7 @@ from codelens.model.search import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.relations import map_lines
 from tests.graph.linked import asking, linked
+from tests.search.trees import Tree
 
 
 @pytest.fixture
@@ -83,3 +84,30 @@ def test_uses_are_between_symbols_of_the_map(index: Index) -> None:
 def test_an_empty_tree_has_an_empty_map(tmp_path: Path) -> None:
     found = linked(tmp_path / "empty", {"a.txt": "nothing\n"}, []).graph.map(2000, asking())
     assert (found.files, found.tokens, found.total) == ((), 0, 0)
+
+
+def test_vendored_code_comes_last_unless_it_is_asked_for(tmp_path: Path) -> None:
+    used = "def pool():\n    return 1\n\n\ndef arena():\n    return pool()\n"
+    uses = "from deps.alloc.core import pool\n\n\ndef own_{0}():\n    return pool()\n"
+    files: dict[str, str | bytes] = {"deps/alloc/core.py": used}
+    files |= {f"deps/alloc/use{n}.py": uses.format(f"copy{n}") for n in range(5)}
+    files |= {"app/main.py": uses.format("main"), "app/other.py": "from app.main import own_main\n\nown_main()\n"}
+    tree = Tree(tmp_path, files)
+    tree.index().close()
+    with Index.open(tree.db) as opened:
+        found = names(opened.graph.map(2000, asking()))
+        assert found.index("own_main") < found.index("pool")
+        focus = SearchOptions(paths=("deps",))
+        assert names(opened.graph.map(2000, asking(), focus))[0] == "pool"
+
+
+def test_vendored_code_ranks_lower_and_why_says_so(tmp_path: Path) -> None:
+    text = "def take_memory(size):\n    return size\n"
+    tree = Tree(tmp_path, {"deps/alloc/core.py": text, "src/own.py": text})
+    tree.index().close()
+    with Index.open(tree.db) as opened:
+        hits = opened.search("take memory", SearchOptions()).hits
+        assert [hit.unit.path for hit in hits[:2]] == ["src/own.py", "deps/alloc/core.py"]
+        assert "in vendored code, a copy of another project's" in [part.reason for part in hits[1].contributions]
+        only = opened.search("take memory is:vendored", SearchOptions()).hits
+        assert {hit.unit.path for hit in only} == {"deps/alloc/core.py"}

@@ -146,6 +146,7 @@ EXPECTED = [
     Row("test", "close the gate", "test_close_gate", 1.0),
     Row("example", "close the gate", "demo_gate", 1.0),
     Row("docs", "close the gate", "Harbour guide", 1.0),
+    Row("vendored", "close the gate", "gate_lock", 1.0),
     Row("nearness", "close the gate", "closeGate", 1.0),
     Row("nearest", "close the gate", "test_close_gate", 0.689000),  # 0.821662²
     Row("near_unmet", "close the gate", "test_close_gate", 0.112683),  # 0.689000 · (1 - 0.836454)

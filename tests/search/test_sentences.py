@@ -27,6 +27,7 @@ SELDOM = {
     "local",
     "docs",
     "example",
+    "vendored",
     "section",
     "scope",
     "resemblance",

@@ -317,6 +317,8 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
         / len(scope.split()) - int(share) / 100) < 0.01),
     (r"in tests or benchmarks|test path", lambda h: bool(re.search(r"test|spec|bench", h.record["path"], re.I))),
     (r"in an example|example path", lambda h: bool(re.search(r"example|sample|demo|playground", h.record["path"], re.I))),
+    (r"in vendored code, a copy of another project's",
+        lambda h: bool(re.search(r"vendor|third.?party|3rd|^deps?/|^extern", h.record["path"], re.I))),
     (r"in documentation", lambda h: h.record["path"].endswith(DOCUMENTS)
         or bool(re.search(r"doc|change|news|history", h.record["path"], re.I))),
     (r"the closest in meaning", lambda h: _is_near(h, 1.0)),
