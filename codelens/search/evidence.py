@@ -56,6 +56,8 @@ class Evidence:
         self.resemblance = run.resembling
         self.verbatim = run.verbatim
         self.fragments = run.fragments
+        itself = run.likeness.itself.values() if run.likeness else ()
+        self.roles_of_original = frozenset(role for unit in itself for role in unit.roles)
         self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
         self._read_query()
         self._count_terms()

@@ -210,10 +210,10 @@ def _file_name(pool: Pool, e: Evidence) -> Sequence[float]:
 
 
 def _role(role: str) -> Column:
-    """1 on such a path, where the query does not ask for just that."""
+    """1 on such a path, where neither the query nor the original of `--like` asks for just that."""
 
     def column(pool: Pool, e: Evidence) -> Sequence[float]:
-        if ROLE_WORDS[role] & e.query_words:
+        if ROLE_WORDS[role] & e.query_words or role in e.roles_of_original:
             return ()
         return [float(role in unit.roles) for unit in pool.units]
 

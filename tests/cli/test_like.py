@@ -186,3 +186,16 @@ def test_the_same_bytes_whatever_the_hash_seed(indexed: Path) -> None:
         ).stdout
 
     assert ask("1") == ask("2")
+
+
+def test_what_is_alike_comes_before_its_tests_unless_a_test_is_meant(tmp_path: Path, run: Run) -> None:
+    body = "def {0}(text):\n    quoted = text.replace('[', '[[')\n    return '[' + quoted + ']'\n"
+    test = "from names import escape_name\n\n\ndef test_escape_name_{0}():\n    assert escape_name('a') == '[a]'\n"
+    (tmp_path / "names.py").write_text(body.format("escape_name"))
+    (tmp_path / "other.py").write_text(body.format("escape_column"))
+    (tmp_path / "tests").mkdir()
+    for name in ("short", "long", "quoted"):
+        (tmp_path / f"tests/test_{name}.py").write_text(test.format(name))
+    run("index", "-q", cwd=tmp_path)
+    assert names(hits(run, tmp_path, "--like", "escape_name"))[0] == "escape_column"
+    assert str(hits(run, tmp_path, "--like", "test_escape_name_short")[0]["path"]).startswith("tests/")
