@@ -48,12 +48,10 @@ from codelens.lang.parser import load_grammar
 from codelens.lang.protobuf import RULES as PROTOBUF
 from codelens.lang.protobuf import read_protobuf
 from codelens.lang.registry import Language, languages
-from codelens.model.code import PARTLY, TYPE_KINDS, Span
+from codelens.model.code import MAX_SIGNATURE, PARTLY, TYPE_KINDS, Span
 from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Reference, Unit
 from codelens.model.fast_dataclass import dataclass
 
-MAX_SIGNATURE = 300
-"""Characters. Of 11,826 definitions in 500 modules of Python's standard library two have a longer head."""
 MAX_DOC = 4000  # Characters. Of the 3,800 doc comments of these definitions three are longer.
 _ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
 

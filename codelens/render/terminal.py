@@ -12,6 +12,7 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from socket import gethostname
+from textwrap import wrap
 from urllib.parse import quote
 
 from rich import box
@@ -22,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codelens.errors import UsageError
-from codelens.model.code import Freshness
+from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.families import first_reason
@@ -171,12 +172,37 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     head.append(for_terminal(unit.qualified_name), Style(bold=True))
     head.append(f"  {unit.kind}  {for_terminal(first_reason(hit.contributions, hit.channels))}".rstrip(), DIM)
     lines, before = [head], None
+    signature = _whole_signature(hit)
     for line in hit.snippet:
+        if before is not None and line.text.strip() in signature:  # a parameter that has a line of its own
+            continue
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
-        lines.append(_numbered(line, unit.language, view))
+        if signature and line.number == unit.name_line:
+            lines += _wrapped(line, signature, view, hit)
+        else:
+            lines.append(_numbered(line, unit.language, view))
         before = line.number
     return lines
+
+
+def _whole_signature(hit: Hit) -> str:
+    """The signature on one line, if it goes on after the line with the name; else an empty text."""
+    first = next((line.text.strip() for line in hit.snippet if line.number == hit.unit.name_line), "")
+    whole = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", hit.unit.signature)
+    return whole if first.endswith(("(", ",", "[")) and whole.startswith(first) else ""
+
+
+def _wrapped(line: SnippetLine, signature: str, view: TerminalView, hit: Hit) -> Iterator[Text]:
+    """A signature of several lines, in as few lines as it takes; only the first has a number."""
+    margin = " " * (len(line.text) - len(line.text.lstrip()))
+    width = max(LEAST_WIDTH, (view.width or WIDE) - len(margin) - 12)
+    for i, text in enumerate(wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)):
+        shown = SnippetLine(
+            line.number, f"{margin}{text}" if i == 0 else f"{margin}    {text}", line.matches if i == 0 else ()
+        )
+        row = _numbered(shown, hit.unit.language, view)
+        yield row if i == 0 else Text(" " * 8 if view.line_numbers else "     ") + row[8 if view.line_numbers else 5 :]
 
 
 def _numbered(line: SnippetLine, language: str, view: TerminalView) -> Text:
@@ -184,6 +210,7 @@ def _numbered(line: SnippetLine, language: str, view: TerminalView) -> Text:
     return number + snippet_text(fitted(line, view.width - len(number)) if view.width else line, language, view.color)
 
 
+WIDE = 120  # Cells of a line where the width of the terminal is not known
 LEAST_WIDTH = 20  # Cells of a line that are shown on the narrowest terminal
 
 

@@ -129,3 +129,12 @@ def test_a_weak_answer_is_short_and_says_so_first(indexed: Path, run: Run) -> No
     piped = run(*weak, cwd=indexed)
     assert len(piped.out.splitlines()) > 3
     assert "codelens: weak: " in piped.err
+
+
+def test_a_signature_of_several_lines_is_shown_whole(tmp_path: Path, run: Run) -> None:
+    code = "def moor_boat(\n    boat: str,\n    berth: int,\n    *,\n    lines: int = 4,\n) -> bool:\n    return bool(boat)\n"
+    (tmp_path / "harbour.py").write_text(code)
+    run("index", "-q", cwd=tmp_path)
+    shown = run("search", "--pretty", "--color", "never", "moor the boat berth", cwd=tmp_path).out
+    assert "     1  def moor_boat(boat: str, berth: int, *, lines: int = 4,) -> bool:\n" in shown
+    assert "boat: str,\n" not in shown
