@@ -13,6 +13,7 @@ from codelens.cli.flags import (
     TYPES_NOT,
     ChangeFlags,
     CommonFlags,
+    FleetFlags,
     JsonFlags,
     MemoryFlags,
     Texts,
@@ -29,7 +30,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Change, ContextRequest, Forms, PackedText
 from codelens.model.search import SearchOptions
-from codelens.render.context import FORMATS, layout_of
+from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, layout_of
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
@@ -106,7 +107,8 @@ def context(flags: ContextFlags) -> int:
     place = reading_place(flags, settings)
     with current_index(place, flags) as index:
         request = _request(flags, source, place, index)
-        layout = layout_of(format, PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories))
+        paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
+        layout = layout_of(format, paths, NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART)
         packed = index.context(request, layout, keep=not flags.no_cache)
         if request.options.memory:
             places = [
@@ -166,7 +168,8 @@ def _resume(flags: ContextFlags, place: Workplace) -> ContextRequest:
     """The request that the token holds. Raises UsageError if a flag contradicts it."""
     chosen = only_one(flags, [form.value for form in Forms])
     for name in ("types", "types_not", "globs", "profile", "limit", "root_scope"):
-        chosen = chosen or (name if getattr(flags, name) else "")
+        fleet = name == "root_scope" and isinstance(flags, FleetFlags)
+        chosen = chosen or (name if getattr(flags, name) and not fleet else "")
     if chosen:
         flag = {"types": "type", "types_not": "type-not", "globs": "glob"}.get(chosen, chosen.replace("_", "-"))
         raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")

@@ -49,7 +49,7 @@ SAME: Mapping[str, Callable[[str], Sequence[str]]] = {
 """Option of ripgrep or grep with a value → the same as an option of ours."""
 _LETTER = lazy_pattern(r"\[[^]]*]|[^\W\d_]")
 _NEGATED = lazy_pattern(r'-(?:[^\W\d]\w|_|["`/(])')
-_FILTERED = lazy_pattern(r"-[A-Za-z][A-Za-z_-]+:")
+_FILTERED = lazy_pattern(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
 
 
 class Options(NamedTuple):

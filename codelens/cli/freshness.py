@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from pathlib import Path
 
 from codelens.cli.flags import CommonFlags, SearchFlags
 from codelens.cli.streams import agreed, say, say_plain
@@ -16,7 +17,7 @@ from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, RepositoryInfo, SeenFile, TreeLook, TreeState
 from codelens.text.counts import quantity
-from codelens.worktree.place import prepare_index_folder
+from codelens.worktree.place import git_top, prepare_index_folder
 
 FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
 BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
@@ -62,7 +63,8 @@ def refresh(place: Workplace, progress: str, quiet: bool) -> None:
 
 
 def build_first_index(flags: SearchFlags) -> bool:
-    """Index the tree of a person at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or more.
+    """Index the tree of a person at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or more,
+    and outside of git repositories.
 
     Returns False if nobody can be asked, if the answer is negative, and if the tree belongs to somebody else.
     """
@@ -71,14 +73,15 @@ def build_first_index(flags: SearchFlags) -> bool:
         return False
     trees = trees_of(flags, ())
     index, root = trees.place.index_path, trees.roots[0]
-    if hasattr(os, "getuid") and root.stat().st_uid != os.getuid():
+    if root == Path.home() or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
         return False
     most = FIRST_SECONDS * BYTES_A_SECOND
     sizes = accumulate(
         e.stamp.size for _, e in Index.plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile)
     )
-    if any(size >= most for size in sizes):
-        say(f"no index of {root} yet, and it is large")
+    large = any(size >= most for size in sizes)
+    say(f"there is not yet an index of {root}" + ", which is large" * large)
+    if large or git_top(root) is None:
         if not agreed("index it now?", f"index {root}"):
             return False
     from codelens.cli.progress import watcher
@@ -154,4 +157,4 @@ def _age(moment: str) -> str:
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
             return f"{seconds // size} {unit}{'s' if seconds >= 2 * size else ''}"
-    return f"{seconds} seconds"
+    return f"{seconds} second{'s' * (seconds != 1)}"

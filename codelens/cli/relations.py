@@ -198,7 +198,9 @@ def on_screen(flags: PlaceFlags) -> bool:
 
 
 def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
-    """Print an answer and its notices."""
+    """Print an answer and its notices, or that there is nothing to print."""
+    if not (result.relations or result.notices):
+        say("note: nothing found; the index has no such edges, or filters leave them out")
     _show(place.with_notices(result), flags, place, exit_code)
     say_notices(result.notices)
     changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)

@@ -34,6 +34,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
+from codelens.text.lazily import lazy_pattern
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
@@ -378,6 +379,9 @@ class FilesFlags(SearchFlags):
 FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
 
 
+_GLOB = lazy_pattern(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
+
+
 def search_files(flags: SearchFlags) -> int:
     """Find files by path, contents and meaning.
 
@@ -385,6 +389,8 @@ def search_files(flags: SearchFlags) -> int:
     query it lists all indexed files. The same as `search --files-only`.
     """
     flags.files_only = True
+    if flags.query and _GLOB.fullmatch(flags.query):
+        flags.globs, flags.query = [*(flags.globs or ()), flags.query], None
     flags.list_files = flags.query is None and not without_query(flags)
     return search(flags)
 

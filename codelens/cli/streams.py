@@ -9,7 +9,12 @@ from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.search import Notice
+from codelens.render.lines import MATCH, PATH, PLACE
 from codelens.render.visible import for_line, for_terminal
+from codelens.text.lazily import lazy_pattern
+
+_COLOR = lazy_pattern("(\x1b\\[[0-9;]*m)")
+OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
@@ -32,6 +37,11 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
 
 
 def _visible(text: str) -> str:
+    """A text that cannot control the terminal, except for the colours that our own lines have."""
+    return "".join(part if part in OWN_COLORS else _without_control(part) for part in _COLOR.split(text))
+
+
+def _without_control(text: str) -> str:
     return "\n".join(for_terminal(line) for line in text.split("\n"))
 
 

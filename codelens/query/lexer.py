@@ -59,7 +59,7 @@ _NEGATION = lazy_pattern(rf'-(?={NEGATED_WORD}|["`/(])')
 _QUOTED = lazy_pattern(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
 _TICKED = lazy_pattern(r"`(?=[^\s`])([^`\n]+)`")
 _SLASHED = lazy_pattern(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
-_FIELD = lazy_pattern(r"([A-Za-z][A-Za-z_-]+):(?!:|//)")
+_FIELD = lazy_pattern(r"([A-Za-z][A-Za-z_-]+|[rf]):(?!:|//)")  # r: and f: are Sourcegraph's
 _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 

@@ -19,6 +19,7 @@ from codelens.text.counts import quantity
 
 FORMATS = ("markdown", "xml", "json", "compact")
 NEXT_PART = "codelens context --more {}"
+NEXT_OF_FLEET = "codelens cluster context --more {}"
 
 
 def layout_of(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
