@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import Section, argument, declare, option
 from codelens.cli.flags import (
     ALLOW_NETWORK,
     GLOBS,
@@ -34,7 +34,7 @@ from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, layout_of
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
-SOURCE = "For"
+SOURCE = Section("For")
 
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
@@ -42,50 +42,44 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
 
     task: str | None = argument(None, "The task in words; `-` reads it from stdin", "[TASK]")
     paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
-    files: bool = option(
-        False, "--files", section=SOURCE, help="The arguments are files: their symbols, and who calls them"
-    )
+    files: bool = SOURCE.option(False, "--files", help="The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     types: Texts = TYPES
     types_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
-    budget: int | None = option(
-        None, "--budget", section=OUTPUT, metavar="N", help="Tokens in all [default: 50000, of a change 8000]"
+    budget: int | None = OUTPUT.option(
+        None, "--budget", metavar="N", help="Tokens in all [default: 50000, of a change 8000]"
     )
-    counter: str = option(
+    counter: str = OUTPUT.option(
         "auto",
         "--counter",
-        section=OUTPUT,
         metavar="HOW",
         values=("auto", "chars", "tiktoken"),
         help="What counts tokens: auto, chars or tiktoken",
     )
-    limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="At most the N best symbols")
-    auto: bool = option(False, "--auto", section=OUTPUT, help="Bodies, and signatures of the rest [default]")
-    bodies: bool = option(False, "--bodies", section=OUTPUT, help="Bodies alone")
-    signatures: bool = option(False, "--signatures", section=OUTPUT, help="Signatures alone")
-    format: str | None = option(
+    limit: int | None = OUTPUT.option(None, "-m", "--limit", metavar="N", help="At most the N best symbols")
+    auto: bool = OUTPUT.option(False, "--auto", help="Bodies, and signatures of the rest [default]")
+    bodies: bool = OUTPUT.option(False, "--bodies", help="Bodies alone")
+    signatures: bool = OUTPUT.option(False, "--signatures", help="Signatures alone")
+    format: str | None = OUTPUT.option(
         None,
         "--format",
-        section=OUTPUT,
         metavar="HOW",
         values=("markdown", "xml", "json", "compact"),
         help="markdown, xml, json or compact [default: markdown]",
     )
-    path_style: str | None = option(
+    path_style: str | None = OUTPUT.option(
         None,
         "--path-style",
-        section=OUTPUT,
         metavar="STYLE",
         values=CHOICES["path_style"],
         help="Paths: cwd, root or absolute [default: cwd]",
     )
-    more: str | None = option(
+    more: str | None = OUTPUT.option(
         None,
         "--more",
-        section=OUTPUT,
         metavar="TOKEN",
         help="The next part of a pack, by the token at its end; TASK and filters may be left out",
     )

@@ -71,6 +71,16 @@ def option(
     return Parameter(default, names, help, metavar, section, offer, more)
 
 
+class Section(NamedTuple):
+    """A heading of help with options below it."""
+
+    heading: str
+
+    def option(self, default: Any, *names: str, help: str, **more: Any) -> Any:
+        """An option that help lists below this heading; see `option`."""
+        return option(default, *names, help=help, section=self.heading, **more)
+
+
 def argument(default: Any, help: str, metavar: str, values: Values | None = None) -> Any:
     """A positional argument: its default, what it is, its name in help, and what shells offer for it."""
     return Parameter(default, (), help, metavar, "", None if values is None else offering(values), {})

@@ -4,48 +4,36 @@ from pathlib import Path
 from typing import Any
 
 from codelens.cli.complete import offering, symbols
-from codelens.cli.declare import argument, option
+from codelens.cli.declare import Section, argument, option
 from codelens.config import CHOICES
 
-RANKING = "Ranking"
-FILTERS = "Filters"
-OUTPUT = "Output"
-QUERY = "Query"
-LINES = "Lines, as in grep"
+RANKING = Section("Ranking")
+FILTERS = Section("Filters")
+OUTPUT = Section("Output")
+QUERY = Section("Query")
+LINES = Section("Lines, as in grep")
 
 Texts = list[str] | None
 
 LANGUAGES = "codelens.lang.registry:languages"  # The place of their names, for `values`
-TYPES: Any = option(
-    None,
-    "-t",
-    "--type",
-    section=FILTERS,
-    metavar="LANG",
-    values=LANGUAGES,
-    help="Only this language: py, ts, go …; repeatable",
+TYPES: Any = FILTERS.option(
+    None, "-t", "--type", metavar="LANG", values=LANGUAGES, help="Only this language: py, ts, go …; repeatable"
 )
-TYPES_NOT: Any = option(
-    None, "-T", "--type-not", section=FILTERS, metavar="LANG", values=LANGUAGES, help="Not this language; repeatable"
+TYPES_NOT: Any = FILTERS.option(
+    None, "-T", "--type-not", metavar="LANG", values=LANGUAGES, help="Not this language; repeatable"
 )
-KINDS: Any = option(
+KINDS: Any = FILTERS.option(
     None,
     "--kind",
-    section=FILTERS,
     metavar="KIND",
     values=offering("codelens.query.nodes:KINDS", listed=True),
     help="Only this kind: doc, code, or a value of `kind:` such as class; repeatable, or separated by commas",
 )
-GLOBS: Any = option(
-    None,
-    "-g",
-    "--glob",
-    section=FILTERS,
-    metavar="GLOB",
-    help="Only matching paths; '!GLOB' excludes; the last match wins",
+GLOBS: Any = FILTERS.option(
+    None, "-g", "--glob", metavar="GLOB", help="Only matching paths; '!GLOB' excludes; the last match wins"
 )
-ROOT_SCOPE: Any = option(
-    False, "--root-scope", section=FILTERS, help="Search the whole index, not only below the working directory"
+ROOT_SCOPE: Any = FILTERS.option(
+    False, "--root-scope", help="Search the whole index, not only below the working directory"
 )
 
 
@@ -61,18 +49,13 @@ class CommonFlags:
     debug: bool = option(False, "--debug", help="Show tracebacks")
 
 
-FLEET = "Fleet"
-STORE: Any = option(
-    None,
-    "--store",
-    section=FLEET,
-    metavar="PLACE",
-    help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME",
+FLEET = Section("Fleet")
+STORE: Any = FLEET.option(
+    None, "--store", metavar="PLACE", help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME"
 )
-SCHEDULER: Any = option(
+SCHEDULER: Any = FLEET.option(
     None,
     "--scheduler",
-    section=FLEET,
     metavar="ADDRESS",
     help="Dask's scheduler, such as tcp://head:8786 [default: this machine only]",
 )
@@ -83,14 +66,11 @@ class FleetFlags(CommonFlags):
 
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
-    timeout: float = option(
-        30.0, "--timeout", section=FLEET, metavar="SECONDS", help="How long a shard may take to answer [default: 30]"
+    timeout: float = FLEET.option(
+        30.0, "--timeout", metavar="SECONDS", help="How long a shard may take to answer [default: 30]"
     )
-    require_complete: bool = option(
-        False,
-        "--require-complete",
-        section=FLEET,
-        help="Exit with 7 if a shard does not answer, instead of printing a note",
+    require_complete: bool = FLEET.option(
+        False, "--require-complete", help="Exit with 7 if a shard does not answer, instead of printing a note"
     )
     db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
 
@@ -98,32 +78,26 @@ class FleetFlags(CommonFlags):
 class JsonFlags:
     """For commands that can print an object."""
 
-    json: bool = option(False, "--json", section=OUTPUT, help="Print one JSON object")
+    json: bool = OUTPUT.option(False, "--json", help="Print one JSON object")
 
 
 class ColorFlags:
     """How text for people looks."""
 
-    color: str | None = option(
-        None,
-        "--color",
-        section=OUTPUT,
-        metavar="WHEN",
-        values=CHOICES["color"],
-        help="auto, always or never [default: auto]",
+    color: str | None = OUTPUT.option(
+        None, "--color", metavar="WHEN", values=CHOICES["color"], help="auto, always or never [default: auto]"
     )
-    pretty: bool = option(
-        False, "--pretty", section=OUTPUT, help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
+    pretty: bool = OUTPUT.option(
+        False, "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
-    path_style: str | None = option(
+    path_style: str | None = OUTPUT.option(
         None,
         "--path-style",
-        section=OUTPUT,
         metavar="STYLE",
         values=CHOICES["path_style"],
         help="Paths in text: cwd, root or absolute [default: cwd]",
     )
-    no_pager: bool = option(False, "--no-pager", section=OUTPUT, help="Do not show long output in $PAGER")
+    no_pager: bool = OUTPUT.option(False, "--no-pager", help="Do not show long output in $PAGER")
 
 
 ALLOW_NETWORK: Any = option(
@@ -135,84 +109,69 @@ class QueryFlags:
     """The query and where it runs."""
 
     allow_network: bool = ALLOW_NETWORK
-    queries: Texts = option(
+    queries: Texts = QUERY.option(
         None,
         "-e",
         "--regexp",
-        section=QUERY,
         metavar="QUERY",
         help="A query, instead of the first argument; repeatable: a hit needs to match only one",
     )
-    query_files: Texts = option(
-        None, "-f", "--file", section=QUERY, metavar="FILE", help="Read queries from a file, one per line; `-` is stdin"
+    query_files: Texts = QUERY.option(
+        None, "-f", "--file", metavar="FILE", help="Read queries from a file, one per line; `-` is stdin"
     )
-    like: str | None = option(
+    like: str | None = QUERY.option(
         None,
         "--like",
-        section=QUERY,
         metavar="TARGET",
         values=symbols,
         help="Find code similar to PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
         "It replaces QUERY; give filters with -e",
     )
-    lang: str | None = option(
-        None,
-        "--lang",
-        section=QUERY,
-        metavar="LANG",
-        values=LANGUAGES,
-        help="The language of the code on stdin [default: detected]",
+    lang: str | None = QUERY.option(
+        None, "--lang", metavar="LANG", values=LANGUAGES, help="The language of the code on stdin [default: detected]"
     )
-    ignore_case: bool = option(False, "-i", "--ignore-case", section=QUERY, help="Ignore case")
-    case_sensitive: bool = option(False, "-s", "--case-sensitive", section=QUERY, help="Match case")
-    smart_case: bool = option(False, "-S", "--smart-case", section=QUERY, hidden=True, help="The default")
-    word: bool = option(False, "-w", "--word-regexp", section=QUERY, help="Match whole words only")
-    literal: bool = option(
-        False, "-F", "--fixed-strings", section=QUERY, help="Take the query literally, without filters and operators"
+    ignore_case: bool = QUERY.option(False, "-i", "--ignore-case", help="Ignore case")
+    case_sensitive: bool = QUERY.option(False, "-s", "--case-sensitive", help="Match case")
+    smart_case: bool = QUERY.option(False, "-S", "--smart-case", hidden=True, help="The default")
+    word: bool = QUERY.option(False, "-w", "--word-regexp", help="Match whole words only")
+    literal: bool = QUERY.option(
+        False, "-F", "--fixed-strings", help="Take the query literally, without filters and operators"
     )
-    regex: bool = option(False, "-P", "-E", "--regex", section=QUERY, help="Read the query as a regular expression")
-    case: str | None = option(
+    regex: bool = QUERY.option(False, "-P", "-E", "--regex", help="Read the query as a regular expression")
+    case: str | None = QUERY.option(
         None,
         "--case",
-        section=QUERY,
         metavar="HOW",
         values="codelens.query.nodes:CASES",
         help="yes, no or auto: match case if the query has capitals [default: auto]",
     )
-    prefix: bool = option(
-        False, "--prefix", section=QUERY, help="Match words by their beginning, as if each were written WORD*"
-    )
-    strict_query: bool = option(
-        False, "--strict-query", section=QUERY, help="Fail on a syntax error in the query instead of reading it as text"
+    prefix: bool = QUERY.option(False, "--prefix", help="Match words by their beginning, as if each were written WORD*")
+    strict_query: bool = QUERY.option(
+        False, "--strict-query", help="Fail on a syntax error in the query instead of reading it as text"
     )
     types: Texts = TYPES
     types_not: Texts = TYPES_NOT
     kinds: Texts = KINDS
-    files_only: bool = option(
-        False, "--files-only", section=FILTERS, help="Find files by path, names, imports and meaning"
-    )
+    files_only: bool = FILTERS.option(False, "--files-only", help="Find files by path, names, imports and meaning")
     globs: Texts = GLOBS
-    meta: Texts = option(
+    meta: Texts = FILTERS.option(
         None,
         "--meta",
-        section=FILTERS,
         metavar="NAME=VALUE",
         help="Only files with this metadata: category=cli, 'stars>=100'; repeatable",
     )
-    metadata: str | None = option(
+    metadata: str | None = FILTERS.option(
         None,
         "--metadata",
-        section=FILTERS,
         metavar="FILE",
         help="A JSON or CSV file of metadata (stars, ratings, categories …) for paths and repositories",
     )
     root_scope: bool = ROOT_SCOPE
 
 
-PROFILE = option(
+PROFILE = RANKING.option(
     None,
     "--profile",
-    section=RANKING,
     metavar="NAME",
     values="codelens.config:load_weights",
     help="Ranking profile: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
@@ -223,63 +182,51 @@ PROFILE = option(
 class ScoreFlags:
     """Options that decide scores, and so which candidates there are."""
 
-    mode: str | None = option(
+    mode: str | None = RANKING.option(
         None,
         "--mode",
-        section=RANKING,
         metavar="MODE",
         values=CHOICES["mode"],
         help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
     )
-    weights: str | None = option(
-        None, "--weights", section=RANKING, metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
+    weights: str | None = RANKING.option(
+        None, "--weights", metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
     )
-    rrf_k: int | None = option(
-        None, "--rrf-k", section=RANKING, metavar="K", help="The constant k of reciprocal rank fusion [default: 60]"
+    rrf_k: int | None = RANKING.option(
+        None, "--rrf-k", metavar="K", help="The constant k of reciprocal rank fusion [default: 60]"
     )
-    fusion: str = option(
+    fusion: str = RANKING.option(
         "rrf",
         "--fusion",
-        section=RANKING,
         metavar="HOW",
         values="codelens.search.fuse:FUSIONS",
         help="How to fuse channels: rrf (by rank), weighted or minmax (by score)",
     )
     profile: str | None = PROFILE
-    intent: str | None = option(
+    intent: str | None = RANKING.option(
         None,
         "--intent",
-        section=RANKING,
         metavar="KIND",
         values="codelens.search.intent:INTENTS",
         help="Kind of query: identifier, path, regex, change, task or question [default: detected]",
     )
-    expand: str | None = option(
+    expand: str | None = RANKING.option(
         None,
         "--expand",
-        section=RANKING,
         metavar="HOW",
         values="codelens.search.profiles:EXPANSIONS",
         help="How to expand results over the symbol graph: none, walk or bfs [default: the profile's]",
     )
-    depth: int | None = option(None, "--depth", section=RANKING, metavar="N", help="Hops to expand [default: 1]")
-    decay: float | None = option(
-        None,
-        "--decay",
-        section=RANKING,
-        metavar="X",
-        help="Share of a score that a hop keeps [default: by kind of edge]",
+    depth: int | None = RANKING.option(None, "--depth", metavar="N", help="Hops to expand [default: 1]")
+    decay: float | None = RANKING.option(
+        None, "--decay", metavar="X", help="Share of a score that a hop keeps [default: by kind of edge]"
     )
-    rerank: bool = option(
-        False,
-        "--rerank",
-        section=RANKING,
-        help="Order the best 50 hits by the similarity of their embedding to the query",
+    rerank: bool = RANKING.option(
+        False, "--rerank", help="Order the best 50 hits by the similarity of their embedding to the query"
     )
-    min_score: float | None = option(
+    min_score: float | None = RANKING.option(
         None,
         "--min-score",
-        section=RANKING,
         metavar="X",
         help="Only hits with at least this confidence, 0 to 1 (a share of the best score if hits have none)",
     )
@@ -296,16 +243,12 @@ NOW: Any = option(
 class MemoryFlags:
     """Options of memory: whether it is used and extended, and the current time."""
 
-    memory: bool | None = option(
-        None,
-        "--memory/--no-memory",
-        section=RANKING,
-        help="Use and update the memory of past results [default: the setting `memory`]",
+    memory: bool | None = RANKING.option(
+        None, "--memory/--no-memory", help="Use and update the memory of past results [default: the setting `memory`]"
     )
-    now: str | None = option(
+    now: str | None = RANKING.option(
         None,
         "--now",
-        section=RANKING,
         metavar="TIME",
         help="The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
         "indexed commit]",
@@ -315,37 +258,29 @@ class MemoryFlags:
 class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
 
-    limit: int | None = option(
-        None,
-        "-m",
-        "--limit",
-        section=RANKING,
-        metavar="N",
-        help="Show at most N hits [default: 20; 10 on a terminal; all lines]",
+    limit: int | None = RANKING.option(
+        None, "-m", "--limit", metavar="N", help="Show at most N hits [default: 20; 10 on a terminal; all lines]"
     )
-    offset: int = option(0, "--offset", section=RANKING, metavar="N", help="Skip the first N hits")
-    sort: str | None = option(
+    offset: int = RANKING.option(0, "--offset", metavar="N", help="Skip the first N hits")
+    sort: str | None = RANKING.option(
         None,
         "--sort",
-        section=RANKING,
         metavar="BY",
         values=("score", "path", "modified"),
         help="score, path or modified [default: score; path for lines]",
     )
-    reverse: bool = option(False, "--reverse", section=RANKING, help="Reverse the order")
+    reverse: bool = RANKING.option(False, "--reverse", help="Reverse the order")
 
 
-CHANGE = "For a change"
+CHANGE = Section("For a change")
 
 
 class ChangeFlags:
     """A change: of commits, of a diff, or what is staged."""
 
-    pr: str | None = option(None, "--pr", section=CHANGE, metavar="BASE..HEAD", help="The change between two commits")
-    diff: str | None = option(
-        None, "--diff", section=CHANGE, metavar="FILE", help="The change in a unified diff; `-` is stdin"
-    )
-    staged: bool = option(False, "--staged", section=CHANGE, help="The change that is staged in git")
+    pr: str | None = CHANGE.option(None, "--pr", metavar="BASE..HEAD", help="The change between two commits")
+    diff: str | None = CHANGE.option(None, "--diff", metavar="FILE", help="The change in a unified diff; `-` is stdin")
+    staged: bool = CHANGE.option(False, "--staged", help="The change that is staged in git")
 
 
 class ProgressFlags:
@@ -360,48 +295,45 @@ class ProgressFlags:
     )
 
 
-FRESHNESS = "Freshness"
+FRESHNESS = Section("Freshness")
 
 
 class LineFlags:
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 
-    files: bool = option(
-        False, "-l", "--files-with-matches", section=LINES, help="Print only the paths of files that match"
+    files: bool = LINES.option(False, "-l", "--files-with-matches", help="Print only the paths of files that match")
+    files_without: bool = LINES.option(
+        False, "-L", "--files-without-match", help="Print only the paths of files that do not match"
     )
-    files_without: bool = option(
-        False, "-L", "--files-without-match", section=LINES, help="Print only the paths of files that do not match"
+    count: bool = LINES.option(
+        False, "-c", "--count", help="Print the number of matching lines per file; with -o, of matches"
     )
-    count: bool = option(
-        False, "-c", "--count", section=LINES, help="Print the number of matching lines per file; with -o, of matches"
-    )
-    only_matching: bool = option(False, "-o", "--only-matching", section=LINES, help="Print only the matching parts")
-    invert: bool = option(False, "-v", "--invert-match", section=LINES, help="Print the lines that do not match")
-    whole_line: bool = option(False, "-x", "--line-regexp", section=LINES, help="Match whole lines only")
-    after: int | None = option(None, "-A", "--after-context", section=LINES, metavar="N", help="Show N lines after")
-    before: int | None = option(None, "-B", "--before-context", section=LINES, metavar="N", help="Show N lines before")
-    context: int | None = option(None, "-C", "--context", section=LINES, metavar="N", help="Show N lines around")
-    line_number: bool | None = option(
+    only_matching: bool = LINES.option(False, "-o", "--only-matching", help="Print only the matching parts")
+    invert: bool = LINES.option(False, "-v", "--invert-match", help="Print the lines that do not match")
+    whole_line: bool = LINES.option(False, "-x", "--line-regexp", help="Match whole lines only")
+    after: int | None = LINES.option(None, "-A", "--after-context", metavar="N", help="Show N lines after")
+    before: int | None = LINES.option(None, "-B", "--before-context", metavar="N", help="Show N lines before")
+    context: int | None = LINES.option(None, "-C", "--context", metavar="N", help="Show N lines around")
+    line_number: bool | None = LINES.option(
         None,
         "-n/-N",
         "--line-number/--no-line-number",
-        section=LINES,
         help="path:line:text, or path:text [default: path:line:column:text]",
     )
-    column: bool | None = option(None, "--column/--no-column", section=LINES, help="Print the column, or leave it out")
-    list_files: bool = option(
-        False, "--files", section=LINES, help="List the paths of all indexed files; every argument is a PATH"
+    column: bool | None = LINES.option(None, "--column/--no-column", help="Print the column, or leave it out")
+    list_files: bool = LINES.option(
+        False, "--files", help="List the paths of all indexed files; every argument is a PATH"
     )
-    no_filename: bool = option(False, "-I", "--no-filename", section=LINES, help="Print lines without their path")
-    heading: bool | None = option(
-        None, "--heading/--no-heading", section=LINES, help="Print each path once above its lines, or on each line"
+    no_filename: bool = LINES.option(False, "-I", "--no-filename", help="Print lines without their path")
+    heading: bool | None = LINES.option(
+        None, "--heading/--no-heading", help="Print each path once above its lines, or on each line"
     )
-    longest: int | None = option(
-        None, "-M", "--max-columns", section=LINES, metavar="N", help="Omit the text of lines longer than N bytes"
+    longest: int | None = LINES.option(
+        None, "-M", "--max-columns", metavar="N", help="Omit the text of lines longer than N bytes"
     )
-    null: bool = option(False, "-0", "--null", section=LINES, help="Print a NUL byte after each path")
-    recursive: bool = option(False, "-r", "-R", "--recursive", section=LINES, hidden=True, help="The default")
-    with_filename: bool = option(False, "-H", "--with-filename", section=LINES, hidden=True, help="The default")
+    null: bool = LINES.option(False, "-0", "--null", help="Print a NUL byte after each path")
+    recursive: bool = LINES.option(False, "-r", "-R", "--recursive", hidden=True, help="The default")
+    with_filename: bool = LINES.option(False, "-H", "--with-filename", hidden=True, help="The default")
 
 
 class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
@@ -410,34 +342,31 @@ class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, 
     query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]", values=symbols)
     paths: list[Path] | None = argument(None, "Search only in these files and folders", "[PATH]...")
     verbose: bool = option(False, "--verbose", help="Print more on stderr")
-    pretty: bool = option(
-        False, "-p", "--pretty", section=OUTPUT, help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
+    pretty: bool = OUTPUT.option(
+        False, "-p", "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
-    type_list: bool = option(False, "--type-list", section=FILTERS, help="List the languages that -t knows")
-    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="Print one JSON object per hit, then one of type `end`")
-    contributions: bool = option(
-        False, "--contributions", section=OUTPUT, help="Add all parts of each score to --json and --jsonl"
+    type_list: bool = FILTERS.option(False, "--type-list", help="List the languages that -t knows")
+    jsonl: bool = OUTPUT.option(False, "--jsonl", help="Print one JSON object per hit, then one of type `end`")
+    contributions: bool = OUTPUT.option(
+        False, "--contributions", help="Add all parts of each score to --json and --jsonl"
     )
-    vimgrep: bool = option(False, "--vimgrep", section=OUTPUT, help="Print path:line:column:text, for editors")
-    csv: bool = option(False, "--csv", section=OUTPUT, help="Print comma-separated values with a header")
-    tsv: bool = option(False, "--tsv", section=OUTPUT, help="Print tab-separated values with a header")
-    sarif: bool = option(False, "--sarif", section=OUTPUT, help="Print SARIF 2.1.0")
-    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Print Markdown")
-    format: str | None = option(
-        None, "--format", section=OUTPUT, metavar="TEXT", help="Template for each hit: '{path}:{start_line} {name}'"
+    vimgrep: bool = OUTPUT.option(False, "--vimgrep", help="Print path:line:column:text, for editors")
+    csv: bool = OUTPUT.option(False, "--csv", help="Print comma-separated values with a header")
+    tsv: bool = OUTPUT.option(False, "--tsv", help="Print tab-separated values with a header")
+    sarif: bool = OUTPUT.option(False, "--sarif", help="Print SARIF 2.1.0")
+    markdown: bool = OUTPUT.option(False, "--markdown", help="Print Markdown")
+    format: str | None = OUTPUT.option(
+        None, "--format", metavar="TEXT", help="Template for each hit: '{path}:{start_line} {name}'"
     )
-    hyperlink_format: str | None = option(
+    hyperlink_format: str | None = OUTPUT.option(
         None,
         "--hyperlink-format",
-        section=OUTPUT,
         metavar="URL",
         help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Print how long each step took, and its share")
-    require_fresh: bool = option(
-        False, "--require-fresh", section=FRESHNESS, help="Exit with 4 if any file changed since it was indexed"
+    stats: bool = OUTPUT.option(False, "--stats", help="Print how long each step took, and its share")
+    require_fresh: bool = FRESHNESS.option(
+        False, "--require-fresh", help="Exit with 4 if any file changed since it was indexed"
     )
-    open: int | None = option(
-        None, "--open", section=OUTPUT, metavar="N", help="Open hit N in your editor, at its line"
-    )
-    refresh: bool = option(False, "--refresh", section=FRESHNESS, help="Update the index first")
+    open: int | None = OUTPUT.option(None, "--open", metavar="N", help="Open hit N in your editor, at its line")
+    refresh: bool = FRESHNESS.option(False, "--refresh", help="Update the index first")

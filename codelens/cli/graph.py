@@ -23,13 +23,8 @@ class ExportFlags(FileFlags):
     """How much of the graph, and its form."""
 
     paths: list[Path] | None = argument(None, "Export only these files and folders", "[PATH]...")
-    format: str = option(
-        "json",
-        "--format",
-        section=OUTPUT,
-        metavar="HOW",
-        values=tuple(GRAPH_FORMATS),
-        help="json, dot or graphml [default: json]",
+    format: str = OUTPUT.option(
+        "json", "--format", metavar="HOW", values=tuple(GRAPH_FORMATS), help="json, dot or graphml [default: json]"
     )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import Section, argument, declare, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
@@ -26,8 +26,8 @@ from codelens.worktree.place import (
     unfinished_index,
 )
 
-WALK = "Files"
-REMOVAL = "Removing"
+WALK = Section("Files")
+REMOVAL = Section("Removing")
 FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Skips that are errors for --strict
 
 
@@ -65,23 +65,17 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     )
     allow_network: bool = ALLOW_NETWORK
     strict: bool = option(False, "--strict", help="Exit with 6 if any file had errors")
-    hidden: bool = option(False, "--hidden", section=WALK, help="Include files whose name starts with a dot")
-    no_ignore: bool = option(False, "--no-ignore", section=WALK, help="Do not apply ignore files")
-    dry_run: bool = option(
-        False, "--dry-run", section=WALK, help="List what would be indexed and skipped; write nothing"
-    )
-    explain_path: str | None = option(
-        None,
-        "--explain-path",
-        section=WALK,
-        metavar="PATH",
-        help="Show which rule includes or skips this file; write nothing",
+    hidden: bool = WALK.option(False, "--hidden", help="Include files whose name starts with a dot")
+    no_ignore: bool = WALK.option(False, "--no-ignore", help="Do not apply ignore files")
+    dry_run: bool = WALK.option(False, "--dry-run", help="List what would be indexed and skipped; write nothing")
+    explain_path: str | None = WALK.option(
+        None, "--explain-path", metavar="PATH", help="Show which rule includes or skips this file; write nothing"
     )
 
-    remove: bool = option(False, "--remove", section=REMOVAL, help="Remove the index; your files stay")
-    yes: bool = option(False, "-y", "--yes", section=REMOVAL, help="Do not ask before removing it")
-    clear_cache: bool = option(
-        False, "--clear-cache", section=REMOVAL, help="Remove the cached context packs and vectors of all indexes"
+    remove: bool = REMOVAL.option(False, "--remove", help="Remove the index; your files stay")
+    yes: bool = REMOVAL.option(False, "-y", "--yes", help="Do not ask before removing it")
+    clear_cache: bool = REMOVAL.option(
+        False, "--clear-cache", help="Remove the cached context packs and vectors of all indexes"
     )
 
 

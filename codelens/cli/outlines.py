@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, declare
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.relations import PlaceFlags, files_meant, on_screen, open_place
@@ -19,10 +19,10 @@ class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
     file: Path | None = argument(None, "The file, relative to the working directory or to its root", "FILE")
-    changes: bool = option(
-        False, "--changes", section=OUTPUT, help="Show when and by whom each was last changed, and by how many commits"
+    changes: bool = OUTPUT.option(
+        False, "--changes", help="Show when and by whom each was last changed, and by how many commits"
     )
-    ctags: bool = option(False, "--ctags", section=OUTPUT, help="Print lines for a tags file")
+    ctags: bool = OUTPUT.option(False, "--ctags", help="Print lines for a tags file")
 
 
 def symbols(flags: SymbolsFlags) -> int:
@@ -70,8 +70,8 @@ class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
     paths: list[Path] | None = argument(None, "Rank symbols by how much these files and folders use them", "[PATH]...")
-    budget: int = option(
-        2000, "--budget", section=OUTPUT, metavar="N", help="Token budget, counted as characters ÷ 4 [default: 2000]"
+    budget: int = OUTPUT.option(
+        2000, "--budget", metavar="N", help="Token budget, counted as characters ÷ 4 [default: 2000]"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, declare
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.options import languages_named, only_one
@@ -23,20 +23,19 @@ from codelens.text.counts import quantity
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
-EDGE_KINDS = option(
+EDGE_KINDS = FILTERS.option(
     None,
     "--kinds",
-    section=FILTERS,
     metavar="K,…",
     values="codelens.model.graph:KINDS",
     help="Only these kinds of edges, such as calls,extends",
 )
-MIN_CONFIDENCE = option(
-    None, "--min-confidence", section=FILTERS, metavar="X", help="Only edges with at least this confidence, 0 to 1"
+MIN_CONFIDENCE = FILTERS.option(
+    None, "--min-confidence", metavar="X", help="Only edges with at least this confidence, 0 to 1"
 )
-FORMAT = option(None, "--format", section=OUTPUT, metavar="TEXT", help="Template of a line: '{path}:{line} {source}'")
-UNRESOLVED = option(
-    False, "--unresolved", section=OUTPUT, help="List the calls that could not be followed to a definition instead"
+FORMAT = OUTPUT.option(None, "--format", metavar="TEXT", help="Template of a line: '{path}:{line} {source}'")
+UNRESOLVED = OUTPUT.option(
+    False, "--unresolved", help="List the calls that could not be followed to a definition instead"
 )
 BELOW = argument(None, "Search only in these files and folders", "[PATH]...")
 
@@ -52,16 +51,16 @@ class FileFlags(CommonFlags):
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
     """Options: the scope, and the form of the output."""
 
-    dot: bool = option(False, "--dot", section=OUTPUT, help="Print a graph for Graphviz")
+    dot: bool = OUTPUT.option(False, "--dot", help="Print a graph for Graphviz")
 
 
 class GraphFlags(PlaceFlags):
     """Which edges count."""
 
-    jsonl: bool = option(False, "--jsonl", section=OUTPUT, help="Print a JSON object per relation, then an `end`")
+    jsonl: bool = OUTPUT.option(False, "--jsonl", help="Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = option(None, "-m", "--limit", section=OUTPUT, metavar="N", help="Show at most N [default: all]")
+    limit: int | None = OUTPUT.option(None, "-m", "--limit", metavar="N", help="Show at most N [default: all]")
     format: str | None = FORMAT
 
 
@@ -69,10 +68,8 @@ class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
     unresolved: bool = UNRESOLVED
-    sure: bool = option(False, "--sure", section=FILTERS, help="Only resolved places")
-    text: bool = option(
-        False, "--text", section=FILTERS, help="Include comments, strings and documents that contain the name"
-    )
+    sure: bool = FILTERS.option(False, "--sure", help="Only resolved places")
+    text: bool = FILTERS.option(False, "--text", help="Include comments, strings and documents that contain the name")
     target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
     paths: list[Path] | None = BELOW
 
@@ -80,10 +77,8 @@ class RefsFlags(GraphFlags):
 class DepthFlags(GraphFlags):
     """How far to go, and whether over guesses."""
 
-    by_name: bool = option(
-        False, "--by-name", section=FILTERS, help="Follow calls that match a definition only by name, too"
-    )
-    depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow")
+    by_name: bool = FILTERS.option(False, "--by-name", help="Follow calls that match a definition only by name, too")
+    depth: int | None = FILTERS.option(None, "--depth", metavar="N", help="Hops to follow")
 
 
 class TargetFlags(DepthFlags):
@@ -97,7 +92,7 @@ class TargetFlags(DepthFlags):
 class HierarchyFlags(TargetFlags):
     """A type, and whether to list overrides."""
 
-    members: bool = option(False, "--members", section=OUTPUT, help="Show which members override which")
+    members: bool = OUTPUT.option(False, "--members", help="Show which members override which")
 
 
 class PathFlags(DepthFlags):

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.declare import argument, declare, group
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, working_folder
@@ -174,7 +174,7 @@ class DiffFlags(CommonFlags, JsonFlags):
 
     old: str | None = argument(None, "@{1}, a snapshot's digest, an index file, or a revision of git", "OLD")
     new: str | None = argument(None, "The same [default: the current index]", "[NEW]")
-    edges: bool = option(False, "--edges", section=OUTPUT, help="Show edges, too; JSON always has them")
+    edges: bool = OUTPUT.option(False, "--edges", help="Show edges, too; JSON always has them")
 
 
 def diff(flags: DiffFlags) -> int:

@@ -1,7 +1,7 @@
 """codelens test-scope: the tests to run for a change."""
 
 from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, declare
 from codelens.cli.flags import FILTERS, OUTPUT, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
@@ -19,28 +19,22 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
     targets: list[str] | None = argument(None, TARGET, "[TARGET]...", values=symbols)
-    depth: int | None = option(None, "--depth", section=FILTERS, metavar="N", help="Hops to follow [default: 6]")
-    min_confidence: float | None = option(
-        None,
-        "--min-confidence",
-        section=FILTERS,
-        metavar="X",
-        help="Only edges with at least this confidence, 0 to 1 [default: 0.5]",
+    depth: int | None = FILTERS.option(None, "--depth", metavar="N", help="Hops to follow [default: 6]")
+    min_confidence: float | None = FILTERS.option(
+        None, "--min-confidence", metavar="X", help="Only edges with at least this confidence, 0 to 1 [default: 0.5]"
     )
-    format: str = option(
+    format: str = OUTPUT.option(
         "paths",
         "--format",
-        section=OUTPUT,
         metavar="HOW",
         values=("paths", "pytest"),
         help="paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
     )
     unresolved: bool = UNRESOLVED
-    null: bool = option(False, "-0", "--null", section=OUTPUT, help="Print a NUL byte after each line")
-    path_style: str | None = option(
+    null: bool = OUTPUT.option(False, "-0", "--null", help="Print a NUL byte after each line")
+    path_style: str | None = OUTPUT.option(
         None,
         "--path-style",
-        section=OUTPUT,
         metavar="STYLE",
         values=CHOICES["path_style"],
         help="Paths: cwd, root or absolute [default: cwd]",

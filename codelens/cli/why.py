@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, declare
 from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
@@ -30,20 +30,16 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
         "[TARGET]...",
         values=symbols,
     )
-    below: list[Path] | None = option(
-        None,
-        "--below",
-        section=FILTERS,
-        metavar="PATH",
-        help="Search only below PATH, like PATH of `search`; repeatable",
+    below: list[Path] | None = FILTERS.option(
+        None, "--below", metavar="PATH", help="Search only below PATH, like PATH of `search`; repeatable"
     )
-    check: bool = option(
-        False, "--check", section=OUTPUT, help="Recompute every score from the JSON; exit with 2 if one differs"
+    check: bool = OUTPUT.option(
+        False, "--check", help="Recompute every score from the JSON; exit with 2 if one differs"
     )
-    every_part: bool = option(
-        False, "--all", section=OUTPUT, help="Show every part of each score, not groups of reasons (also: -v)"
+    every_part: bool = OUTPUT.option(
+        False, "--all", help="Show every part of each score, not groups of reasons (also: -v)"
     )
-    stats: bool = option(False, "--stats", section=OUTPUT, help="Print how long each step took")
+    stats: bool = OUTPUT.option(False, "--stats", help="Print how long each step took")
 
 
 def why(flags: WhyFlags) -> int:

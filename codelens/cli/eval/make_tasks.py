@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import Section, argument, declare, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write_record
@@ -15,7 +15,7 @@ from codelens.errors import UsageError
 if TYPE_CHECKING:
     from codelens.evaluation.make_tasks import MadeTasks
 
-MUCH = "How much"
+MUCH = Section("How much")
 
 
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
@@ -25,26 +25,16 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     out: Path | None = option(None, "--out", metavar="FOLDER", help="A new folder, or one that make-tasks wrote")
     name: str = option("", "--name", metavar="NAME", help="The repository's name in tasks [default: its folder's name]")
     head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
-    commits: int = option(60, "--commits", section=MUCH, metavar="N", help="Tasks of commits [default: 60]")
-    docs: int = option(40, "--docs", section=MUCH, metavar="N", help="Tasks of documentation [default: 40]")
-    identifiers: int = option(40, "--identifiers", section=MUCH, metavar="N", help="Names to look up [default: 40]")
-    topics: int = option(40, "--topics", section=MUCH, metavar="N", help="Tasks of guides [default: 40]")
-    concepts: int = option(
-        40, "--concepts", section=MUCH, metavar="N", help="Tasks of comments that name others [default: 40]"
+    commits: int = MUCH.option(60, "--commits", metavar="N", help="Tasks of commits [default: 60]")
+    docs: int = MUCH.option(40, "--docs", metavar="N", help="Tasks of documentation [default: 40]")
+    identifiers: int = MUCH.option(40, "--identifiers", metavar="N", help="Names to look up [default: 40]")
+    topics: int = MUCH.option(40, "--topics", metavar="N", help="Tasks of guides [default: 40]")
+    concepts: int = MUCH.option(40, "--concepts", metavar="N", help="Tasks of comments that name others [default: 40]")
+    queries: int = MUCH.option(
+        15, "--queries", metavar="N", help="Short queries of each kind: messages, literals, fragments … [default: 15]"
     )
-    queries: int = option(
-        15,
-        "--queries",
-        section=MUCH,
-        metavar="N",
-        help="Short queries of each kind: messages, literals, fragments … [default: 15]",
-    )
-    max_files: int = option(
-        3000,
-        "--max-files",
-        section=MUCH,
-        metavar="N",
-        help="Most files of a tree; a larger one is sampled [default: 3000]",
+    max_files: int = MUCH.option(
+        3000, "--max-files", metavar="N", help="Most files of a tree; a larger one is sampled [default: 3000]"
     )
 
 

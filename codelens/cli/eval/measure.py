@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.cli.declare import argument, declare, defaults, option
+from codelens.cli.declare import Section, argument, declare, defaults, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
 from codelens.cli.options import search_options
 from codelens.cli.streams import say
@@ -21,8 +21,8 @@ from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
 from codelens.text.counts import quantity
 
-TASKS = "Tasks and indexes"
-WAYS = "Instead of measuring once"
+TASKS = Section("Tasks and indexes")
+WAYS = Section("Instead of measuring once")
 
 
 class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
@@ -31,63 +31,51 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     tasks: list[Path] | None = argument(
         None, "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known", "[TASKS]..."
     )
-    topics: Path | None = option(
-        None, "--topics", section=TASKS, metavar="FILE", help="TREC topics: <top> elements, or number, tab, query"
+    topics: Path | None = TASKS.option(
+        None, "--topics", metavar="FILE", help="TREC topics: <top> elements, or number, tab, query"
     )
-    qrels: Path | None = option(
-        None,
-        "--qrels",
-        section=TASKS,
-        metavar="FILE",
-        help="The judgements for --topics; a document is PATH or PATH:Container.name",
+    qrels: Path | None = TASKS.option(
+        None, "--qrels", metavar="FILE", help="The judgements for --topics; a document is PATH or PATH:Container.name"
     )
-    indexes: Path | None = option(
-        None,
-        "--indexes",
-        section=TASKS,
-        metavar="FOLDER",
-        help="Folder of indexes: a task of REPO asks REPO.db [default: --db]",
+    indexes: Path | None = TASKS.option(
+        None, "--indexes", metavar="FOLDER", help="Folder of indexes: a task of REPO asks REPO.db [default: --db]"
     )
-    suffix: str = option(
-        "", "--suffix", section=TASKS, metavar="TEXT", help="Of their names: REPO{TEXT}.db, as in --suffix=-commits"
+    suffix: str = TASKS.option(
+        "", "--suffix", metavar="TEXT", help="Of their names: REPO{TEXT}.db, as in --suffix=-commits"
     )
-    same_file: bool = option(
+    same_file: bool = TASKS.option(
         False,
         "--same-file",
-        section=TASKS,
         help="Strict metrics compare name and file (as for commits) instead of name and enclosing name",
     )
     jobs: int = option(
         1, "--jobs", metavar="N", help="Processes that search; more than there are cores distorts latency [default: 1]"
     )
     allow_network: bool = ALLOW_NETWORK
-    out: Path | None = option(
-        None, "--out", section=OUTPUT, metavar="FILE", help="Write all results to FILE as JSON, task by task"
+    out: Path | None = OUTPUT.option(
+        None, "--out", metavar="FILE", help="Write all results to FILE as JSON, task by task"
     )
-    compare: bool = option(
-        False, "--compare", section=WAYS, help="Compare two runs written by --out, B against A, with a paired test"
+    compare: bool = WAYS.option(
+        False, "--compare", help="Compare two runs written by --out, B against A, with a paired test"
     )
-    ablate: bool = option(
-        False, "--ablate", section=WAYS, help="Leave out each channel, rule and signal of the profile in turn"
+    ablate: bool = WAYS.option(False, "--ablate", help="Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS.option(
+        None, "--rows", metavar="A,B", help="Only these rows of --ablate, as in --rows channel,walk"
     )
-    rows: str | None = option(
-        None, "--rows", section=WAYS, metavar="A,B", help="Only these rows of --ablate, as in --rows channel,walk"
-    )
-    memory: bool = option(
+    memory: bool = WAYS.option(
         False,
         "--memory",
-        section=WAYS,
         help="Simulate memory: report the right hits of every second task as used, and measure all tasks after each round",
     )
-    rounds: int | None = option(
-        None, "--rounds", section=WAYS, metavar="N", help="The number of rounds of --memory [default: 10]"
+    rounds: int | None = WAYS.option(
+        None, "--rounds", metavar="N", help="The number of rounds of --memory [default: 10]"
     )
-    metrics: str | None = option(
-        None, "--metrics", section=OUTPUT, metavar="A,B", help="Metrics in the table, such as strict_ndcg@10,candidates"
+    metrics: str | None = OUTPUT.option(
+        None, "--metrics", metavar="A,B", help="Metrics in the table, such as strict_ndcg@10,candidates"
     )
-    markdown: bool = option(False, "--markdown", section=OUTPUT, help="Print a Markdown table")
-    plot: Path | None = option(
-        None, "--plot", section=OUTPUT, metavar="FILE", help="Plot nDCG by repository and tier, as PNG or SVG"
+    markdown: bool = OUTPUT.option(False, "--markdown", help="Print a Markdown table")
+    plot: Path | None = OUTPUT.option(
+        None, "--plot", metavar="FILE", help="Plot nDCG by repository and tier, as PNG or SVG"
     )
 
 
