@@ -38,7 +38,7 @@ MOST_MODULES: dict[str, int] = {
     "query": 9,
     "render": 18,
     "search": 41,
-    "server": 25,
+    "server": 26,
     "snapshots": 4,
     "store": 19,
     "text": 11,

@@ -26,8 +26,9 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, greeting
+from codelens.server.mcp.schema import closed
 from codelens.server.mcp.sdk import ToolDesk, server_of
-from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, closed
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.connection import writer_lock
@@ -213,7 +214,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
         return ToolAnswer("too late", {})
 
     served = Served(shop, shop / ".codelens/index.db", Settings())
-    slow = Tool("slow", "Slow", "Answers late.", closed({}), closed({}), waits)
+    slow = Tool("slow", "Slow", "Answers late.", closed({}), {}, waits)
     server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 
     async def talk() -> list[Message]:

@@ -21,6 +21,7 @@ from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, Usag
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.render.visible import for_line, for_terminal
+from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, Entered, instructions_for
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, in_arguments
 from codelens.server.mcp.tools import TOOLS
@@ -183,7 +184,7 @@ def _described(tool: Tool, structured: bool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         inputSchema=tool.takes,
-        outputSchema=tool.gives if structured else None,
+        outputSchema=schema.answer_schema(tool.gives) if structured else None,
         annotations=types.ToolAnnotations(
             readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
         ),

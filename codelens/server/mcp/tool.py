@@ -1,4 +1,4 @@
-"""A tool: its schemas, its arguments, the function that answers, and the budget that the answer must fit."""
+"""A tool: its arguments, the function that answers, and the budget that the answer must fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from codelens.config import CHOICES, Settings, load_weights
+from codelens.config import Settings, load_weights
 from codelens.context.counters import count_chars
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
@@ -18,69 +18,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line, for_terminal
+from codelens.server.mcp import schema
 from codelens.server.upkeep import Served, Work
-
-Schema = dict[str, Any]
-
-LONGEST_TEXT = 4000  # Characters of an argument. A task described at length fits.
-
-
-def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
-    """An object of these properties and no others; all are required unless `required` lists them."""
-    names = list(properties) if required is None else list(required)
-    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
-
-
-def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
-    """A text that is not empty."""
-    return _said({"type": "string", "minLength": 1, "maxLength": most}, description)
-
-
-def choice(description: str, of: Sequence[str], default: str | None = None) -> Schema:
-    """One of some words."""
-    return _said({"type": "string", "enum": list(of)}, description, default)
-
-
-def whole(description: str, least: int, most: int, default: int | None = None) -> Schema:
-    """A whole number within bounds, both included."""
-    return _said({"type": "integer", "minimum": least, "maximum": most}, description, default)
-
-
-def share(description: str) -> Schema:
-    """A number from 0 to 1."""
-    return _said({"type": "number", "minimum": 0, "maximum": 1}, description)
-
-
-def flag(description: str) -> Schema:
-    """True or false, false if it is left out."""
-    return _said({"type": "boolean"}, description, False)
-
-
-def several(description: str, of: Schema, most: int = 20) -> Schema:
-    """A list of one to `most`."""
-    return _said({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
-
-
-STRING: Schema = {"type": "string"}
-INTEGER: Schema = {"type": "integer"}
-NUMBER: Schema = {"type": "number"}
-BOOLEAN: Schema = {"type": "boolean"}
-
-
-def rows(of: Schema) -> Schema:
-    """A list in an answer."""
-    return {"type": "array", "items": of}
-
-
-def counts() -> Schema:
-    """Names with numbers, in an answer."""
-    return {"type": "object", "additionalProperties": INTEGER}
-
-
-def _said(schema: Schema, description: str, default: object = None) -> Schema:
-    described: Schema = {"description": description} if description else {}
-    return schema | described | ({} if default is None else {"default": default})
-
 
 Record = dict[str, Any]
 
@@ -129,8 +68,8 @@ class Tool:
     title: str
     description: str
     """For an agent: what it gives, and when to prefer another tool."""
-    takes: Schema
-    gives: Schema
+    takes: schema.Schema
+    gives: schema.AnswerTypes
     answer: Callable[[ToolCall], ToolAnswer]
     """Raises CodelensError."""
     waits: bool = True
@@ -222,37 +161,6 @@ def notices_told(texts: list[str], tool: Tool) -> list[str]:
 def cut_line(cut: int, of: str, remedy: str) -> list[str]:
     """Says how many found no room; nothing where all did."""
     return [f"{cut} more {of} found no room: {remedy}"] if cut else []
-
-
-LONGEST_PATH = 1000
-LEAST_BUDGET, MOST_BUDGET = 400, 100_000
-"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one. Chosen."""
-
-QUERY = text(
-    "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
-    'is:test -is:test; "exact phrase", /regex/, OR, NOT, ( ). Prose never fails.'
-)
-TARGET = text("A symbol's name (Class.method, function), PATH:LINE or PATH", most=LONGEST_PATH)
-NARROW: Mapping[str, Schema] = {
-    "languages": several("Only these languages: py, ts, go …", text(most=40)),
-    "paths": several("Only below these files and folders, relative to the root", text(most=LONGEST_PATH)),
-}
-PROFILE = choice("The formula of scores; graph-memory, knowing and marketplace are those systems'", [*load_weights()])
-MIN_SCORE = share("Least confidence of a hit; with a profile other than codelens its least share of the best score")
-RANKED: Mapping[str, Schema] = {
-    "mode": choice("Which channels take part; hybrid is all", CHOICES["mode"]),
-    "profile": PROFILE,
-    "depth": whole("Most hops along edges, from the best hits to their neighbours", 0, 8),
-    "decay": share("Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge"),
-    "min_score": MIN_SCORE,
-}
-"""How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
-FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
-
-
-def budget(default: int) -> Schema:
-    """The schema of the argument that says how long an answer may be."""
-    return whole("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)
 
 
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:

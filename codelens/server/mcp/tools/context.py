@@ -11,27 +11,17 @@ from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextReque
 from codelens.model.search import SearchOptions
 from codelens.render.context import layout_of
 from codelens.render.visible import for_line
+from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
-    FRESH,
-    INTEGER,
-    LONGEST_PATH,
-    NARROW,
-    STRING,
     Tool,
     ToolAnswer,
     ToolCall,
-    budget,
-    choice,
-    closed,
     fitted,
     inside,
     narrowed,
     notices_told,
     place_of,
     remember,
-    rows,
-    several,
-    text,
 )
 
 SOURCES = ("task", "files", "revisions", "diff", "more")
@@ -74,7 +64,7 @@ def _request(call: ToolCall, room: int) -> ContextRequest:
         )
     counter = Counter("characters of JSON / 4", count_escaped)
     if named == ["more"]:
-        if set(given) & set(NARROW):
+        if set(given) & set(schema.NARROW):
             raise UsageError(
                 "`more` goes on with the filters of its pack", "give the token alone, with a budget if you like"
             )
@@ -114,28 +104,24 @@ CONTEXT = Tool(
     title="Code for a task",
     description="The code that a task, some files or a change is about, packed into a budget: bodies of the "
     "best symbols, signatures of the next, and a token for more. One call instead of a search and many reads.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "task": text("The task, in a sentence or more"),
-            "files": several("Files: their symbols, and who calls them", text(most=LONGEST_PATH), 50),
-            "revisions": text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
-            "diff": text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
-            "more": text("The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN),
-            "forms": choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
-            **NARROW,
-            "fresh": FRESH,
-            "budget": budget(8000),
+            "task": schema.text("The task, in a sentence or more"),
+            "files": schema.several(
+                "Files: their symbols, and who calls them", schema.text(most=schema.LONGEST_PATH), 50
+            ),
+            "revisions": schema.text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
+            "diff": schema.text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
+            "more": schema.text(
+                "The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN
+            ),
+            "forms": schema.choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
+            **schema.NARROW,
+            "fresh": schema.FRESH,
+            "budget": schema.budget(8000),
         },
         [],
     ),
-    gives=closed(
-        {
-            "pack": STRING,
-            "symbols": INTEGER,
-            "total": INTEGER,
-            "changed": rows(STRING),
-            "notices": rows(STRING),
-        }
-    ),
+    gives={"pack": str, "symbols": int, "total": int, "changed": [str], "notices": [str]},
     answer=answer,
 )

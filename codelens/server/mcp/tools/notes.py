@@ -9,29 +9,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorState, Found
 from codelens.notes.folder import NoteFile, NoteFolder
 from codelens.render.visible import for_line, for_terminal
-from codelens.server.mcp.tool import (
-    BOOLEAN,
-    INTEGER,
-    LONGEST_PATH,
-    QUERY,
-    STRING,
-    TARGET,
-    Record,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    budget,
-    choice,
-    closed,
-    code_line,
-    cut_line,
-    fitted,
-    flag,
-    rows,
-    several,
-    target_inside,
-    text,
-)
+from codelens.server.mcp import schema
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, code_line, cut_line, fitted, target_inside
 from codelens.text.counts import quantity
 
 
@@ -129,37 +108,35 @@ def _record(linked: Linked, written: str) -> Record:
     }
 
 
-PLACE = closed({"path": STRING, "line": INTEGER, "symbol": STRING, "lost": BOOLEAN})
-NOTE = closed(
-    {
-        "id": STRING,
-        "kind": STRING,
-        "title": STRING,
-        "status": STRING,
-        "tags": rows(STRING),
-        "repository": STRING,
-        "path": STRING,
-        "places": rows(PLACE),
-        "text": STRING,
-    }
-)
+PLACE = {"path": str, "line": int, "symbol": str, "lost": bool}
+NOTE = {
+    "id": str,
+    "kind": str,
+    "title": str,
+    "status": str,
+    "tags": [str],
+    "repository": str,
+    "path": str,
+    "places": [PLACE],
+    "text": str,
+}
 NOTES = Tool(
     name="notes",
     title="Notes and tasks",
     description="Notes and tasks that people keep next to the code, with the places that they follow; with `id` one of them in "
     "full. `search` with kind:note, kind:task or kind:skill finds them by what they say.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "id": text("One note: its id, or how that begins", most=LONGEST_PATH),
-            "kind": choice("Only notes, or only tasks", ("note", "task")),
-            "status": text("Only of this status: open, doing, done …", most=100),
-            "tag": text("Only with this tag", most=100),
-            "lost": flag("Only those with a place that is not found any more"),
-            "budget": budget(2000),
+            "id": schema.text("One note: its id, or how that begins", most=schema.LONGEST_PATH),
+            "kind": schema.choice("Only notes, or only tasks", ("note", "task")),
+            "status": schema.text("Only of this status: open, doing, done …", most=100),
+            "tag": schema.text("Only with this tag", most=100),
+            "lost": schema.flag("Only those with a place that is not found any more"),
+            "budget": schema.budget(2000),
         },
         [],
     ),
-    gives=closed({"notes": rows(NOTE), "cut": INTEGER}),
+    gives={"notes": [NOTE], "cut": int},
     answer=answer,
 )
 
@@ -194,16 +171,16 @@ FEEDBACK = Tool(
     title="Say what was of use",
     description="Record that results were useful or useless, so that later searches rank by it. Only where the user has switched "
     "memory on. After a task, name in `used` the files and symbols of the last answer that you read or changed.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "used": several("Files, PATH:LINE or symbols of the last answer that were used", TARGET, 50),
-            "hit": text("A result's rank in the last answer, PATH:LINE, or a symbol", most=LONGEST_PATH),
-            "verdict": choice("What that hit was", VERDICTS),
-            "query": {**QUERY, "description": "For what it was; left out, for the last query"},
+            "used": schema.several("Files, PATH:LINE or symbols of the last answer that were used", schema.TARGET, 50),
+            "hit": schema.text("A result's rank in the last answer, PATH:LINE, or a symbol", most=schema.LONGEST_PATH),
+            "verdict": schema.choice("What that hit was", VERDICTS),
+            "query": {**schema.QUERY, "description": "For what it was; left out, for the last query"},
         },
         [],
     ),
-    gives=closed({"verdict": STRING, "places": rows(STRING)}),
+    gives={"verdict": str, "places": [str]},
     answer=answer_feedback,
     records=True,
 )

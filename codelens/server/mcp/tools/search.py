@@ -11,55 +11,37 @@ from codelens.model.search import Candidate, Explanation, Hit, WhyResult
 from codelens.render.visible import for_line
 from codelens.render.why import HERE, Show, WhyView, account_rows, loss_lines, position_lines, title
 from codelens.render.why_json import families_record
+from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
-    FRESH,
-    INTEGER,
-    MIN_SCORE,
-    NARROW,
-    NUMBER,
-    PROFILE,
-    QUERY,
-    RANKED,
-    STRING,
-    TARGET,
     Record,
     Tool,
     ToolAnswer,
     ToolCall,
-    budget,
-    choice,
-    closed,
     code_line,
     cut_line,
     fitted,
     in_arguments,
     notices_told,
     remember,
-    rows,
     search_options,
-    several,
     target_inside,
-    text,
-    whole,
 )
 from codelens.text.counts import quantity
 
 MOST_SHOWN = 10  # Hits of a search without `limit`. An agent reads fewer than a person.
-HIT = closed(
-    {
-        "rank": INTEGER,
-        "path": STRING,
-        "line": INTEGER,
-        "start_line": INTEGER,
-        "end_line": INTEGER,
-        "kind": STRING,
-        "name": STRING,
-        "language": STRING,
-        "score": NUMBER,
-        "freshness": STRING,
-        "lines": rows(closed({"line": INTEGER, "text": STRING})),
-    }
-)
+HIT = {
+    "rank": int,
+    "path": str,
+    "line": int,
+    "start_line": int,
+    "end_line": int,
+    "kind": str,
+    "name": str,
+    "language": str,
+    "score": float,
+    "freshness": str,
+    "lines": [{"line": int, "text": str}],
+}
 
 
 def units(call: ToolCall) -> ToolAnswer:
@@ -143,24 +125,26 @@ def _record(hit: Hit, call: ToolCall) -> Record:
     }
 
 
-FOUND = closed({"results": rows(HIT), "total": INTEGER, "cut": INTEGER, "notices": rows(STRING), "snapshot": STRING})
+FOUND = {"results": [HIT], "total": int, "cut": int, "notices": [str], "snapshot": str}
 SEARCH = Tool(
     name="search",
     title="Search the code",
     description="Find code by name, words or meaning: functions, classes, sections of documents, each with its place and the "
     "lines that say most. Start here when you do not know where something is. For all that one task needs, with "
     "whole bodies, `context` saves calls; for the uses of a symbol, `refs` is exact.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "query": QUERY,
-            "limit": whole("Most results; left out, 10, or as many as the profile shows", 1, 100),
-            "offset": whole("Skip this many results", 0, 10_000, 0),
-            "kinds": several("Only these kinds: function, class, method, doc (documents) …", text(most=40)),
-            **NARROW,
-            **RANKED,
-            "context": whole("Lines before and after the place, instead of those that say most", 0, 30, 0),
-            "fresh": FRESH,
-            "budget": budget(3000),
+            "query": schema.QUERY,
+            "limit": schema.whole("Most results; left out, 10, or as many as the profile shows", 1, 100),
+            "offset": schema.whole("Skip this many results", 0, 10_000, 0),
+            "kinds": schema.several(
+                "Only these kinds: function, class, method, doc (documents) …", schema.text(most=40)
+            ),
+            **schema.NARROW,
+            **schema.RANKED,
+            "context": schema.whole("Lines before and after the place, instead of those that say most", 0, 30, 0),
+            "fresh": schema.FRESH,
+            "budget": schema.budget(3000),
         },
         ["query"],
     ),
@@ -172,17 +156,17 @@ FILES = Tool(
     title="Search for files",
     description="Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
     "read or to change; `search` finds the places within them.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "query": QUERY,
-            "limit": whole("Most files", 1, 100, 10),
-            "offset": whole("Skip this many files", 0, 10_000, 0),
-            **NARROW,
-            "mode": choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
-            "profile": PROFILE,
-            "min_score": MIN_SCORE,
-            "fresh": FRESH,
-            "budget": budget(2000),
+            "query": schema.QUERY,
+            "limit": schema.whole("Most files", 1, 100, 10),
+            "offset": schema.whole("Skip this many files", 0, 10_000, 0),
+            **schema.NARROW,
+            "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
+            "profile": schema.PROFILE,
+            "min_score": schema.MIN_SCORE,
+            "fresh": schema.FRESH,
+            "budget": schema.budget(2000),
         },
         ["query"],
     ),
@@ -272,45 +256,35 @@ def _account_record(account: Explanation, place: Show) -> Record:
     }
 
 
-ACCOUNT = closed(
-    {
-        "target": STRING,
-        "rank": INTEGER,
-        "name": STRING,
-        "place": STRING,
-        "score": NUMBER,
-        "families": rows(closed({"family": STRING, "share": NUMBER, "reasons": rows(STRING)})),
-        "contributions": rows(closed({"source": STRING, "amount": NUMBER, "reason": STRING})),
-        "lost_at": STRING,
-        "because": STRING,
-        "remedy": STRING,
-        "remedy_query": STRING,
-    }
-)
+ACCOUNT = {
+    "target": str,
+    "rank": int,
+    "name": str,
+    "place": str,
+    "score": float,
+    "families": [{"family": str, "share": float, "reasons": [str]}],
+    "contributions": [{"source": str, "amount": float, "reason": str}],
+    "lost_at": str,
+    "because": str,
+    "remedy": str,
+    "remedy_query": str,
+}
 WHY = Tool(
     name="why",
     title="Why a result has its rank",
     description="Account for a search: what the score of each target is made of; for something that was not found, which stage "
     "lost it and the query that brings it in. Ask when a search misses what you know is there.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "query": QUERY,
-            "targets": several("What is asked about; left out, the first results are", TARGET, 5),
-            "limit": whole("Results of the search that is accounted for", 1, 100, 5),
-            **NARROW,
-            **RANKED,
-            "budget": budget(3000),
+            "query": schema.QUERY,
+            "targets": schema.several("What is asked about; left out, the first results are", schema.TARGET, 5),
+            "limit": schema.whole("Results of the search that is accounted for", 1, 100, 5),
+            **schema.NARROW,
+            **schema.RANKED,
+            "budget": schema.budget(3000),
         },
         ["query"],
     ),
-    gives=closed(
-        {
-            "explanations": rows(ACCOUNT),
-            "intent": STRING,
-            "total": INTEGER,
-            "cut": INTEGER,
-            "notices": rows(STRING),
-        }
-    ),
+    gives={"explanations": [ACCOUNT], "intent": str, "total": int, "cut": int, "notices": [str]},
     answer=answer,
 )

@@ -6,21 +6,8 @@ from collections.abc import Sequence
 
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.render.visible import for_line
-from codelens.server.mcp.tool import (
-    BOOLEAN,
-    INTEGER,
-    STRING,
-    Record,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    budget,
-    closed,
-    counts,
-    fitted,
-    flag,
-    rows,
-)
+from codelens.server.mcp import schema
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, fitted
 from codelens.text.counts import quantity
 
 MOST_NAMED = 20  # Changed files that are named, of each kind
@@ -107,37 +94,35 @@ def _named(changes: Changes | None) -> Record:
     return {name: list(paths[:MOST_NAMED]) for name, paths in kinds.items()}
 
 
-REPOSITORY = closed(
-    {
-        "name": STRING,
-        "root": STRING,
-        "documents": INTEGER,
-        "languages": counts(),
-        "skipped": counts(),
-        "gone": BOOLEAN,
-        "checked": BOOLEAN,
-        "new": rows(STRING),
-        "changed": rows(STRING),
-        "deleted": rows(STRING),
-    }
-)
+REPOSITORY = {
+    "name": str,
+    "root": str,
+    "documents": int,
+    "languages": {str: int},
+    "skipped": {str: int},
+    "gone": bool,
+    "checked": bool,
+    "new": [str],
+    "changed": [str],
+    "deleted": [str],
+}
 STATUS = Tool(
     name="status",
     title="State of the index",
     description="What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
-    takes=closed({"check": flag("Walk the trees for new, changed and deleted files"), "budget": budget(2000)}, []),
-    gives=closed(
-        {
-            "folder": STRING,
-            "ready": BOOLEAN,
-            "work": closed({"doing": STRING, "phase": STRING, "done": INTEGER, "total": INTEGER}),
-            "fault": STRING,
-            "snapshot": STRING,
-            "embedder": STRING,
-            "repositories": rows(REPOSITORY),
-            "cut": INTEGER,
-        }
+    takes=schema.closed(
+        {"check": schema.flag("Walk the trees for new, changed and deleted files"), "budget": schema.budget(2000)}, []
     ),
+    gives={
+        "folder": str,
+        "ready": bool,
+        "work": {"doing": str, "phase": str, "done": int, "total": int},
+        "fault": str,
+        "snapshot": str,
+        "embedder": str,
+        "repositories": [REPOSITORY],
+        "cut": int,
+    },
     answer=answer,
     waits=False,
 )

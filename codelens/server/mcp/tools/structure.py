@@ -15,60 +15,41 @@ from codelens.model.search import SearchOptions
 from codelens.render.outline import outline_lines, symbols_of
 from codelens.render.relations import step_text
 from codelens.render.visible import for_line
+from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
-    BOOLEAN,
-    FRESH,
-    INTEGER,
-    LONGEST_PATH,
-    NARROW,
-    NUMBER,
-    STRING,
-    TARGET,
     Record,
-    Schema,
     Tool,
     ToolAnswer,
     ToolCall,
-    budget,
-    choice,
-    closed,
     code_line,
     cut_line,
     fitted,
-    flag,
     inside,
     narrowed,
     notices_told,
     place_of,
-    rows,
-    several,
-    share,
     target_inside,
-    text,
-    whole,
 )
 from codelens.text.counts import quantity
 
 Ask = Callable[[GraphTopic, str, RelationOptions], Related]
 
-NODE = closed({"name": STRING, "kind": STRING, "path": STRING, "line": INTEGER})
-RELATION = closed(
-    {
-        "kind": STRING,
-        "depth": INTEGER,
-        "name": STRING,
-        "symbol_kind": STRING,
-        "defined_in": STRING,
-        "path": STRING,
-        "line": INTEGER,
-        "text": STRING,
-        "confidence": NUMBER,
-        "certainty": STRING,
-        "test": BOOLEAN,
-        "freshness": STRING,
-    }
-)
-DEPTH = whole("Hops to follow", 1, 10)
+NODE = {"name": str, "kind": str, "path": str, "line": int}
+RELATION = {
+    "kind": str,
+    "depth": int,
+    "name": str,
+    "symbol_kind": str,
+    "defined_in": str,
+    "path": str,
+    "line": int,
+    "text": str,
+    "confidence": float,
+    "certainty": str,
+    "test": bool,
+    "freshness": str,
+}
+DEPTH = schema.whole("Hops to follow", 1, 10)
 ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 
 
@@ -167,26 +148,20 @@ def _record(relation: Relation, call: ToolCall) -> Record:
 
 
 def _tool(name: str, title: str, description: str, ask: Ask, more: Mapping[str, Any]) -> Tool:
-    takes: dict[str, Schema] = {
-        "target": TARGET,
+    takes: dict[str, schema.Schema] = {
+        "target": schema.TARGET,
         **more,
-        "min_confidence": share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
-        "limit": whole("Most relations", 1, 1000, 100),
-        **NARROW,
-        "fresh": FRESH,
-        "budget": budget(3000),
+        "min_confidence": schema.share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
+        "limit": schema.whole("Most relations", 1, 1000, 100),
+        **schema.NARROW,
+        "fresh": schema.FRESH,
+        "budget": schema.budget(3000),
     }
-    gives = {
-        "targets": rows(NODE),
-        "relations": rows(RELATION),
-        "total": INTEGER,
-        "cut": INTEGER,
-        "notices": rows(STRING),
-    }
-    return Tool(name, title, description, closed(takes, ["target"]), closed(gives), answering(ask))
+    gives = {"targets": [NODE], "relations": [RELATION], "total": int, "cut": int, "notices": [str]}
+    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, answering(ask))
 
 
-_KINDS = {"kinds": several("Only these kinds of edges", choice("", ALL_KINDS), len(ALL_KINDS))}
+_KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
 
 REFS = _tool(
     "refs",
@@ -196,8 +171,8 @@ REFS = _tool(
     GraphTopic.refs,
     {
         **_KINDS,
-        "sure": flag("Only places that are resolved"),
-        "text": flag("Also the name in comments, strings and documents"),
+        "sure": schema.flag("Only places that are resolved"),
+        "text": schema.flag("Also the name in comments, strings and documents"),
     },
 )
 CALLERS = _tool(
@@ -264,23 +239,18 @@ READ = Tool(
     title="Read code",
     description="The body of a symbol, or lines of a file, with line numbers. Give the name of a function, method or class instead "
     "of reading a whole file; `search` and `refs` give the places.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "target": text(
+            "target": schema.text(
                 "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
-                most=LONGEST_PATH,
+                most=schema.LONGEST_PATH,
             ),
-            "fresh": FRESH,
-            "budget": budget(4000),
+            "fresh": schema.FRESH,
+            "budget": schema.budget(4000),
         },
         ["target"],
     ),
-    gives=closed(
-        {
-            **dict.fromkeys(("path", "text", "freshness"), STRING),
-            **dict.fromkeys(("first", "last", "total", "cut"), INTEGER),
-        }
-    ),
+    gives={"path": str, "text": str, "freshness": str, "first": int, "last": int, "total": int, "cut": int},
     answer=answer_read,
 )
 
@@ -312,20 +282,20 @@ def _outline_record(unit: UnitRow) -> Record:
     }
 
 
-SYMBOL = closed({"name": STRING, "kind": STRING, "line": INTEGER, "end_line": INTEGER, "signature": STRING})
+SYMBOL = {"name": str, "kind": str, "line": int, "end_line": int, "signature": str}
 SYMBOLS = Tool(
     name="symbols",
     title="Outline of a file",
     description="The outline of one file: its classes, functions and headings with their lines and signatures. Cheaper than "
     "reading the file.",
-    takes=closed(
+    takes=schema.closed(
         {
-            "file": text("Path relative to the root, as other tools tell it", most=LONGEST_PATH),
-            "fresh": FRESH,
-            "budget": budget(3000),
+            "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
+            "fresh": schema.FRESH,
+            "budget": schema.budget(3000),
         },
         ["file"],
     ),
-    gives=closed({"path": STRING, "symbols": rows(SYMBOL), "cut": INTEGER}),
+    gives={"path": str, "symbols": [SYMBOL], "cut": int},
     answer=answer_outline,
 )

@@ -1,0 +1,99 @@
+"""Schemas of a tool's arguments and answers, as JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codelens.config import CHOICES, load_weights
+
+Schema = dict[str, Any]
+AnswerTypes = Any
+"""The types of an answer: a class such as `str`, [TYPE] for a list, {NAME: TYPE, …} for an object, {str: TYPE} for any names."""
+
+_JSON_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+LONGEST_TEXT = 4000  # Characters of an argument. A task described at length fits.
+
+
+def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
+    """An object of these properties and no others; all are required unless `required` lists them."""
+    names = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
+
+
+def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
+    """A text that is not empty."""
+    return _said({"type": "string", "minLength": 1, "maxLength": most}, description)
+
+
+def choice(description: str, of: Sequence[str], default: str | None = None) -> Schema:
+    """One of some words."""
+    return _said({"type": "string", "enum": list(of)}, description, default)
+
+
+def whole(description: str, least: int, most: int, default: int | None = None) -> Schema:
+    """A whole number within bounds, both included."""
+    return _said({"type": "integer", "minimum": least, "maximum": most}, description, default)
+
+
+def share(description: str) -> Schema:
+    """A number from 0 to 1."""
+    return _said({"type": "number", "minimum": 0, "maximum": 1}, description)
+
+
+def flag(description: str) -> Schema:
+    """True or false, false if it is left out."""
+    return _said({"type": "boolean"}, description, False)
+
+
+def several(description: str, of: Schema, most: int = 20) -> Schema:
+    """A list of one to `most`."""
+    return _said({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
+
+
+def _said(schema: Schema, description: str, default: object = None) -> Schema:
+    described: Schema = {"description": description} if description else {}
+    return schema | described | ({} if default is None else {"default": default})
+
+
+def answer_schema(types: AnswerTypes) -> Schema:
+    """The schema of an answer, or of a part of one."""
+    if isinstance(types, type):
+        return {"type": _JSON_NAMES[types]}
+    if isinstance(types, list):
+        return {"type": "array", "items": answer_schema(types[0])}
+    if str in types:
+        return {"type": "object", "additionalProperties": answer_schema(types[str])}
+    return closed({name: answer_schema(kind) for name, kind in types.items()})
+
+
+LONGEST_PATH = 1000
+LEAST_BUDGET, MOST_BUDGET = 400, 100_000
+"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one. Chosen."""
+
+QUERY = text(
+    "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
+    'is:test -is:test; "exact phrase", /regex/, OR, NOT, ( ). Prose never fails.'
+)
+TARGET = text("A symbol's name (Class.method, function), PATH:LINE or PATH", most=LONGEST_PATH)
+NARROW: Mapping[str, Schema] = {
+    "languages": several("Only these languages: py, ts, go …", text(most=40)),
+    "paths": several("Only below these files and folders, relative to the root", text(most=LONGEST_PATH)),
+}
+PROFILE = choice("The formula of scores; graph-memory, knowing and marketplace are those systems'", [*load_weights()])
+MIN_SCORE = share("Least confidence of a hit; with a profile other than codelens its least share of the best score")
+RANKED: Mapping[str, Schema] = {
+    "mode": choice("Which channels take part; hybrid is all", CHOICES["mode"]),
+    "profile": PROFILE,
+    "depth": whole("Most hops along edges, from the best hits to their neighbours", 0, 8),
+    "decay": share("Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge"),
+    "min_score": MIN_SCORE,
+}
+"""How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
+FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
+
+
+def budget(default: int) -> Schema:
+    """The schema of the argument that says how long an answer may be."""
+    return whole("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)
