@@ -7,6 +7,7 @@ from codelens.cli.flags import (
     ALLOW_NETWORK,
     GLOBS,
     OUTPUT,
+    PATH_STYLE,
     PROFILE,
     ROOT_SCOPE,
     TYPES,
@@ -23,7 +24,6 @@ from codelens.cli.memory import record
 from codelens.cli.options import change_named, languages_named, moment, only_one
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
-from codelens.config import CHOICES
 from codelens.context.counters import counter_of
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
@@ -70,13 +70,7 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
         values=("markdown", "xml", "json", "compact"),
         help="markdown, xml, json or compact [default: markdown]",
     )
-    path_style: str | None = OUTPUT.option(
-        None,
-        "--path-style",
-        metavar="STYLE",
-        values=CHOICES["path_style"],
-        help="Paths: cwd, root or absolute [default: cwd]",
-    )
+    path_style: str | None = PATH_STYLE
     more: str | None = OUTPUT.option(
         None,
         "--more",

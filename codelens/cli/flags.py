@@ -75,6 +75,15 @@ class FleetFlags(CommonFlags):
     db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
 
 
+PATH_STYLE: Any = OUTPUT.option(
+    None,
+    "--path-style",
+    metavar="STYLE",
+    values=CHOICES["path_style"],
+    help="Paths: cwd, root or absolute [default: cwd]",
+)
+
+
 class JsonFlags:
     """For commands that can print an object."""
 

@@ -2,13 +2,12 @@
 
 from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare
-from codelens.cli.flags import FILTERS, OUTPUT, ChangeFlags, CommonFlags, JsonFlags
+from codelens.cli.flags import FILTERS, OUTPUT, PATH_STYLE, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
 from codelens.cli.relations import TARGET, UNRESOLVED, check_confidence
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
-from codelens.config import CHOICES
 from codelens.errors import UsageError
 from codelens.model.graph import ReachingTests, Related
 from codelens.render.paths import PathStyle
@@ -32,13 +31,7 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     )
     unresolved: bool = UNRESOLVED
     null: bool = OUTPUT.option(False, "-0", "--null", help="Print a NUL byte after each line")
-    path_style: str | None = OUTPUT.option(
-        None,
-        "--path-style",
-        metavar="STYLE",
-        values=CHOICES["path_style"],
-        help="Paths: cwd, root or absolute [default: cwd]",
-    )
+    path_style: str | None = PATH_STYLE
 
 
 def test_scope(flags: ScopeFlags) -> int:
