@@ -178,6 +178,20 @@ class QueryFlags:
     root_scope: bool = ROOT_SCOPE
 
 
+BRIEF_QUERY = (
+    "queries",
+    "ignore_case",
+    "word",
+    "literal",
+    "regex",
+    "types",
+    "types_not",
+    "kinds",
+    "globs",
+    "root_scope",
+)
+"""Fields of QueryFlags that brief help lists."""
+
 PROFILE = RANKING.option(
     None,
     "--profile",

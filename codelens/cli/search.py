@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codelens.cli.declare import declare, option
-from codelens.cli.flags import SearchFlags
+from codelens.cli.flags import BRIEF_QUERY, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
 from codelens.cli.options import (
@@ -335,32 +335,8 @@ def _type_list() -> Iterator[str]:
 
 
 BRIEF = (
-    *(
-        "queries",
-        "like",
-        "ignore_case",
-        "word",
-        "literal",
-        "regex",
-        "types",
-        "types_not",
-        "kinds",
-        "globs",
-        "root_scope",
-    ),
-    *(
-        "limit",
-        "mode",
-        "files",
-        "count",
-        "only_matching",
-        "invert",
-        "line_number",
-        "context",
-        "json",
-        "format",
-        "refresh",
-    ),
+    *(*BRIEF_QUERY, "like", "limit", "mode", "files", "count", "only_matching", "invert", "line_number", "context"),
+    *("json", "format", "refresh"),
 )
 command = declare(
     "search", SearchFlags, search, brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codelens.cli.complete import symbols
 from codelens.cli.declare import argument, declare
-from codelens.cli.flags import FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
+from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
 from codelens.cli.streams import colored, say, write, write_json, write_record
@@ -143,22 +143,7 @@ def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
     return 2 if differences else exit_code
 
 
-BRIEF = (
-    *(
-        "queries",
-        "ignore_case",
-        "word",
-        "literal",
-        "regex",
-        "types",
-        "types_not",
-        "kinds",
-        "globs",
-        "below",
-        "root_scope",
-    ),
-    *("limit", "mode", "every_part", "check", "stats", "json", "color", "pretty"),
-)
+BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")
 command = declare(
     "why",
     WhyFlags,
