@@ -48,16 +48,6 @@ from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import Brief
 from codelens.text.terms import fold
 
-__all__ = [
-    "DocumentFacts",
-    "Matching",
-    "TextFacts",
-    "UnitFacts",
-    "Verdict",
-    "evaluate",
-    "literal_requirements",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -34,39 +34,8 @@ from collections.abc import Collection
 
 from codelens.model.fast_dataclass import replace
 from codelens.query.lexer import Faults, Lexer, QueryToken
-from codelens.query.nodes import (
-    And,
-    Filter,
-    Identifier,
-    Leaf,
-    Node,
-    Not,
-    Or,
-    Pattern,
-    Phrase,
-    Query,
-    Word,
-    describe,
-    positive_leaves,
-)
+from codelens.query.nodes import And, Filter, Node, Not, Or, Pattern, Phrase, Query, Word, describe
 from codelens.query.patterns import parse_tree
-
-__all__ = [
-    "And",
-    "Filter",
-    "Identifier",
-    "Leaf",
-    "Node",
-    "Not",
-    "Or",
-    "Pattern",
-    "Phrase",
-    "Query",
-    "Word",
-    "describe",
-    "parse_query",
-    "positive_leaves",
-]
 
 
 def parse_query(

@@ -27,7 +27,7 @@ from codelens.model.search import (
     SearchResult,
     in_order,
 )
-from codelens.query.parser import Query
+from codelens.query.nodes import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector
 from codelens.search.evidence import OF_AN_EXTRA

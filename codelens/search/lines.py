@@ -29,8 +29,8 @@ from codelens.model.search import (
     SnippetLine,
     Trace,
 )
-from codelens.query.conditions import DocumentFacts, Matching, UnitFacts, evaluate
-from codelens.query.facts import EMPTY, LastChanges, Metadata, load_metadata
+from codelens.query.conditions import evaluate
+from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
 from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, Word, asks_todos, positive_leaves
 from codelens.search.run import absences, read_query

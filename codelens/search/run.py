@@ -17,8 +17,8 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
-from codelens.query.nodes import And, Node, also, going_on, without_phrases
-from codelens.query.parser import Query, parse_query
+from codelens.query.nodes import And, Node, Query, also, going_on, without_phrases
+from codelens.query.parser import parse_query
 from codelens.search.profiles import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
 from codelens.search.terms import load_words

@@ -19,10 +19,7 @@ from codelens.model.graph import FILE, document_node
 from codelens.model.search import Match, Notice, SearchOptions
 from codelens.query.conditions import (
     Demand,
-    DocumentFacts,
-    Matching,
     Satisfying,
-    TextFacts,
     Verdict,
     add_satisfying,
     demanded_words,
@@ -33,9 +30,12 @@ from codelens.query.conditions import (
 )
 from codelens.query.facts import (
     EMPTY,
+    DocumentFacts,
     LastChanges,
+    Matching,
     Metadata,
     Scalar,
+    TextFacts,
     load_metadata,
     occurrences,
     occurs,

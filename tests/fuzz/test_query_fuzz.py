@@ -7,10 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codelens.errors import QueryError
-from codelens.query.conditions import Matching, TextFacts, evaluate, literal_requirements
+from codelens.query.conditions import evaluate, literal_requirements
+from codelens.query.facts import Matching, TextFacts
 from codelens.query.lexer import Faults, Lexer
-from codelens.query.nodes import And, Filter, Node, Not, Or, Word
-from codelens.query.parser import describe, parse_query
+from codelens.query.nodes import And, Filter, Node, Not, Or, Word, describe
+from codelens.query.parser import parse_query
 from tests.tiers import examples
 
 PIECES = [

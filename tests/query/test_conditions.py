@@ -11,18 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.model.search import SearchOptions
-from codelens.query.conditions import (
-    DocumentFacts,
-    Matching,
-    TextFacts,
-    UnitFacts,
-    evaluate,
-    literal_requirements,
-    with_words_together,
-)
+from codelens.query.conditions import evaluate, literal_requirements, with_words_together
+from codelens.query.facts import DocumentFacts, Matching, TextFacts, UnitFacts
 from codelens.query.filters import path_glob
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
-from codelens.query.parser import describe, parse_query
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
+from codelens.query.parser import parse_query
 from codelens.query.patterns import ANY, AllOf, AnyOf, Substring, admits
 from codelens.text.terms import fold
 from tests.search.trees import QUICK, Tree

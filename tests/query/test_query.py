@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import QueryError
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
-from codelens.query.parser import Query, describe, parse_query
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Query, Word, describe
+from codelens.query.parser import parse_query
 from tests.conftest import case_files
 
 LANGUAGES = {"python": "python", "py": "python", "go": "go", "c": "c", "rust": "rust", "java": "java"}

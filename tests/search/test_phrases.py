@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from codelens.index import Index
-from codelens.query.nodes import without_phrases
-from codelens.query.parser import describe, parse_query
+from codelens.query.nodes import describe, without_phrases
+from codelens.query.parser import parse_query
 from tests.commands import Run
 from tests.search.trees import QUICK, STORE, Tree, ask_one, find, names
 
