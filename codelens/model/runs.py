@@ -143,7 +143,6 @@ class WatchStep(StrEnum):
     BACK = "back"
     POLLING = "polling"
     """File events are not available here, so the trees are walked at intervals."""
-    ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)

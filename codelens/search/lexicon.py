@@ -25,7 +25,7 @@ from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_terms, index_terms, token_terms, tokens
 
-ALIAS, ABBREVIATION, LEXICON, SPELLING = "alias", "abbreviation", "lexicon", "spelling"
+ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"
 """Sources, which are the tiers of their terms."""
 SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}

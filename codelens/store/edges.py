@@ -26,7 +26,6 @@ from codelens.store.codec import unpack_bindings, unpack_places, unpack_referenc
 from codelens.store.postings import quoted
 from codelens.text.lazily import lazy_pattern
 
-_ORDER = "source, kind, target, line"
 _NOTING = """
 CREATE TEMP TABLE IF NOT EXISTS touched (unit INTEGER PRIMARY KEY);
 CREATE TEMP TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON main.edges
