@@ -81,9 +81,8 @@ def build_first_index(flags: SearchFlags) -> bool:
     )
     large = any(size >= most for size in sizes)
     say(f"there is not yet an index of {root}" + ", which is large" * large)
-    if large or git_top(root) is None:
-        if not agreed("index it now?", f"index {root}"):
-            return False
+    if (large or git_top(root) is None) and not agreed("index it now?", f"index {root}"):
+        return False
     from codelens.cli.progress import watcher
     from codelens.render.reports import summary_lines
 

@@ -60,7 +60,7 @@ def test_index_rebuilds_a_damaged_index_and_says_so(own: Path, run: Run) -> None
     index.write_bytes(whole[: page * PAGE] + b"\xff" * PAGE + whole[(page + 1) * PAGE :])
     ran = run("index", "--json", cwd=own)
     assert ran.code == 0
-    assert '"code": "rebuilt"' in ran.out
+    assert '"code":"rebuilt"' in ran.out
     assert f"the first is {page + 1}; it was rebuilt" in ran.err
     assert run("search", "password", cwd=own).raw == before.raw
     assert "vectors" not in run("index", cwd=own).err, "it is what it was: an index without vectors"

@@ -36,7 +36,7 @@ def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, 
     past.commit({"cup.py": code, "jug.py": code.replace("pour", "pour_out")})
     for sip in range(3):
         past.commit({"cup.py": f"{code}SIPS = {sip}\n"})
-    command = ("search", "fix the pouring of tea", "--intent", "change", "--json")
+    command = ("search", "fix the pouring of tea", "--intent", "change", "--json", "--contributions")
 
     def told() -> dict[str, set[str]]:
         hits = json.loads(run(*command, cwd=past.root).out)["results"]
@@ -66,7 +66,7 @@ def test_knowing_adds_a_little_for_recently_changed_lines(tmp_path: Path, run: R
     old = "def pour(tea):\n    return tea\n"
     for sip in range(3):
         past.commit({"cup.py": f"{old}\n\ndef pour_twice(tea):\n    return tea * {sip}\n"})
-    command = ("search", "pour tea", "--profile", "knowing", "--json")
+    command = ("search", "pour tea", "--profile", "knowing", "--json", "--contributions")
 
     def told(*more: str) -> dict[str, list[tuple[float, str]]]:
         hits = json.loads(run(*command, *more, cwd=past.root).out)["results"]

@@ -43,7 +43,7 @@ def test_without_vectors_nothing_is_near(lamps: Path, run: Run) -> None:
     run("index", "-q", "--no-vector", cwd=lamps)
     ran = run(*asked, "--mode", "vector", cwd=lamps)
     assert (ran.code, ran.out, ran.err) == (1, "", NO_VECTORS)
-    hits = json.loads(run(*asked, "--json", cwd=lamps).out)["results"]
+    hits = json.loads(run(*asked, "--json", "--contributions", cwd=lamps).out)["results"]
     assert hits
     assert not any("vector" in hit["channels"] for hit in hits)
     run("index", "-q", "--rebuild", cwd=lamps)

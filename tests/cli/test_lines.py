@@ -190,6 +190,14 @@ def test_o_prints_the_parts_of_hits_that_match(indexed: Path, run: Run) -> None:
         assert text.lower() not in ("", "a", "is", "that")
 
 
+@pytest.mark.parametrize(
+    ("short", "long"), [("r:shop", "repo:shop"), ("f:auth.py", "file:auth.py"), ("-r:shop", "-repo:shop")]
+)
+def test_short_names_of_filters(short: str, long: str, indexed: Path, run: Run) -> None:
+    assert run("search", f"{short} password", cwd=indexed) == run("search", f"{long} password", cwd=indexed)
+    assert run("search", f"{short} password", cwd=indexed).out != run("search", "password", cwd=indexed).out
+
+
 def test_version_has_the_letter_that_grep_gives_it(indexed: Path, run: Run) -> None:
     version = run("--version", cwd=indexed)
     assert version.out.startswith("codelens ")
@@ -206,6 +214,7 @@ def test_files_without_a_query_lists_them(indexed: Path, run: Run) -> None:
     listed = run("files", cwd=indexed)
     assert listed == run("search", "--files", cwd=indexed)
     assert run("files", "-t", "go", "-0", cwd=indexed).out.count("\0") > 3
+    assert run("files", "*.go", cwd=indexed) == run("files", "-g", "*.go", cwd=indexed)
     record = json.loads(run("files", "--json", cwd=indexed).out)
     assert record["total"] == len(record["files"]) == len(listed.out.splitlines())
 

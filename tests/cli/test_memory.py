@@ -90,7 +90,7 @@ def test_a_flag_switches_it_on_and_off(run: Run, shop: Path, monkeypatch: pytest
     assert memory_of(shop).read_bytes() == before
     monkeypatch.delenv("CODELENS_MEMORY")
     assert run("search", "lamp price", "--json", cwd=shop).out == plain
-    assert "pin" in run("search", "lamp price", "--memory", "--json", cwd=shop).out
+    assert "pin" in run("search", "lamp price", "--memory", "--json", "--contributions", cwd=shop).out
 
 
 def test_a_session_of_searching_judging_and_using(run: Run, shop: Path) -> None:

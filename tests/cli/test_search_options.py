@@ -177,7 +177,8 @@ def test_pages_are_a_partition_of_one_order(indexed: Path, run: Run) -> None:
 
 
 def scored(run: Run, folder: Path, *arguments: str) -> list[dict[str, Any]]:
-    ran = run("search", "how is a level of a lamp counted", "--profile", "rrf", "--json", *arguments, cwd=folder)
+    asked = ("search", "how is a level of a lamp counted", "--profile", "rrf", "--json", "--contributions")
+    ran = run(*asked, *arguments, cwd=folder)
     found: list[dict[str, Any]] = json.loads(ran.out)["results"]
     assert len(found) >= 3
     return found

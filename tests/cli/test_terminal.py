@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from tests.commands import SAMPLES, Run
 
+PATIENCE = 120  # Seconds without output after which a command is ended
 pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
 
@@ -41,8 +43,9 @@ def at_terminal(
     os.write(ours, answer.encode())
     parts = []
     try:
-        while part := os.read(ours, 65_536):
+        while select.select([ours], [], [], PATIENCE)[0] and (part := os.read(ours, 65_536)):
             parts.append(part)
+        process.kill()  # it waits for an answer that nobody gives
     except OSError:  # Linux reports the end of a terminal as an error
         pass
     os.close(ours)
@@ -86,8 +89,7 @@ def test_a_pager_that_ends_early_is_no_error(indexed: Path) -> None:
 
 
 def test_the_first_search_at_a_terminal_builds_the_index(tree: Path, run: Run) -> None:
-    (tree / ".git").mkdir()
-    (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     assert run("search", "verify password", cwd=tree).code == 3, "never in a pipe"
     for quiet in ("-q", "--json"):
         assert at_terminal(["search", quiet, "verify password"], tree)[0] == 3
@@ -138,3 +140,15 @@ def test_a_signature_of_several_lines_is_shown_whole(tmp_path: Path, run: Run) -
     shown = run("search", "--pretty", "--color", "never", "moor the boat berth", cwd=tmp_path).out
     assert "     1  def moor_boat(boat: str, berth: int, *, lines: int = 4,) -> bool:\n" in shown
     assert "boat: str,\n" not in shown
+
+
+def test_lines_without_headings_are_coloured(indexed: Path) -> None:
+    for asked in (["-c", "password"], ["-n", "--no-heading", "password"], ["-o", "check a password"]):
+        text = at_terminal(["search", *asked], indexed)[1]
+        assert "\x1b[35m" in text
+        assert "\\x1b" not in text
+
+
+def test_a_folder_outside_of_repositories_is_indexed_after_a_question(tree: Path) -> None:
+    assert at_terminal(["search", "verify password"], tree, "\n")[0] == 3
+    assert not (tree / ".codelens").exists()

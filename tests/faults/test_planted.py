@@ -94,7 +94,7 @@ config
 model list
 model info codelens
 model eval
-tune
+eval tune
 eval tasks.jsonl
 eval --jobs 2 tasks.jsonl
 eval make-tasks --out ../made
@@ -119,7 +119,7 @@ why price
 context "lamp price"
 note add "It gives light" -m "By day too." --at lamp.py
 eval --jobs 2 tasks.jsonl
-tune
+eval tune
 doctor
 hooks install
 hooks run

@@ -165,7 +165,7 @@ def test_a_copy_that_is_open_stays(stored: Any, tmp_path: Path) -> None:
 def test_a_shard_that_is_not_as_it_was_stored_is_refused(stored: Any, damage: bytes, tmp_path: Path) -> None:
     store, entries = stored
     store.write(entries[0].file, damage)
-    with pytest.raises(StoreFault, match="not as it was stored"):
+    with pytest.raises(StoreFault, match="has changed since it was stored"):
         local_copy(store, entries[0], tmp_path / "cache", 10**6)
     store.remove(entries[1].file)
     with pytest.raises(StoreFault, match="missing"):

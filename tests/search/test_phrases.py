@@ -57,7 +57,9 @@ def test_a_value_in_quotes_that_nothing_holds_is_read_as_words(index: Index) -> 
     result = find(index, PASTED)
     assert names(result)[0] == "refuse"
     [notice] = [notice for notice in result.notices if notice.code == "phrase"]
-    assert notice.text == 'nothing holds "--frobnicate" with all other conditions; it is read as words'
+    assert (
+        notice.text == 'nothing contains "--frobnicate" and meets all other conditions; its words are searched instead'
+    )
 
 
 def test_a_phrase_that_something_holds_stays_a_condition(index: Index) -> None:
@@ -85,7 +87,10 @@ def test_a_strict_query_keeps_its_demand(index: Index, tree: Tree, run: Run) -> 
     assert (ran.code, ran.out) == (1, "")
     ran = run("search", "--db", str(tree.db), PASTED, cwd=tree.root)
     assert (ran.code, ran.out.startswith("web/options.py:")) == (0, True)
-    assert 'note: nothing holds "--frobnicate" with all other conditions; it is read as words' in ran.err
+    assert (
+        'note: nothing contains "--frobnicate" and meets all other conditions; its words are searched instead'
+        in ran.err
+    )
 
 
 def test_why_explains_the_search_that_ran(index: Index) -> None:

@@ -388,7 +388,7 @@ def test_exit_codes(here: Run) -> None:
     assert here("polish", "src/app.py:12").code == 0
     assert here("polish").code == 0
     nothing = here("lang:rust")
-    assert (nothing.code, "nothing was found" in nothing.err) == (1, True)
+    assert (nothing.code, "nothing to explain" in nothing.err) == (1, True)
     ran = here("polish", "run.log:1")
     assert (ran.code, "files differ from the index: 1 new" in ran.err) == (1, True)
     assert "lost at: ignored: run.log: .gitignore:2: *.log" in ran.out

@@ -119,7 +119,7 @@ def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng:
 
 def _timeless(ran: Said) -> bytes:
     """The output of a command without the moment of the last run."""
-    return re.sub(rb'"indexed_at": "[^"]*"', b"", ran.out)
+    return re.sub(rb'"indexed_at":"[^"]*"', b"", ran.out)
 
 
 def _wrong(ran: Said, right: tuple[Said, ...], command: tuple[str, ...]) -> str:
