@@ -43,9 +43,12 @@ def at_terminal(
     os.write(ours, answer.encode())
     parts = []
     try:
-        while select.select([ours], [], [], PATIENCE)[0] and (part := os.read(ours, 65_536)):
+        while True:
+            if not select.select([ours], [], [], PATIENCE)[0]:
+                process.kill()  # it waits for an answer that nobody gives
+            if not (part := os.read(ours, 65_536)):
+                break
             parts.append(part)
-        process.kill()  # it waits for an answer that nobody gives
     except OSError:  # Linux reports the end of a terminal as an error
         pass
     os.close(ours)
