@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
 
+MOST_COMMITS = 1000
+"""Commits on the first-parent line whose lines have a known author: those of kombu take 1.4 s of CPU, those of saleor, with large
+generated files, 9 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:

@@ -14,7 +14,7 @@ from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.model.history import LastChange, LineCommit, WrittenLines
+from codelens.model.history import MOST_COMMITS, LastChange, LineCommit, WrittenLines
 from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -321,6 +321,11 @@ class LastChanges:
     def __init__(self, store: Store, texts: Texts) -> None:
         self._store, self._texts = store, texts
         self._commits: dict[int, dict[int, LineCommit]] = {}
+
+    @property
+    def is_cut(self) -> bool:
+        """True if lines may be older than the commits that were read, so that their authors are unknown."""
+        return any(len(commits) >= MOST_COMMITS for commits in self._commits.values())
 
     def of_document(self, document: DocumentRow) -> LastChange | None:
         """The last change of a file; None if git does not know the file. Its units may be older."""

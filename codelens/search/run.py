@@ -14,6 +14,7 @@ from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.history import MOST_COMMITS
 from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, SearchOptions, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
@@ -91,6 +92,9 @@ class SearchRun:
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
+        if scope.lacks_authors:
+            told = f"author: knows who wrote lines in the last {MOST_COMMITS:,} commits; older lines match no author"
+            notices.append(Notice("history", f"{told} (`git log --author` knows them)"))
         return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 
     @property

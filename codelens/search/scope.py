@@ -107,6 +107,8 @@ class SearchScope:
     """Unit → its place, of those that `literal_matches` had no room for."""
     changes: LastChanges | None = None
     """Last changes, if the query asks for them."""
+    lacks_authors: bool = False
+    """The query asks for authors, and those of old lines are unknown."""
 
     @property
     def demands_text(self) -> bool:
@@ -215,7 +217,10 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         parts = store.in_parts(conditions.satisfying, store.names_by_root())
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
         scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
-        files, left = map(sum, zip(*(part.counts for part in parts), strict=True))
+        files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
+        scope.lacks_authors = cut > 0 and any(
+            leaf.field == "author" for leaf in leaves(query.node) if isinstance(leaf, Filter)
+        )
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
     scope.units = scope.units or UnitSet()
@@ -234,7 +239,8 @@ class Conditions:
     metadata: Metadata
 
     def satisfying(self, store: Store, roots: RootNames) -> Part[Span]:
-        """The units that satisfy them, with `Satisfying.reach`; counts are the files, and those for which there was no time."""
+        """The units that satisfy them, with `Satisfying.reach`; counts are the files, those for which there was no time, and
+        whether their history is cut."""
         names = {int(row.id): roots[row.root] for row in store.documents.repositories()}
         matching = replace(self.matching, budget=store.budget)
         scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
@@ -245,7 +251,8 @@ class Conditions:
         documents = documents_in_scope(store, self.options, names=names)
         whole, satisfying, left = _decided(documents, demand, scope, store)
         units = [*store.units.of_documents(whole, asks_todos(self.query.node)), *satisfying.units]
-        return Part(units, satisfying.reach, (len(documents), left))
+        cut = scope.changes is not None and scope.changes.is_cut
+        return Part(units, satisfying.reach, (len(documents), left, int(cut)))
 
 
 def _decided(

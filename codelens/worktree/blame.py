@@ -14,16 +14,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.history import LineCommit, LineRun, WrittenLines
+from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.text.lazily import lazy_pattern
 from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.files import shown_path
 
-MOST_COMMITS = 1000
-"""Commits on the first-parent line. Chosen: those of kombu take 1.4 s of CPU, those of saleor, with large generated
-files, 9 s.
-"""
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000
 """Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB.

@@ -141,6 +141,18 @@ def test_a_file_that_somebody_works_on_counts_as_a_whole(past: Past) -> None:
     assert found(past, "lamp author:bob") == []
 
 
+def test_an_answer_says_that_authors_of_older_lines_are_unknown(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_notice(query: str) -> bool:
+        with Index.open(past.root.parent / "index.db") as index:
+            return "history" in {notice.code for notice in find(index, query).notices}
+
+    Index.build(past.root.parent / "index.db", [past.root], QUICK)
+    assert not has_notice("lamp author:bob")
+    monkeypatch.setattr("codelens.query.facts.MOST_COMMITS", 3)
+    assert has_notice("lamp author:bob")
+    assert not has_notice(f"lamp after:{DAY_1}")
+
+
 def test_without_git_nothing_is_known(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/a.py").write_text("def lamp():\n    pass\n")
