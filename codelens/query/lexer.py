@@ -55,7 +55,7 @@ MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 _SPACE = lazy_pattern(r"\s*")
 _RUN = lazy_pattern(r"[^\s()]*")
 _VALUE = lazy_pattern(r"[^\s(),]*")
-_NEGATION = lazy_pattern(rf'-(?={NEGATED_WORD}|["`/(])')
+_NEGATION = lazy_pattern(rf'-(?={NEGATED_WORD}|[rf]:|["`/(])')
 _QUOTED = lazy_pattern(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
 _TICKED = lazy_pattern(r"`(?=[^\s`])([^`\n]+)`")
 _SLASHED = lazy_pattern(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
