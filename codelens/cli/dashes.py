@@ -85,6 +85,8 @@ def marked(arguments: Sequence[str], options: Options) -> Iterator[str]:
         name = argument.partition("=")[0]
         if name in SAME and "-g" in options.names:
             value = argument.partition("=")[2] if "=" in argument else next(rest, "")
+            if not value:
+                raise UsageError(f"{name} needs a value", f"as in {name}=VALUE")
             yield from SAME[name](value)
             continue
         if argument.startswith("--"):

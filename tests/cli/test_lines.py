@@ -143,6 +143,8 @@ def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -
         (["--hidden", "x"], "--hidden: what is hidden", "--hidden belongs to `codelens index`"),
         (["-r", "y", "x"], "no such file or folder: x", "sed"),
         (["-E", "utf-8", "x"], "no such file or folder: x", "-E reads the query as a pattern"),
+        (["x", "--exclude"], "--exclude needs a value", ""),
+        (["--include=", "x"], "--include needs a value", ""),
         (["--encoding=utf-8", "x"], "--encoding: a file's encoding is detected", "leave"),
         (["--files", "x"], "no such file or folder: x", "`codelens files x` finds files"),
         (["--replace=y", "x"], "--replace: a search replaces nothing", "sed"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from importlib.resources import files
@@ -36,6 +37,10 @@ def test_search_is_what_the_command_prints_with_the_fields_of_the_marketplace(cl
     assert asked.json() == json.loads(json.dumps(expected))
     assert asked.json()["count"] == 5 == len(asked.json()["results"])
     assert all(hit.keys() >= SEED for hit in asked.json()["results"])
+    assert not any({"contributions", "channels"} & hit.keys() for hit in asked.json()["results"])
+    whole = client.get("/api/search", params={"q": "place an order", "limit": 5, "contributions": True}).json()
+    for hit in whole["results"]:
+        assert hit["score"] == math.fsum(part["amount"] for part in hit["contributions"])
 
 
 @pytest.mark.parametrize(
