@@ -387,10 +387,10 @@ class Index:
 
         Raises TargetError.
         """
-        from codelens.search.sources import passage
+        from codelens.search.sources import find_passage
 
         with self._store.reading():
-            return passage(self._store, target)
+            return find_passage(self._store, target)
 
     def symbols(self, path: str) -> list[UnitRow]:
         """The outline of one file, by its path relative to a root, or below a repository's name. Raises TargetError."""

@@ -114,7 +114,7 @@ def install(flags: InstallFlags) -> int:
     site = Site(rows[flags.agent], scope, root)
     entry, block = _entry(site.row, flags), table["block"]
     if flags.show:
-        write(_shown(site, entry, block))
+        write(_entry_lines(site, entry, block))
         return 0
     if find_spec("mcp") is None and not flags.remove:
         raise MissingExtra("mcp", ["mcp"], "mcp")
@@ -220,7 +220,7 @@ def _list_lines(rows: Mapping[str, Row], root: Path) -> Iterator[str]:
         yield f"{name}\t{where or '-'}\t{sites[0].settings()[0]}\n"
 
 
-def _shown(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]:
+def _entry_lines(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]:
     settings = site.settings()[0]
     yield f"# {settings}\n{with_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
     for path in site.texts()[:1]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from codelens.cli.declare import argument, declare, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import MissingExtra, UsageError
-from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, choose_tools, let_in
+from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, accept_session, choose_tools
 from codelens.watching.events import need_watchfiles
 
 
@@ -45,7 +45,7 @@ def mcp(flags: McpFlags) -> int:
         raise MissingExtra("mcp", ["mcp"], "mcp")
     if flags.watch:
         need_watchfiles()
-    entered = let_in(tools)  # before anything is imported that takes time
+    entered = accept_session(tools)  # before anything is imported that takes time
     from codelens.cli.workplace import named_index, settings_at
     from codelens.server.mcp.door import serve_stdio
     from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep

@@ -52,7 +52,7 @@ class Ground(NamedTuple):
             yield index
 
 
-def ground_of(flags: CommonFlags) -> Ground:
+def find_ground(flags: CommonFlags) -> Ground:
     """The indexed tree around the working directory; without an index the top of the repository, else the folder itself.
 
     Raises UsageError where the index holds several trees, and none of them is meant.
@@ -73,7 +73,7 @@ def ground_of(flags: CommonFlags) -> Ground:
     return Ground(roots[0], NoteFolder(roots[0]), place)
 
 
-def anchors_at(ground: Ground, places: Sequence[str]) -> list[Anchor]:
+def find_anchors(ground: Ground, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
     from codelens.notes.finder import anchor_on_disk, symbol_anchor
     from codelens.notes.note import is_path
@@ -106,7 +106,7 @@ def _below_root(name: str, root: Path) -> str:
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
 
-def places_of(ground: Ground, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[Found]]:
+def find_places(ground: Ground, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[Found]]:
     """Path of a note → where its places are now; empty without an index."""
     with ground.opened() as index:
         if index is None:
@@ -114,7 +114,7 @@ def places_of(ground: Ground, notes: Sequence[NoteFile]) -> Mapping[str, Sequenc
         return {n.path: index.notes.find(ground.root, n.note.links) for n in notes if n.note.links}
 
 
-def take_in(ground: Ground, note: NoteFile, quiet: bool) -> None:
+def update_note(ground: Ground, note: NoteFile, quiet: bool) -> None:
     """Bring the index up to date with one file that was written or removed, or say who will."""
     for fault in note.note.faults:
         say(f"warning: {note.path}: {fault}")
@@ -141,7 +141,7 @@ def show_written(flags: JsonFlags, ground: Ground, note: NoteFile) -> None:
 
     if getattr(flags, "quiet", False):
         return
-    places = places_of(ground, [note])
+    places = find_places(ground, [note])
     if flags.json:
         write_record({"schema": 1, **note_record(note, places.get(note.path)), "exit_code": 0})
     else:
@@ -177,8 +177,8 @@ def add(flags: NoteAddFlags) -> int:
         raise UsageError("what is it about?", '`codelens note add "TITLE"`')
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
-    ground = ground_of(flags)
-    anchors = anchors_at(ground, flags.at or ())
+    ground = find_ground(flags)
+    anchors = find_anchors(ground, flags.at or ())
     text = note_text(flags.message)
     fields: dict[str, Value] = {
         "title": one_line(title),
@@ -192,7 +192,7 @@ def add(flags: NoteAddFlags) -> int:
     if text is None and has_editor():
         open_editor(note.file)
         note = ground.notes.find(note.note.id)
-    take_in(ground, note, flags.quiet)
+    update_note(ground, note, flags.quiet)
     show_written(flags, ground, note)
     return 0
 
@@ -229,7 +229,7 @@ def edit(flags: NoteEditFlags) -> int:
     """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
     if flags.id is None:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = ground_of(flags)
+    ground = find_ground(flags)
     note = ground.notes.find(flags.id)
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
     if all(one is None for one in changes):
@@ -239,7 +239,7 @@ def edit(flags: NoteEditFlags) -> int:
         note = ground.notes.find(note.note.id)
     else:
         note = ground.notes.change(note, _changed(ground, note, flags))
-    take_in(ground, note, flags.quiet)
+    update_note(ground, note, flags.quiet)
     show_written(flags, ground, note)
     return 0
 
@@ -276,7 +276,7 @@ def _links(ground: Ground, note: NoteFile, more: Sequence[str], unlinked: Sequen
                 f"{note.note.id} is not linked to {place}", tuple(a.label for a in links), "name one of its places"
             )
     kept = [renewed[i] for i, known in enumerate(names) if known.isdisjoint(unlinked)]
-    return list(dict.fromkeys([*kept, *anchors_at(ground, more)]))
+    return list(dict.fromkeys([*kept, *find_anchors(ground, more)]))
 
 
 edit_command = declare(
@@ -297,9 +297,9 @@ def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import list_lines, list_record
 
-    ground = ground_of(flags)
+    ground = find_ground(flags)
     notes = [n for n in ground.notes.notes() if is_wanted(n.note, flags.task, flags.status, flags.tag or ())]
-    places = places_of(ground, notes)
+    places = find_places(ground, notes)
     if flags.lost:
         notes = [n for n in notes if any(p.standing == "lost" for p in places.get(n.path, ()))]
     exit_code = 0 if notes else 1
@@ -333,9 +333,9 @@ def show(flags: NoteShowFlags) -> int:
 
     if flags.id is None:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = ground_of(flags)
+    ground = find_ground(flags)
     note = ground.notes.find(flags.id)
-    places = places_of(ground, [note])
+    places = find_places(ground, [note])
     if flags.quiet:
         return 0
     for fault in note.note.faults:
@@ -360,7 +360,7 @@ def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
     if not flags.ids:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = ground_of(flags)
+    ground = find_ground(flags)
     known = {note.note.id: note for note in ground.notes.notes()}
     for name in flags.ids:
         note = known.get(name) or ground.notes.find(name)
@@ -368,7 +368,7 @@ def remove(flags: NoteRemoveFlags) -> int:
             raise UsageError(f"no note is called {name}", f"the only one that begins like this is {note.note.id}")
     for name in dict.fromkeys(flags.ids):
         ground.notes.remove(known[name])
-        take_in(ground, known[name], flags.quiet)
+        update_note(ground, known[name], flags.quiet)
         if not flags.quiet:
             say(f"removed {known[name].path}")
     return 0

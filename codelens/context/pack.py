@@ -198,7 +198,7 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
         longest = replace(empty, more=write_token(request, sent))
         spare = min(room, request.counter.count(layout.whole(longest)) - request.budget + room)
         packing = pack(items, room - spare)
-    while (packed := _written(packing, empty, offers, sent, request, layout)).tokens > request.budget:
+    while (packed := _render_pack(packing, empty, offers, sent, request, layout)).tokens > request.budget:
         if spare >= room:
             raise _too_small(request, request.budget - packed.tokens)
         spare = min(room, spare + max(packed.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
@@ -240,7 +240,7 @@ def allowed_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
     return allowed
 
 
-def _written(
+def _render_pack(
     packing: Packing, empty: Pack, offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout
 ) -> Pack:
     """The pack of these choices, with the token of the next part if there is more."""

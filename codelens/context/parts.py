@@ -31,7 +31,7 @@ OWN = (
 PREFIX = "c"  # A token must not begin with a dash, which would make it an option
 
 
-def state_of(snapshot: str, places: object) -> bytes:
+def hash_state(snapshot: str, places: object) -> bytes:
     """The hash of an index's content and of the candidates in it."""
     return hashlib.sha256(json.dumps([snapshot, places]).encode("utf-8", "surrogatepass")).digest()[:STATE]
 

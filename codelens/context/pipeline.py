@@ -9,7 +9,7 @@ from codelens.config import Settings
 from codelens.context.cache import KeptPacks, States, key_of
 from codelens.context.changes import diff_of
 from codelens.context.pack import Offers, allowed_forms, fit
-from codelens.context.parts import state_of
+from codelens.context.parts import hash_state
 from codelens.context.sources import Source, document_states, for_change, for_files, for_task, offers_of
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, IndexInfo
@@ -43,7 +43,7 @@ def write_pack(
     texts = Texts(store)
     source = _source(request, store, texts, settings)
     wanted = sorted(source.wanted, key=lambda one: one.unit.content_order())
-    state = state_of(info.snapshot, [one.unit.content_order() for one in wanted])
+    state = hash_state(info.snapshot, [one.unit.content_order() for one in wanted])
     if asked.sent and asked.sent.state != state:
         raise UsageError("this token is out of date: the index or the change is different now", "ask again without it")
     pack = fit(Offers(offers_of(wanted, store, texts), source.notices, info, state), asked, layout)

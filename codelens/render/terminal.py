@@ -172,28 +172,28 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     head.append(for_terminal(unit.qualified_name), Style(bold=True))
     head.append(f"  {unit.kind}  {for_terminal(first_reason(hit.contributions, hit.channels))}".rstrip(), DIM)
     lines, before = [head], None
-    signature = _whole_signature(hit)
+    signature = _join_signature(hit)
     for line in hit.snippet:
         if before is not None and line.text.strip() in signature:  # a parameter that has a line of its own
             continue
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
         if signature and line.number == unit.name_line:
-            lines += _wrapped(line, signature, view, hit)
+            lines += _wrap_signature(line, signature, view, hit)
         else:
             lines.append(_numbered(line, unit.language, view))
         before = line.number
     return lines
 
 
-def _whole_signature(hit: Hit) -> str:
+def _join_signature(hit: Hit) -> str:
     """The signature on one line, if it goes on after the line with the name; else an empty text."""
     first = next((line.text.strip() for line in hit.snippet if line.number == hit.unit.name_line), "")
     whole = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", hit.unit.signature)
     return whole if first.endswith(("(", ",", "[")) and whole.startswith(first) else ""
 
 
-def _wrapped(line: SnippetLine, signature: str, view: TerminalView, hit: Hit) -> Iterator[Text]:
+def _wrap_signature(line: SnippetLine, signature: str, view: TerminalView, hit: Hit) -> Iterator[Text]:
     """A signature of several lines, in as few lines as it takes; only the first has a number."""
     margin = " " * (len(line.text) - len(line.text.lstrip()))
     width = max(LEAST_WIDTH, (view.width or WIDE) - len(margin) - 12)

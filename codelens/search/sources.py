@@ -34,7 +34,7 @@ def source(store: Store, path: str, repository: str = "") -> SourceFile:
     return _source(store, found[0], repositories[found[0].repository])
 
 
-def passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
+def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
     """The file of a PATH, PATH:LINE or name; the symbol of that name, or around the line; its first line, or that line.
 
     Raises TargetError.

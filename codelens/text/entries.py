@@ -128,23 +128,23 @@ def _with_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
     plain, decode = _plain(text), json.JSONDecoder().raw_decode
     for at in _places(plain, NAME):
         if plain[at.end()] == "{":
-            lines = _written(text, at.start(), entry)
+            lines = _indented_lines(text, at.start(), entry)
             yield f"{text[: at.end()]}{_newline(text).join(lines)}{text[decode(plain, at.end())[1] :]}"
     for at in _places(plain, key):
-        yield _inserted(text, at.end(), NAME, entry)
-    yield _inserted(text, plain.index("{"), key, {NAME: entry})
+        yield _insert_member(text, at.end(), NAME, entry)
+    yield _insert_member(text, plain.index("{"), key, {NAME: entry})
 
 
-def _written(text: str, at: int, value: object) -> list[str]:
+def _indented_lines(text: str, at: int, value: object) -> list[str]:
     """The lines of the value as JSON, indented as the line at an offset."""
     step = re.search(r"\n([ \t]+)\S", text)
     first, *lines = json.dumps(value, indent=step[1] if step else "  ", ensure_ascii=False).split("\n")
     return [first, *(f"{_indent(text, at)}{line}" for line in lines)]
 
 
-def _inserted(text: str, brace: int, name: str, value: object) -> str:
+def _insert_member(text: str, brace: int, name: str, value: object) -> str:
     """The text with a first member in the object that begins at a brace."""
-    _, *member, closing = _written(text, brace, {name: value})
+    _, *member, closing = _indented_lines(text, brace, {name: value})
     rest = text[brace + 1 :]
     if _plain(text)[brace + 1 :].lstrip().startswith("}"):
         rest = f"{_newline(text)}{closing[:-1]}{rest.lstrip() if rest.lstrip().startswith('}') else rest}"

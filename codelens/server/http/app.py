@@ -38,7 +38,7 @@ class Mounted:
     """One address such as /mcp; nothing below it."""
     app: ASGIApp
     running: AbstractAsyncContextManager[None]
-    """Entered for as long as the server runs."""
+    """SessionStart for as long as the server runs."""
 
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -60,7 +60,7 @@ def instructions_for(tools: Collection[str]) -> str:
     )
 
 
-class Entered(NamedTuple):
+class SessionStart(NamedTuple):
     """The state of a session after its first line."""
 
     stdout: IO[bytes]
@@ -71,7 +71,7 @@ class Entered(NamedTuple):
     """True if the line was the handshake and has its response."""
 
 
-def let_in(tools: Collection[str]) -> Entered:
+def accept_session(tools: Collection[str]) -> SessionStart:
     """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
@@ -81,7 +81,7 @@ def let_in(tools: Collection[str]) -> Entered:
     if answer is not None:
         stdout.write(answer.encode())
         stdout.flush()
-    return Entered(stdout, first, answer is not None)
+    return SessionStart(stdout, first, answer is not None)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -132,7 +132,7 @@ def _is_plain(request: Any) -> bool:
 
 
 def serve_stdio(
-    served: Served, upkeep: Upkeep, entered: Entered, tools: Collection[str], structured: bool, debug: bool = False
+    served: Served, upkeep: Upkeep, entered: SessionStart, tools: Collection[str], structured: bool, debug: bool = False
 ) -> None:
     """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
     if not entered.first:

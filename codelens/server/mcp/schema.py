@@ -24,35 +24,35 @@ def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = No
 
 def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
     """A text that is not empty."""
-    return _said({"type": "string", "minLength": 1, "maxLength": most}, description)
+    return _describe({"type": "string", "minLength": 1, "maxLength": most}, description)
 
 
 def choice(description: str, of: Sequence[str], default: str | None = None) -> Schema:
     """One of some words."""
-    return _said({"type": "string", "enum": list(of)}, description, default)
+    return _describe({"type": "string", "enum": list(of)}, description, default)
 
 
-def whole(description: str, least: int, most: int, default: int | None = None) -> Schema:
+def integer(description: str, least: int, most: int, default: int | None = None) -> Schema:
     """A whole number within bounds, both included."""
-    return _said({"type": "integer", "minimum": least, "maximum": most}, description, default)
+    return _describe({"type": "integer", "minimum": least, "maximum": most}, description, default)
 
 
 def share(description: str) -> Schema:
     """A number from 0 to 1."""
-    return _said({"type": "number", "minimum": 0, "maximum": 1}, description)
+    return _describe({"type": "number", "minimum": 0, "maximum": 1}, description)
 
 
 def flag(description: str) -> Schema:
     """True or false, false if it is left out."""
-    return _said({"type": "boolean"}, description, False)
+    return _describe({"type": "boolean"}, description, False)
 
 
 def several(description: str, of: Schema, most: int = 20) -> Schema:
     """A list of one to `most`."""
-    return _said({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
+    return _describe({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
 
 
-def _said(schema: Schema, description: str, default: object = None) -> Schema:
+def _describe(schema: Schema, description: str, default: object = None) -> Schema:
     described: Schema = {"description": description} if description else {}
     return schema | described | ({} if default is None else {"default": default})
 
@@ -86,7 +86,7 @@ MIN_SCORE = share("Least confidence of a hit; with a profile other than codelens
 RANKED: Mapping[str, Schema] = {
     "mode": choice("Which channels take part; hybrid is all", CHOICES["mode"]),
     "profile": PROFILE,
-    "depth": whole("Most hops along edges, from the best hits to their neighbours", 0, 8),
+    "depth": integer("Most hops along edges, from the best hits to their neighbours", 0, 8),
     "decay": share("Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge"),
     "min_score": MIN_SCORE,
 }
@@ -96,4 +96,4 @@ FRESH = flag("Wait (some seconds) until the index knows the latest changes of fi
 
 def budget(default: int) -> Schema:
     """The schema of the argument that says how long an answer may be."""
-    return whole("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)
+    return integer("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)

@@ -22,7 +22,7 @@ from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
-from codelens.server.mcp.door import NAME, Entered, instructions_for
+from codelens.server.mcp.door import NAME, SessionStart, instructions_for
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, in_arguments
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
@@ -191,7 +191,7 @@ def _described(tool: Tool, structured: bool) -> types.Tool:
     )
 
 
-def serve_pipes(desk: ToolDesk, stdin: IO[bytes], entered: Entered) -> None:
+def serve_pipes(desk: ToolDesk, stdin: IO[bytes], entered: SessionStart) -> None:
     """Serve until stdin ends."""
     lines = anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace"))
     out = anyio.wrap_file(TextIOWrapper(entered.stdout, encoding="utf-8"))

@@ -135,14 +135,14 @@ SEARCH = Tool(
     takes=schema.closed(
         {
             "query": schema.QUERY,
-            "limit": schema.whole("Most results; left out, 10, or as many as the profile shows", 1, 100),
-            "offset": schema.whole("Skip this many results", 0, 10_000, 0),
+            "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
+            "offset": schema.integer("Skip this many results", 0, 10_000, 0),
             "kinds": schema.several(
                 "Only these kinds: function, class, method, doc (documents) …", schema.text(most=40)
             ),
             **schema.NARROW,
             **schema.RANKED,
-            "context": schema.whole("Lines before and after the place, instead of those that say most", 0, 30, 0),
+            "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
             "fresh": schema.FRESH,
             "budget": schema.budget(3000),
         },
@@ -159,8 +159,8 @@ FILES = Tool(
     takes=schema.closed(
         {
             "query": schema.QUERY,
-            "limit": schema.whole("Most files", 1, 100, 10),
-            "offset": schema.whole("Skip this many files", 0, 10_000, 0),
+            "limit": schema.integer("Most files", 1, 100, 10),
+            "offset": schema.integer("Skip this many files", 0, 10_000, 0),
             **schema.NARROW,
             "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
             "profile": schema.PROFILE,
@@ -278,7 +278,7 @@ WHY = Tool(
         {
             "query": schema.QUERY,
             "targets": schema.several("What is asked about; left out, the first results are", schema.TARGET, 5),
-            "limit": schema.whole("Results of the search that is accounted for", 1, 100, 5),
+            "limit": schema.integer("Results of the search that is accounted for", 1, 100, 5),
             **schema.NARROW,
             **schema.RANKED,
             "budget": schema.budget(3000),

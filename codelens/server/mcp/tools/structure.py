@@ -49,7 +49,7 @@ RELATION = {
     "test": bool,
     "freshness": str,
 }
-DEPTH = schema.whole("Hops to follow", 1, 10)
+DEPTH = schema.integer("Hops to follow", 1, 10)
 ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 
 
@@ -152,7 +152,7 @@ def _tool(name: str, title: str, description: str, ask: Ask, more: Mapping[str, 
         "target": schema.TARGET,
         **more,
         "min_confidence": schema.share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
-        "limit": schema.whole("Most relations", 1, 1000, 100),
+        "limit": schema.integer("Most relations", 1, 1000, 100),
         **schema.NARROW,
         "fresh": schema.FRESH,
         "budget": schema.budget(3000),
