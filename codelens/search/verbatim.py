@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
+from codelens.query.nodes import Filter, leaves
 from codelens.search.terms import load_words
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Part, Store
@@ -109,9 +110,11 @@ def fragment_of(run: SearchRun) -> str:
     Empty otherwise, and without trigrams.
     """
     texts = run.terms.texts if not run.options.literal else ()
-    pasted = is_pasted(run.query.text)
-    text = run.query.text if texts and (run.query.plain or pasted) else texts[0] if len(texts) == 1 else ""
+    filtered = any(isinstance(leaf, Filter) for leaf in leaves(run.query.node))
+    whole = run.query.plain or (not filtered and is_pasted(run.query.text))
+    text = run.query.text if texts and whole else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
+    pasted = is_pasted(text)
     words = [term.text for term in run.terms.words]
     if (
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT

@@ -370,6 +370,7 @@ PASTED: dict[str, str | bytes] = {
     ("query", "first"),
     [
         ("Lock keepers should use this BASE path", "start"),
+        ("lang:py Lock keepers should use this BASE path", "start"),
         ("all the boats must leave before the tide turns", "tell"),
         ('if (deg.x - half) * 2 >= limit["x"]:', "turn"),
         ('assert said("Lock keepers should use this BASE path")', "test_start"),
