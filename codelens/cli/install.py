@@ -31,7 +31,7 @@ def _read_table() -> dict[str, Any]:
     return parse_toml(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
 
 
-def names() -> list[str]:
+def list_agents() -> list[str]:
     """The agents."""
     return list(_read_table()["agents"])
 
@@ -39,7 +39,7 @@ def names() -> list[str]:
 class InstallFlags(CommonFlags):
     """The agent, and what is done for it."""
 
-    agent: str | None = argument(None, "The agent; --list lists them", "[AGENT]", values=f"{__name__}:names")
+    agent: str | None = argument(None, "The agent; --list lists them", "[AGENT]", values=f"{__name__}:list_agents")
     project: bool = option(False, "--project", help="Write into this repository, for everyone who works on it")
     remove: bool = option(False, "--remove", help="Remove what was written")
     yes: bool = option(False, "-y", "--yes", help="Change the files without a question")
@@ -74,10 +74,9 @@ class Site(NamedTuple):
         if place is None:
             return []
         folder = next(found for name in place.get("folders", [""]) if (found := self._folder(name)))
-        new = folder / place.get("new", place["names"][0])
-        return sorted(
-            (folder / Path(name).expanduser() for name in place["names"]), key=lambda p: (not p.is_file(), p != new)
-        )
+        paths = [folder / Path(name).expanduser() for name in place["names"]]
+        first = next((path for path in paths if path.is_file()), folder / place.get("new", place["names"][0]))
+        return [first, *(path for path in paths if path != first)]
 
     def _folder(self, name: str) -> Path | None:
         """The folder, unless it is for another system or its variable is not set."""

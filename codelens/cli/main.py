@@ -130,7 +130,7 @@ def _dispatch(arguments: list[str]) -> int:
     """Well-formed lines need no typer, whose import takes longer than that of half of a search."""
     shell = os.environ.get(ASKING)
     if not shell:
-        if len(arguments) <= 2 and arguments[-1:] in (["--version"], ["-V"]):
+        if arguments in (["--version"], ["-V"], ["search", "-V"]):
             from codelens.cli.doctor import version_lines
 
             write(version_lines())

@@ -1,20 +1,19 @@
 """The user's pager, for output that does not fit on the screen."""
 
 import os
-import shlex
-import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from shutil import get_terminal_size, which
 
+USUAL_ROWS = 24  # Of a terminal that does not tell its size
 OPTIONS = {"LESS": "FRX", "LV": "-c"}  # With which git runs less and lv, unless the user has set others
 
 
 def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Send output to the pager once it is longer than the screen. Yields what the pager does not take."""
     first: list[bytes] = []
-    rows, most = 0, get_terminal_size().lines
+    rows, most = 0, os.get_terminal_size(sys.stdout.fileno()).lines or USUAL_ROWS
     for chunk in chunks:
         first.append(chunk)
         rows += chunk.count(b"\n")
@@ -26,7 +25,10 @@ def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def pager_command() -> list[str]:
-    """CODELENS_PAGER, else PAGER, else less: the environment alone names a command. Empty where output is not to be paged."""
+    """CODELENS_PAGER, else PAGER, else less: the environment alone names a command. Empty if there is no usable pager."""
+    import shlex
+    from shutil import which
+
     text = os.environ.get("CODELENS_PAGER", os.environ.get("PAGER", "less"))
     with suppress(ValueError):  # quotes that are not closed
         command = shlex.split(text)
@@ -39,7 +41,12 @@ def _show(chunks: Iterable[bytes], command: Sequence[str]) -> bool:
     """Run the pager until the user leaves it; returns False without a command."""
     if not command:
         return False
-    pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={**OPTIONS, **os.environ})
+    import subprocess  # most answers fit on the screen
+
+    try:
+        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={**OPTIONS, **os.environ})
+    except OSError:  # a script whose interpreter is missing
+        return False
     assert pager.stdin
     try:
         with suppress(BrokenPipeError), pager.stdin:  # it may be left before the end

@@ -163,6 +163,10 @@ def _options(
 
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """The paths of all indexed files in scope."""
+    if other := next((name for name in FORMATS if name not in ("json", "files") and getattr(flags, name)), ""):
+        raise UsageError(
+            f"a list of files has no --{other.replace('_', '-')}", "--json prints its fields, -0 ends paths by NUL"
+        )
     if flags.json:
         from codelens.render.outline import files_record
 
@@ -221,7 +225,7 @@ def _hint_at_path(path: Path, flags: SearchFlags) -> str:
         return f"--files takes folders alone; `codelens files {path}` finds files by name"
     if flags.recursive:
         return "-r searches folders, as in grep, and replaces nothing: codelens search … | sed 's/OLD/NEW/'"
-    with suppress(LookupError):
+    with suppress(LookupError, ValueError):
         if flags.regex and codecs.lookup(flags.query or ""):
             return "-E reads the query as a pattern, as in grep; a file's encoding is detected when it is indexed"
     return "put quotes around a query of several words"
@@ -365,7 +369,7 @@ def search_files(flags: SearchFlags) -> int:
     query it lists all indexed files. The same as `search --files-only`.
     """
     flags.files_only = True
-    if flags.query and _GLOB.fullmatch(flags.query):
+    if flags.query and not (flags.regex or flags.literal) and _GLOB.fullmatch(flags.query):
         flags.globs, flags.query = [*(flags.globs or ()), flags.query], None
     flags.list_files = flags.query is None and not without_query(flags)
     return search(flags)

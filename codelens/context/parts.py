@@ -11,7 +11,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from codelens.errors import UsageError
 from codelens.model.context import BUDGETS, EVERYTHING, TASK, ContextRequest, Counter, Forms, SentParts
@@ -21,13 +22,8 @@ from codelens.text.notation import parse_json
 
 FORMS_OF_SENDING = 3  # Base of the digits in a token: not sent, sent as a signature, sent whole
 CHECKSUM, STATE = 4, 6  # Bytes
-OWN = (
-    "source",
-    "query",
-    "forms",
-    "revisions",
-    "staged",
-)  # Fields of a request, next to its options, that a token holds
+OWN = ("source", "query", "forms", "revisions", "staged")
+"""Fields of a request, next to its options, that a token holds."""
 PREFIX = "c"  # A token must not begin with a dash, which would make it an option
 
 
@@ -64,7 +60,10 @@ def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
     for _ in range(count):
         number, form = divmod(number, FORMS_OF_SENDING)
         forms.append(form)
-    return parse_json(data[10 + width :]), SentParts(state, tuple(forms))
+    try:
+        return parse_json(data[10 + width :]), SentParts(state, tuple(forms))
+    except ValueError:
+        raise UsageError("this is not a token of codelens context", "copy it whole from the end of a pack") from None
 
 
 def describe_request(request: ContextRequest) -> Mapping[str, Any]:
@@ -86,13 +85,24 @@ def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = 
     if "diff" in asked:
         raise UsageError("this token continues a pack for a diff", "give the same diff again with the token")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+    hints = get_type_hints(SearchOptions)
     try:
+        if not all(_fits(value, hints[name]) for name, value in values.items() if name not in OWN):
+            raise TypeError
         options = replace(SearchOptions(limit=EVERYTHING), **{n: v for n, v in values.items() if n not in OWN})
         own = {n: v for n, v in values.items() if n in OWN} | {"forms": Forms(asked.get("forms", "auto"))}
         request = replace(ContextRequest(TASK, counter, options, 0, cwd=cwd, sent=sent), **own)
         return replace(request, budget=BUDGETS[request.source] if budget is None else budget)
     except (TypeError, ValueError, KeyError):
         raise UsageError("this token is from another version of codelens", "ask again without it") from None
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """True if a value from a token has the type of an option."""
+    kinds = tuple(get_origin(kind) or kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)))
+    return isinstance(value, (*kinds, int) if float in kinds else kinds) and (
+        not isinstance(value, tuple) or all(isinstance(one, str) for one in value)
+    )
 
 
 def continue_request(request: ContextRequest, token: str) -> ContextRequest:

@@ -44,9 +44,10 @@ def write_pack(
     source = _source(request, store, texts, settings)
     wanted = sorted(source.wanted, key=lambda one: one.unit.content_order())
     state = hash_state(info.snapshot, [one.unit.content_order() for one in wanted])
-    if asked.sent and asked.sent.state != state:
+    offers = offers_of(wanted, store, texts)
+    if asked.sent and (asked.sent.state != state or len(asked.sent.forms) != len(offers)):
         raise UsageError("this token is out of date: the index or the change is different now", "ask again without it")
-    pack = fit(Offers(offers_of(wanted, store, texts), source.notices, info, state), asked, layout)
+    pack = fit(Offers(offers, source.notices, info, state), asked, layout)
     packed = _text(pack, layout, request.options.memory)
     if kept:
         kept.keep(key, packed, _states(pack.entries))

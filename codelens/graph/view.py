@@ -445,7 +445,7 @@ class NameOnLine(NamedTuple):
     """The node that the name means there; None if the graph does not tell."""
 
 
-_NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\]+)")
+_NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\\d][^\s:/\\]*)")
 
 
 def read_name_on_line(text: str, view: GraphView) -> NameOnLine:

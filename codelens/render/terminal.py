@@ -174,8 +174,12 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
     lines, before = [head], None
     signature = _join_signature(hit)
     for line in hit.snippet:
-        if before is not None and line.text.strip() in signature:  # a parameter that has a line of its own
-            continue
+        if (
+            signature
+            and 0 < line.number - unit.name_line <= signature.count(",") + 1
+            and line.text.strip() in signature
+        ):
+            continue  # a parameter that has a line of its own
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
         if signature and line.number == unit.name_line:

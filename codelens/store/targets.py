@@ -6,6 +6,7 @@ A path is absolute or relative to a repository's root; the repository's name goe
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class UserTarget:
 
 
 def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
-    """Resolve a target; with `todos`, a TODO comment is preferred to the code around it.
+    """Resolve a target; with `todos`, a TODO comment is preferred to the code around it. A column after the line is ignored.
 
     Raises TargetError if a name matches nothing, or several things.
     """
@@ -58,6 +59,8 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
         raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
     if documents:
         return _in_document(text, documents[0], line, store, todos)
+    if line is not None and re.fullmatch(r".+:\d+", head):  # path:line:column, as hits are printed
+        return resolve_target(head, store, todos)
     if line is not None or "/" in path or "\\" in path:
         return UserTarget(text, None, None, path, line, repository)
     try:

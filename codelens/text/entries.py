@@ -40,8 +40,10 @@ def with_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str
     if old.items() >= entry.items():
         return text
     meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
-    candidates = _with_table(text, key, old | entry) if is_toml else _with_member(text or "{}\n", key, old | entry)
-    return _chosen(candidates, meant, is_toml)
+    if is_toml:
+        return _chosen(_with_table(text, key, old | entry), meant, is_toml)
+    whole = text if _plain(text).strip() else f"{text}{{}}\n"
+    return _chosen(_with_member(whole, key, old | entry), meant, is_toml)
 
 
 def without_entry(text: str, key: str, is_toml: bool) -> str:
@@ -79,7 +81,8 @@ def _ended(text: str) -> str:
 
 
 def _parse(text: str, is_toml: bool) -> dict[str, Any]:
-    found = parse_toml(text) if is_toml else parse_json(_plain(text)) if text.strip() else {}
+    plain = text if is_toml else _plain(text)
+    found = (parse_toml if is_toml else parse_json)(plain) if plain.strip() else {}
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")
     return found

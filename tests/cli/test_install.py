@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from codelens.cli.install import names
+from codelens.cli.install import list_agents
 from codelens.errors import install_command
 from codelens.text.entries import BEGIN, END
 from tests.commands import Run
@@ -82,7 +82,7 @@ def command_of(entry: dict[str, Any]) -> list[str]:
 
 
 def test_the_table_is_complete() -> None:
-    assert names() == list(SETTINGS) == list(TEXTS)
+    assert list_agents() == list(SETTINGS) == list(TEXTS)
 
 
 @pytest.mark.parametrize("agent", SETTINGS)
@@ -306,3 +306,15 @@ def test_bad_requests_are_one_line_and_a_hint(
     assert missing.code == 2
     assert missing.err.endswith(f"hint: {install_command('mcp')}\n")
     assert run("install", "codex", "--remove", "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    ("agent", "names"), [("codex", ["AGENTS.override.md", "AGENTS.md"]), ("zed", [".rules", "AGENTS.md"])]
+)
+def test_of_several_files_the_one_that_the_agent_reads_is_written(
+    agent: str, names: list[str], run: Run, home: Path, project: Path
+) -> None:
+    for name in names:
+        (project / name).write_text("Be kind.\n")
+    assert run("install", agent, "--project", "--yes").code == 0
+    assert [BEGIN in (project / name).read_text() for name in names] == [True, False]

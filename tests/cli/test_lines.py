@@ -142,6 +142,7 @@ def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -
         (["-lu", "x"], "-u: what is hidden", ""),
         (["--hidden", "x"], "--hidden: what is hidden", "--hidden belongs to `codelens index`"),
         (["-r", "y", "x"], "no such file or folder: x", "sed"),
+        (["-E", "\xff", "x"], "no such file or folder: x", ""),
         (["-E", "utf-8", "x"], "no such file or folder: x", "-E reads the query as a pattern"),
         (["x", "--exclude"], "--exclude needs a value", ""),
         (["--include=", "x"], "--include needs a value", ""),
@@ -217,6 +218,11 @@ def test_files_without_a_query_lists_them(indexed: Path, run: Run) -> None:
     assert listed == run("search", "--files", cwd=indexed)
     assert run("files", "-t", "go", "-0", cwd=indexed).out.count("\0") > 3
     assert run("files", "*.go", cwd=indexed) == run("files", "-g", "*.go", cwd=indexed)
+    for flags in (["--jsonl"], ["--csv"], ["-c"], ["--format", "{path}!"]):
+        assert run("files", *flags, cwd=indexed).code == 2
+    pattern = run("files", "-P", "test_.*", cwd=indexed)
+    assert pattern == run("search", "--files-only", "-P", "test_.*", cwd=indexed)
+    assert pattern.out
     record = json.loads(run("files", "--json", cwd=indexed).out)
     assert record["total"] == len(record["files"]) == len(listed.out.splitlines())
 

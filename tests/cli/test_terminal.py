@@ -137,12 +137,16 @@ def test_a_weak_answer_is_short_and_says_so_first(indexed: Path, run: Run) -> No
 
 
 def test_a_signature_of_several_lines_is_shown_whole(tmp_path: Path, run: Run) -> None:
-    code = "def moor_boat(\n    boat: str,\n    berth: int,\n    *,\n    lines: int = 4,\n) -> bool:\n    return bool(boat)\n"
+    head = "def moor_boat(\n    boat: str,\n    berth: int,\n    *,\n    lines: int = 4,\n) -> bool:\n"
+    code = f"# boats\n\n\n{head}    return bool(boat)\n"
     (tmp_path / "harbour.py").write_text(code)
     run("index", "-q", cwd=tmp_path)
     shown = run("search", "--pretty", "--color", "never", "moor the boat berth", cwd=tmp_path).out
-    assert "     1  def moor_boat(boat: str, berth: int, *, lines: int = 4,) -> bool:\n" in shown
+    assert "     4  def moor_boat(boat: str, berth: int, *, lines: int = 4,) -> bool:\n" in shown
     assert "boat: str,\n" not in shown
+    around = run("search", "--pretty", "--color", "never", "moor the boat berth", "-C", "3", cwd=tmp_path).out
+    assert "     4  def moor_boat(boat: str" in around
+    assert "     3  \n" in around, "an empty line of the context"
 
 
 def test_lines_without_headings_are_coloured(indexed: Path) -> None:
@@ -155,3 +159,13 @@ def test_lines_without_headings_are_coloured(indexed: Path) -> None:
 def test_a_folder_outside_of_repositories_is_indexed_after_a_question(tree: Path) -> None:
     assert at_terminal(["search", "verify password"], tree, "\n")[0] == 3
     assert not (tree / ".codelens").exists()
+
+
+def test_a_pager_that_cannot_start_is_no_error(indexed: Path, tmp_path: Path) -> None:
+    (tmp_path / "pager").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "pager").chmod(0o755)
+    code, text = at_terminal(
+        ["search", "password"], indexed, rows=5, environment={"CODELENS_PAGER": str(tmp_path / "pager")}
+    )
+    assert code == 0
+    assert "verify_password" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -153,3 +154,12 @@ def test_reading_parts_writes_nothing_to_the_index(tree: Tree) -> None:
     before = tree.db.read_bytes()
     ask(tree, resume_request(ask(tree, REQUEST).more, CHARS, 300))
     assert tree.db.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "values", [{"limit": "x"}, {"globs": (1,)}, {"word": "yes"}, {"min_score": "x"}, {"depth": 1.5}]
+)
+def test_a_token_with_values_that_options_cannot_have_is_refused(values: dict[str, Any]) -> None:
+    asked = replace(request(100), options=replace(SearchOptions(), **values))
+    with pytest.raises(UsageError, match="another version of codelens"):
+        resume_request(write_token(asked, SentParts(STATE, (0, 1))), CHARS, 300)

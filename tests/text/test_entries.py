@@ -131,3 +131,10 @@ def test_a_markdown_text_is_the_same_after_both_edits(text: str) -> None:
 def test_markers_that_do_not_pair_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="do not pair"):
         with_block(text, "Use it.")
+
+
+@pytest.mark.parametrize("text", ["\n", "  \n\n", "// nothing yet\n", "/* nothing */"])
+def test_a_file_without_an_object_gets_one(text: str) -> None:
+    found = with_entry(text, "mcpServers", {"command": "codelens"}, is_toml=False)
+    assert found.startswith(text)
+    assert find_entry(found, "mcpServers", is_toml=False) == {"command": "codelens"}

@@ -207,8 +207,6 @@ def _measured(flags: EvalFlags) -> int:
     record = measurement(setup, _command(), tasks, infos(batches, setup.settings), missing, groups)
     keep(flags.out, record | {"rows": task_rows(results, values)})
     show(flags, record, groups_table(record["groups"], metrics), setup.settings.color)
-    if flags.rounds is not None and not flags.memory:
-        raise UsageError("--rounds needs --memory")
     if flags.plot is not None:
         from codelens.evaluation.report import plot
 

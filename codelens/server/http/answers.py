@@ -14,7 +14,7 @@ from typing import Any, cast
 from codelens.config import Settings
 from codelens.context.counters import counter_of
 from codelens.context.parts import resume_request
-from codelens.errors import CodelensError
+from codelens.errors import CodelensError, UsageError
 from codelens.fleet.holding import ShardLostError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
@@ -134,8 +134,16 @@ def context(index: Index, request: ContextAsked) -> Record:
     )
     if request.more:
         wanted = resume_request(request.more, wanted.counter, request.budget)
+        if wanted.source not in (TASK, FILES) or wanted.options != _filters_of(wanted.options):
+            raise UsageError("this token is for a pack that the server does not make", "ask again without it")
     layout = layout_of("json", PathStyle("root", "", index.info().repositories))
     return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
+
+
+def _filters_of(options: SearchOptions) -> SearchOptions:
+    """Default options with the filters that a question for a pack may set."""
+    names = ("limit", "languages", "languages_not", "globs", "paths", "repositories")
+    return replace(SearchOptions(), **{name: getattr(options, name) for name in names})
 
 
 def _with_files(options: SearchOptions, files: list[str]) -> SearchOptions:

@@ -328,11 +328,12 @@ _OF_THE_PAGE = (*PANELS, "only", "within")
 
 
 def _question(parameters: QueryParams) -> QueryParams:
-    """The API's parameters: without the page's own and empty ones. `within`, a part of the path, becomes a filter of the query."""
-    within = parameters.get("within", "").replace('"', " ").strip()
-    added = f' path:"{within}"' if within else ""
+    """The API's parameters: without the page's own and empty ones. `within`, a part of the path or a glob, becomes globs."""
+    within = parameters.get("within", "").strip().strip("/")
+    is_glob = any(mark in within for mark in "*?[")
+    globs = [within] if is_glob else [f"**/*{within}*", f"**/*{within}*/**"] if within else []
     given = [(k, v) for k, v in parameters.multi_items() if v and k not in _OF_THE_PAGE]
-    return QueryParams([(k, v + added if k == "q" else v) for k, v in given])
+    return QueryParams([*given, *(("glob", glob) for glob in globs)])
 
 
 def _fields(parameters: QueryParams) -> dict[str, Any]:

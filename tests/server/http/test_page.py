@@ -238,3 +238,10 @@ def test_bars_share_one_scale() -> None:
     drawn = bars([{"source": s, "amount": a, "reason": ""} for s, a in (("a", 0.3), ("b", -0.1), ("c", 0.0))])
     assert [(bar.start, bar.width) for bar in drawn] == [(25.0, 75.0), (0.0, 25.0), (25.0, 0.4)]
     assert bars([]) == []
+
+
+@pytest.mark.parametrize("query", ["order OR cart", '"return nil"', '"an unfinished phrase of order'])
+def test_a_part_of_the_path_filters_whatever_the_query_is(query: str, client: TestClient) -> None:
+    found = read(client, f"/?q={quote(query)}&within=internal/cart").links("open")
+    assert found
+    assert all("path=server%2Finternal%2Fcart" in link for link in found)
