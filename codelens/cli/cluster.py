@@ -131,7 +131,7 @@ def status(flags: FleetStatusFlags) -> int:
     return 0
 
 
-def _of_fleet(command: Command) -> Command:
+def adapt_for_fleet(command: Command) -> Command:
     """The command for a fleet: the same, with the options about a store in place of those about one index."""
     hidden = {name: hides for name, hides in ONE_INDEX.items() if hasattr(command.flags, name)}
     flags = type(f"Fleet{command.flags.__name__}", (FleetFlags, command.flags), hidden)
@@ -147,9 +147,9 @@ index_command = declare(
     epilog="Exit: 0 done, 2 error, 5 another process writes, 6 repositories failed, 130 interrupted.",
 )
 status_command = declare("status", FleetStatusFlags, status, epilog="Exit: 0, 2 error, 3 no store.")
-search_command, files_command, why_command, symbols_command = map(_of_fleet, (search, files, why, symbols))
-refs_command, callers_command, callees_command = map(_of_fleet, (refs, callers, callees))
-impact_command, context_command = map(_of_fleet, (impact, context))
+search_command, files_command, why_command, symbols_command = map(adapt_for_fleet, (search, files, why, symbols))
+refs_command, callers_command, callees_command = map(adapt_for_fleet, (refs, callers, callees))
+impact_command, context_command = map(adapt_for_fleet, (impact, context))
 ASKING = ("search", "files", "why", "symbols", "refs", "callers", "callees", "impact", "context")
 command = group(
     "cluster",

@@ -39,11 +39,11 @@ ELSEWHERE: Mapping[str, tuple[str, str]] = {
     "--sortr": ("there is no --sortr", "--sort path --reverse"),
 }
 """Option of ripgrep or grep → what there is instead: a sentence and a hint."""
-SAME: Mapping[str, Callable[[str], Sequence[str]]] = {
+EQUIVALENT: Mapping[str, Callable[[str], Sequence[str]]] = {
     "--include": lambda glob: ("-g", glob),
     "--exclude": lambda glob: ("-g", f"!{glob}"),
     "--exclude-dir": lambda glob: ("-g", f"!{glob.rstrip('/')}/"),
-    "--iglob": lambda glob: ("-g", _of_any_case(glob)),
+    "--iglob": lambda glob: ("-g", ignore_glob_case(glob)),
     "--colour": lambda when: ("--color", when),
 }
 """Option of ripgrep or grep with a value → the same as an option of ours."""
@@ -83,11 +83,11 @@ def marked(arguments: Sequence[str], options: Options) -> Iterator[str]:
             yield from rest
             return
         name = argument.partition("=")[0]
-        if name in SAME and "-g" in options.names:
+        if name in EQUIVALENT and "-g" in options.names:
             value = argument.partition("=")[2] if "=" in argument else next(rest, "")
             if not value:
                 raise UsageError(f"{name} needs a value", f"as in {name}=VALUE")
-            yield from SAME[name](value)
+            yield from EQUIVALENT[name](value)
             continue
         if argument.startswith("--"):
             if name not in options.names and name in ELSEWHERE:
@@ -125,7 +125,7 @@ def _cluster(argument: str, options: Options) -> tuple[bool, bool]:
     return True, False
 
 
-def _of_any_case(glob: str) -> str:
+def ignore_glob_case(glob: str) -> str:
     """A glob that ignores letter case, by a set for each letter."""
     return _LETTER.sub(
         lambda found: f"[{found[0].lower()}{found[0].upper()}]" if len(found[0]) == 1 else found[0], glob

@@ -99,13 +99,7 @@ class ColorFlags:
     pretty: bool = OUTPUT.option(
         False, "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
-    path_style: str | None = OUTPUT.option(
-        None,
-        "--path-style",
-        metavar="STYLE",
-        values=CHOICES["path_style"],
-        help="Paths in text: cwd, root or absolute [default: cwd]",
-    )
+    path_style: str | None = PATH_STYLE
     no_pager: bool = OUTPUT.option(False, "--no-pager", help="Do not show long output in $PAGER")
 
 

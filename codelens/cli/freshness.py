@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from pathlib import Path
 
 from codelens.cli.flags import CommonFlags, SearchFlags
 from codelens.cli.streams import agreed, say, say_plain
@@ -17,7 +16,7 @@ from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, RepositoryInfo, SeenFile, TreeLook, TreeState
 from codelens.text.counts import quantity
-from codelens.worktree.place import git_top, prepare_index_folder
+from codelens.worktree.place import git_top, is_home, prepare_index_folder
 
 FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
 BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
@@ -73,7 +72,7 @@ def build_first_index(flags: SearchFlags) -> bool:
         return False
     trees = trees_of(flags, ())
     index, root = trees.place.index_path, trees.roots[0]
-    if root == Path.home() or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
+    if is_home(root) or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
         return False
     most = FIRST_SECONDS * BYTES_A_SECOND
     sizes = accumulate(

@@ -63,10 +63,11 @@ def mcp(flags: McpFlags) -> int:
 
 def _refusal(folder: Path, index: Path, flags: McpFlags) -> str:
     """Why nothing may be written. A home folder is what a client starts in that knows no project."""
+    from codelens.worktree.place import is_home
+
     if flags.no_index:
         return "`codelens mcp --no-index` creates none"
-    home = Path.home().resolve()
-    if not index.is_file() and folder in (home, *home.parents):
+    if not index.is_file() and is_home(folder):
         return f"{folder} is not a project: name one, as in `codelens mcp PATH`"
     return ""
 

@@ -35,7 +35,7 @@ command = group(
 )
 
 
-class Ground(NamedTuple):
+class NoteTree(NamedTuple):
     """One tree. Without an index, places are kept by their lines alone and cannot be looked up."""
 
     root: Path
@@ -52,7 +52,7 @@ class Ground(NamedTuple):
             yield index
 
 
-def find_ground(flags: CommonFlags) -> Ground:
+def find_note_tree(flags: CommonFlags) -> NoteTree:
     """The indexed tree around the working directory; without an index the top of the repository, else the folder itself.
 
     Raises UsageError where the index holds several trees, and none of them is meant.
@@ -61,7 +61,7 @@ def find_ground(flags: CommonFlags) -> Ground:
     path = named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():
         root = git_top(cwd) or cwd.resolve()
-        return Ground(root, NoteFolder(root), None)
+        return NoteTree(root, NoteFolder(root), None)
     place = Workplace(cwd, path, settings_at(cwd, path, flags))
     with place.open() as index:
         repositories = index.info().repositories
@@ -70,10 +70,10 @@ def find_ground(flags: CommonFlags) -> Ground:
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
         raise UsageError("the index holds several trees", f"change to one of them: {', '.join(map(str, roots))}")
-    return Ground(roots[0], NoteFolder(roots[0]), place)
+    return NoteTree(roots[0], NoteFolder(roots[0]), place)
 
 
-def find_anchors(ground: Ground, places: Sequence[str]) -> list[Anchor]:
+def find_anchors(ground: NoteTree, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
     from codelens.notes.finder import anchor_on_disk, symbol_anchor
     from codelens.notes.note import is_path
@@ -106,7 +106,7 @@ def _below_root(name: str, root: Path) -> str:
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
 
-def find_places(ground: Ground, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[Found]]:
+def find_places(ground: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[Found]]:
     """Path of a note → where its places are now; empty without an index."""
     with ground.opened() as index:
         if index is None:
@@ -114,7 +114,7 @@ def find_places(ground: Ground, notes: Sequence[NoteFile]) -> Mapping[str, Seque
         return {n.path: index.notes.find(ground.root, n.note.links) for n in notes if n.note.links}
 
 
-def update_note(ground: Ground, note: NoteFile, quiet: bool) -> None:
+def update_note(ground: NoteTree, note: NoteFile, quiet: bool) -> None:
     """Bring the index up to date with one file that was written or removed, or say who will."""
     for fault in note.note.faults:
         say(f"warning: {note.path}: {fault}")
@@ -135,7 +135,7 @@ def is_wanted(note: Note, task: bool, status: str | None, tags: Sequence[str]) -
     return (status is None or note.status == status) and set(tags) <= set(note.tags)
 
 
-def show_written(flags: JsonFlags, ground: Ground, note: NoteFile) -> None:
+def show_written(flags: JsonFlags, ground: NoteTree, note: NoteFile) -> None:
     """One line of what was written, or the record of it."""
     from codelens.render.notes import list_lines, note_record
 
@@ -177,7 +177,7 @@ def add(flags: NoteAddFlags) -> int:
         raise UsageError("what is it about?", '`codelens note add "TITLE"`')
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
-    ground = find_ground(flags)
+    ground = find_note_tree(flags)
     anchors = find_anchors(ground, flags.at or ())
     text = note_text(flags.message)
     fields: dict[str, Value] = {
@@ -229,7 +229,7 @@ def edit(flags: NoteEditFlags) -> int:
     """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
     if flags.id is None:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_ground(flags)
+    ground = find_note_tree(flags)
     note = ground.notes.find(flags.id)
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
     if all(one is None for one in changes):
@@ -244,7 +244,7 @@ def edit(flags: NoteEditFlags) -> int:
     return 0
 
 
-def _changed(ground: Ground, note: NoteFile, flags: NoteEditFlags) -> str:
+def _changed(ground: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
     text = note.text
     if flags.message is not None:
         text = f"{text[: note.note.body]}{(note_text(flags.message) or '').strip()}\n"
@@ -264,7 +264,7 @@ def _changed(ground: Ground, note: NoteFile, flags: NoteEditFlags) -> str:
         raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 
 
-def _links(ground: Ground, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
+def _links(ground: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
     with ground.opened() as index:
         links = list(note.note.links)
         now = index.notes.find(ground.root, links) if index is not None else None
@@ -297,7 +297,7 @@ def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import list_lines, list_record
 
-    ground = find_ground(flags)
+    ground = find_note_tree(flags)
     notes = [n for n in ground.notes.notes() if is_wanted(n.note, flags.task, flags.status, flags.tag or ())]
     places = find_places(ground, notes)
     if flags.lost:
@@ -333,7 +333,7 @@ def show(flags: NoteShowFlags) -> int:
 
     if flags.id is None:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_ground(flags)
+    ground = find_note_tree(flags)
     note = ground.notes.find(flags.id)
     places = find_places(ground, [note])
     if flags.quiet:
@@ -360,7 +360,7 @@ def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
     if not flags.ids:
         raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_ground(flags)
+    ground = find_note_tree(flags)
     known = {note.note.id: note for note in ground.notes.notes()}
     for name in flags.ids:
         note = known.get(name) or ground.notes.find(name)

@@ -26,7 +26,6 @@ from codelens.cli.options import (
 )
 from codelens.cli.streams import colored, say, terminal_width, write, write_json, write_record
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
-from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
@@ -98,7 +97,7 @@ def search(flags: SearchFlags) -> int:
         options = _options(flags, place, scope, query, likeness(flags, place, index))
         screen = chosen == "text" and _is_screen(flags)
         options = replace(options, reasons=screen or flags.contributions)
-        if screen and flags.limit is None and options.limit == Settings().limit:
+        if screen and flags.limit is None and place.loaded.origin["limit"] == "default":
             options = replace(options, limit=ON_SCREEN)
         if flags.list_files:
             return _list_files(index, options, flags, place)

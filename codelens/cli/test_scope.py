@@ -98,7 +98,7 @@ def _show(result: ReachingTests, place: Workplace, flags: ScopeFlags, paths: Pat
         say("no test in the index reaches this")
     if flags.verbose:
         say(
-            f"{quantity(len(result.tests), 'test')} for {quantity(len(result.touched), 'symbol or file', 'symbols and files')}"
+            f"{quantity(len(result.tests), 'test')} for {quantity(len(result.touched), 'symbol or file', 'symbols or files')}"
         )
 
 

@@ -22,6 +22,7 @@ from codelens.text.notation import parse_json
 
 FORMS_OF_SENDING = 3  # Base of the digits in a token: not sent, sent as a signature, sent whole
 CHECKSUM, STATE = 4, 6  # Bytes
+LONGEST_TOKEN = 20_000  # Characters of a token, which holds the task and the filters
 OWN = ("source", "query", "forms", "revisions", "staged")
 """Fields of a request, next to its options, that a token holds."""
 PREFIX = "c"  # A token must not begin with a dash, which would make it an option

@@ -137,9 +137,7 @@ def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptio
     if not near:
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
     relations = [] if options.sure else [_make_relation(view, one, named, None) for one in near]
-    text = (
-        f"the graph does not tell what {place.name} means here: these are its places in the function or file around it"
-    )
+    text = f"{place.name} cannot be resolved here; these are its places in the function or file around it"
     shown = tuple(relations[: options.limit])
     return Related("refs", (named,), shown, len(relations), len(near), (Notice("place", text),), view.info)
 

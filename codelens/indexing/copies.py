@@ -80,7 +80,7 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
         if len(rows) != 1:
             raise UsageError(f"{index} holds {len(rows)} folders")
         if not store.features_wanted(run.settings.fuzzy, run.settings.vector):
-            raise UsageError(f"{index} has not the trigrams and vectors that the new index should have")
+            raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
         _require_kinship(rows[0].root, repository)
         store.copy(into)
     with Store.write(into, run.index, accepted=True) as copy, copy.writing():

@@ -93,7 +93,7 @@ class SearchRun:
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
         if scope.lacks_authors:
-            told = f"author: knows who wrote lines in the last {MOST_COMMITS:,} commits; older lines match no author"
+            told = f"author: covers the last {MOST_COMMITS:,} commits; older lines match no author"
             notices.append(Notice("history", f"{told} (`git log --author` knows them)"))
         return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 

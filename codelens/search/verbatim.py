@@ -44,7 +44,7 @@ USUAL_LINES = 50  # A find in a unit of n lines counts 1 / √(1 + n / this)
 OTHER_CASE, INSIDE = 0.85, 0.7  # Value of a token, of 1, that occurs only in other case, and only within longer words
 AROUND = 0.5  # Share of a find for each definition further out than the innermost: that one says it
 _EDGES = ".,;:!?()[]{}<>\"'`"
-_GAP = r"[\s\"'`+\\.,:;]{1,8}"
+_GAP = r"[\s\"'`+\\.,:;]{1,40}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
 _CODE = lazy_pattern(r"[(){}\[\]=;<>\"+*/&|]")
 _FLAG = lazy_pattern(r"--?([^\W_][\w-]+)")
@@ -62,7 +62,7 @@ class Find:
     token: bool
     """True for a token, False for a run of words."""
     share: float = 1.0
-    """0 to 1: the same as `value`, whatever the length of the unit."""
+    """`value` before it is reduced for long units."""
 
 
 class Typed(NamedTuple):

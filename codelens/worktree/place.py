@@ -40,6 +40,12 @@ def find_index(start: Path) -> Path | None:
     return None
 
 
+def is_home(folder: Path) -> bool:
+    """True for the user's home folder and those around it, which are no projects."""
+    home = Path.home().resolve()
+    return folder.resolve() in (home, *home.parents)
+
+
 def git_top(start: Path) -> Path | None:
     """The top folder of the work tree that contains `start`, found by its `.git` without running git."""
     repository = enclosing_repository(start.resolve())

@@ -209,7 +209,7 @@ def refusals(past: Past) -> dict[str, tuple[Callable[[Path], Path], type[Codelen
         "unrelated": (unrelated, UsageError, "have no first commit in common"),
         "several": (several, UsageError, "holds 2 folders"),
         "no repository": (no_repository, UsageError, "have no first commit in common"),
-        "without vectors": (without_vectors, UsageError, "has not the trigrams"),
+        "without vectors": (without_vectors, UsageError, "lacks trigrams"),
         "damaged": (damaged, IndexCorrupt, "damaged"),
     }
 

@@ -362,6 +362,14 @@ PASTED: dict[str, str | bytes] = {
     "src/lock.py": "class Lock:\n    base = None\n\n    def keepers(self, path):\n        return self.base / path\n",
     "src/joined.py": 'def tell():\n    fail("all the boats must "\n         "leave before the tide turns")\n',
     "src/maths.py": 'def turn(deg):\n    if (deg.x - half) * 2 >= limit["x"]:\n        return -deg\n    return deg\n',
+    "src/boats.py": (
+        "def leave_before_tide(boats):\n    # boats must leave before the tide\n"
+        "    return [boat for boat in boats if boat.must_leave]\n"
+    ),
+    "src/deg.py": (
+        "class Deg:\n    limit = {}\n\n    def half(self, x):\n        return self.limit[x] / 2\n\n"
+        "    def deg_half_limit(self, x):\n        return x\n"
+    ),
     "tests/test_server.py": 'def test_start():\n    assert said("Lock keepers should use this BASE path")\n',
 }
 

@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import McpError
 
+import codelens
 from codelens.server.mcp.door import PURPOSES
-from codelens.server.mcp.tool import in_arguments
+from codelens.server.mcp.tool import WORDINGS, reword_for_client
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.mcp.tools.search import SEARCH
 from codelens.server.mcp.tools.structure import REFS
@@ -160,13 +161,13 @@ def test_read_says_how_to_go_on(client: Client) -> None:
     ],
 )
 def test_messages_name_the_arguments_of_the_tool(message: str, client_message: str) -> None:
-    assert in_arguments(message, SEARCH) == client_message
+    assert reword_for_client(message, SEARCH) == client_message
 
 
 def test_advice_that_a_client_cannot_follow_is_left_out() -> None:
-    assert in_arguments("add --expand bfs", SEARCH, advice=True) == ""
-    assert in_arguments("use a larger --budget, or --format compact", SEARCH, True) == "use a larger `budget`"
-    assert in_arguments("3 are guesses; --by-name or --min-confidence follows them", REFS) == (
+    assert reword_for_client("add --expand bfs", SEARCH, advice=True) == ""
+    assert reword_for_client("use a larger --budget, or --format compact", SEARCH, True) == "use a larger `budget`"
+    assert reword_for_client("3 are guesses; --by-name or --min-confidence follows them", REFS) == (
         "3 are guesses; `min_confidence` follows them"
     )
 
@@ -370,3 +371,11 @@ def test_of_several_repositories_paths_begin_with_their_names(samples: Path, tmp
         assert all(h["path"].startswith("shop/web/") for h in found)
         both = several.gives("search", query="README", paths=["shop", "notes/docs"])["results"]
         assert {h["path"].partition("/")[0] for h in both} == {"shop", "notes"}
+
+
+def test_each_advice_for_the_command_line_that_is_reworded_exists() -> None:
+    package = Path(codelens.__file__).parent
+    sources = [
+        p.read_text(encoding="utf-8") for p in package.rglob("*.py") if p.parts[-3:] != ("server", "mcp", "tool.py")
+    ]
+    assert [advice for advice in WORDINGS if not any(advice in source for source in sources)] == []

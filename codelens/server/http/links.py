@@ -1,6 +1,6 @@
 """A file of a repository → its URLs on the host of the code and in an editor, with {line} and {column} left to be filled in.
 
-The address of the host is that of git's remote, without any user and password. Only http and https lead there.
+The address of the host is that of git's remote, without any user and password. Only http and https URLs are made.
 """
 
 from __future__ import annotations

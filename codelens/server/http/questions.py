@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from codelens.config import load_weights
+from codelens.context.parts import LONGEST_TOKEN
 from codelens.lang.registry import accepted_names
 from codelens.model.context import BUDGETS, TASK
 from codelens.model.graph import IMPLIED_KINDS, KINDS
@@ -18,7 +19,6 @@ from codelens.model.graph import IMPLIED_KINDS, KINDS
 DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
 LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
 LONGEST_NAME = 1_000  # Characters of a path, a glob or a symbol's name
-LONGEST_TOKEN = 20_000  # Characters of a pack's token, which holds the query and the filters
 MOST_NAMES = 50  # Values of one filter
 MOST_TARGETS = 20
 MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.

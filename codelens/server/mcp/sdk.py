@@ -23,7 +23,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, instructions_for
-from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, in_arguments
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, reword_for_client
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
 
@@ -133,8 +133,10 @@ def _told(fault: CodelensError, tool: Tool) -> str:
     if isinstance(fault, IndexBusy):
         return _failed(str(fault), "reading is possible meanwhile: call again")
     candidates = fault.candidates[:MOST_CANDIDATES] if isinstance(fault, TargetError) else ()
-    hint = in_arguments(fault.hint, tool, advice=True)
-    return "\n".join([_failed(in_arguments(str(fault), tool), hint), *(f"  {_shown(line)}" for line in candidates)])
+    hint = reword_for_client(fault.hint, tool, advice=True)
+    return "\n".join(
+        [_failed(reword_for_client(str(fault), tool), hint), *(f"  {_shown(line)}" for line in candidates)]
+    )
 
 
 def _failed(what: str, hint: str) -> str:

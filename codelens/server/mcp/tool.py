@@ -130,7 +130,7 @@ WORDINGS = {
 """Advice for the command line that names its commands or flags → the same for a client."""
 
 
-def in_arguments(message: str, tool: Tool, advice: bool = False) -> str:
+def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
     """A message of the command line with the tool's arguments in place of flags; commands for a shell stay.
 
     Clauses about a flag without such an argument are left out: all of them where the message is `advice`, else all but the first.
@@ -150,9 +150,9 @@ def in_arguments(message: str, tool: Tool, advice: bool = False) -> str:
     return "; ".join(FLAG.sub(argument, clause) for clause in kept)
 
 
-def notices_told(texts: list[str], tool: Tool) -> list[str]:
+def format_notices(texts: list[str], tool: Tool) -> list[str]:
     """The first few, each on one short line."""
-    written = [for_line(in_arguments(text, tool)) for text in texts]
+    written = [for_line(reword_for_client(text, tool)) for text in texts]
     lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in written]
     more = len(lines) - MOST_NOTICES
     return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]

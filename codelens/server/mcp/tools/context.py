@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from codelens.context.counters import CHARS_PER_TOKEN
-from codelens.context.parts import resume_request
+from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import TargetError, UsageError
 from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest, Counter, Forms
 from codelens.model.search import SearchOptions
@@ -17,16 +17,15 @@ from codelens.server.mcp.tool import (
     ToolAnswer,
     ToolCall,
     fitted,
+    format_notices,
     inside,
     narrowed,
-    notices_told,
     place_of,
     remember,
 )
 
 SOURCES = ("task", "files", "revisions", "diff", "more")
 FRAME = 150  # Tokens kept for the rest of the answer: numbers, and a notice or two
-LONGEST_TOKEN = 20_000  # Characters of a token, which holds the task and the filters
 LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
 
 
@@ -36,7 +35,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     packed = call.index.context(_request(call, room), layout_of("markdown", call.paths, "context with more: {}"))
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
     notices = remember(call, call.arguments.get("task", ""), places)
-    note_texts = notices_told([*(n.text for n in packed.notices), *notices], call.tool)
+    note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         record = {

@@ -20,9 +20,9 @@ from codelens.server.mcp.tool import (
     code_line,
     cut_line,
     fitted,
-    in_arguments,
-    notices_told,
+    format_notices,
     remember,
+    reword_for_client,
     search_options,
     target_inside,
 )
@@ -74,7 +74,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
             f"{quantity(old, 'hit')} in files that changed since they were indexed; `fresh` waits for the update"
         )
     notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
-    note_texts = notices_told(notices, call.tool)
+    note_texts = format_notices(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         hits = result.hits[:count]
@@ -182,7 +182,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     options = search_options(given, info, call.served.settings, limit=given["limit"])
     targets = [target_inside(target, info) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
-    note_texts = notices_told([n.text for n in result.search.notices], call.tool)
+    note_texts = format_notices([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
     roots = {r.name: r.root for r in info.repositories}
 
@@ -230,7 +230,7 @@ def _loss_lines(account: Explanation, result: WhyResult) -> Iterator[str]:
         if line.startswith("try: ") and account.loss:
             yield f"try: `search` with the query {account.loss.remedy_query}"
         else:
-            yield in_arguments(line, SEARCH)
+            yield reword_for_client(line, SEARCH)
 
 
 def _account_record(account: Explanation, place: Show) -> Record:

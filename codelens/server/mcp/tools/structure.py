@@ -24,9 +24,9 @@ from codelens.server.mcp.tool import (
     code_line,
     cut_line,
     fitted,
+    format_notices,
     inside,
     narrowed,
-    notices_told,
     place_of,
     target_inside,
 )
@@ -81,7 +81,7 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
         notices.append(
             f"{quantity(old, 'line')} in files that changed since they were indexed; `fresh` waits for the update"
         )
-    note_texts = notices_told(notices, call.tool)
+    note_texts = format_notices(notices, call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
