@@ -41,7 +41,7 @@ def find_index(start: Path) -> Path | None:
 
 
 def is_home(folder: Path) -> bool:
-    """True for the user's home folder and those around it, which are no projects."""
+    """True for the user's home folder and the folders around it: none of them is a project."""
     home = Path.home().resolve()
     return folder.resolve() in (home, *home.parents)
 
