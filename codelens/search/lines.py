@@ -19,6 +19,7 @@ from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.history import MOST_COMMITS
 from codelens.model.search import (
     FileLines,
     Hit,
@@ -33,8 +34,15 @@ from codelens.query.conditions import evaluate
 from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
 from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, Word, asks_todos, positive_leaves
-from codelens.search.run import absences, read_query
-from codelens.search.scope import asks_for_changes, asks_metadata, documents_in_scope, trigram_expression, whole_file
+from codelens.search.run import AUTHORS_CUT, absences, read_query
+from codelens.search.scope import (
+    asks_for_authors,
+    asks_for_changes,
+    asks_metadata,
+    documents_in_scope,
+    trigram_expression,
+    whole_file,
+)
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, Texts, text_of
@@ -95,13 +103,14 @@ class LineSearch:
         )
         wanted = replace(wanted, every_match=marked)
         repositories = store.documents.repositories()
+        cut = asks_for_authors(query) and any(len(store.lines.commits(row.id)) >= MOST_COMMITS for row in repositories)
         return cls(
             store=store,
             options=options,
             settings=settings,
             query=query,
             wanted=wanted,
-            notices=[*query.notices, *absences(store)],
+            notices=[*query.notices, *absences(store), *([AUTHORS_CUT] if cut else [])],
             roots={row.id: row.root for row in repositories},
             names={row.id: row.name for row in repositories},
             matching=Matching(case, options.word, roots={row.name: row.root.as_posix() for row in repositories}),

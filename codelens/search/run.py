@@ -40,6 +40,12 @@ NOT_REACHED = "not reached"
 """The same for those that an expansion neither began with nor came to, in a profile that shows no others."""
 
 
+AUTHORS_CUT = Notice(
+    "history",
+    f"author: covers the last {MOST_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
+)
+
+
 @dataclass(slots=True)
 class SearchRun:
     """The state of one search. Each stage reads what earlier stages wrote; afterwards it is the result, with its reasons."""
@@ -92,9 +98,7 @@ class SearchRun:
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
-        if scope.lacks_authors:
-            told = f"author: covers the last {MOST_COMMITS:,} commits; older lines match no author"
-            notices.append(Notice("history", f"{told} (`git log --author` knows them)"))
+        notices += [AUTHORS_CUT] if scope.lacks_authors else []
         return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
 
     @property

@@ -218,9 +218,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
         scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
-        scope.lacks_authors = cut > 0 and any(
-            leaf.field == "author" for leaf in leaves(query.node) if isinstance(leaf, Filter)
-        )
+        scope.lacks_authors = cut > 0 and asks_for_authors(query)
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
     scope.units = scope.units or UnitSet()
@@ -379,6 +377,11 @@ def asks_metadata(node: Node | None) -> bool:
 def asks_for_changes(query: Query) -> bool:
     """True if a condition needs the last change of files or units."""
     return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
+
+
+def asks_for_authors(query: Query) -> bool:
+    """True if a condition needs the authors of lines."""
+    return any(isinstance(leaf, Filter) and leaf.field == "author" for leaf in leaves(query.node))
 
 
 def _with_trigrams(

@@ -10,6 +10,7 @@ import pytest
 
 from codelens.errors import SettingsError
 from codelens.index import Index
+from codelens.model.search import SearchOptions
 from codelens.query.facts import EMPTY, Metadata, load_metadata
 from tests.search.trees import QUICK, ask_one, find, names
 from tests.worktree.git_history import DAY_1, DAY_2, DAY_3, NEW, Past, three_commits
@@ -143,12 +144,15 @@ def test_a_file_that_somebody_works_on_counts_as_a_whole(past: Past) -> None:
 
 def test_an_answer_says_that_authors_of_older_lines_are_unknown(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     def has_notice(query: str) -> bool:
-        with Index.open(past.root.parent / "index.db") as index:
-            return "history" in {notice.code for notice in find(index, query).notices}
+        with Index.open(past.root.parent / "index.db") as index, index.lines(query, SearchOptions()) as lines:
+            ranked = "history" in {notice.code for notice in find(index, query).notices}
+            assert ("history" in {notice.code for notice in lines.notices}) == ranked
+            return ranked
 
     Index.build(past.root.parent / "index.db", [past.root], QUICK)
     assert not has_notice("lamp author:bob")
     monkeypatch.setattr("codelens.query.facts.MOST_COMMITS", 3)
+    monkeypatch.setattr("codelens.search.lines.MOST_COMMITS", 3)
     assert has_notice("lamp author:bob")
     assert not has_notice(f"lamp after:{DAY_1}")
 
