@@ -78,6 +78,8 @@ class Settings:
     """A TOML file of your own short forms and the words they stand for; empty for none."""
     lexicon: bool = True
     """Let a query in everyday words also find what programmers call these things."""
+    history: bool = True
+    """Read the messages of recent commits, so that files are also found by what was written about their changes."""
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""

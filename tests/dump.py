@@ -28,7 +28,7 @@ _NODE = (
 )
 _OF_PART = "iif({0} < 1 << 40, {0}, ({0} - (1 << 40)) >> 20)"
 """The document of a part, or of a document's row of trigrams."""
-FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
+FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks", "message_terms")
 _TABLES = {
     "meta": (
         "SELECT key, value FROM meta "
@@ -47,7 +47,14 @@ _TABLES = {
         "SELECT r.name, h.head, h.terms, h.time, h.commits, h.whole, h.fault FROM histories h "
         "JOIN repositories r ON r.id = h.repository_id"
     ),
-    "changes": "SELECT r.name, c.path, c.commits, c.changed_at FROM changes c JOIN repositories r ON r.id = c.repository_id",
+    "changes": (
+        "SELECT r.name, c.path, c.commits, c.changed_at, c.said, length(c.messages) FROM changes c "
+        "JOIN repositories r ON r.id = c.repository_id"
+    ),
+    "messages": (
+        "SELECT r.name, hex(m.name), m.time, m.weight, m.subject, m.body, hex(m.changes) FROM messages m "
+        "JOIN repositories r ON r.id = m.repository_id"
+    ),
     "line_histories": (
         "SELECT r.name, h.head, h.terms, h.fault FROM line_histories h JOIN repositories r ON r.id = h.repository_id"
     ),
@@ -80,6 +87,7 @@ _TABLES = {
     "text_trigrams": (
         f"SELECT term, {_PATH.format(_OF_PART.format('doc'))}, doc & 1048575 * (doc > 1 << 40) FROM temp.text_trigrams_rows"
     ),
+    "message_terms": "SELECT term, (SELECT hex(name) FROM messages WHERE id = doc) FROM temp.message_terms_rows",
     "name_trigrams": f"SELECT term, {_UNIT.format('doc')} FROM temp.name_trigrams_rows",
 }
 
@@ -114,6 +122,8 @@ _OWNERS = {
     "skips": ("repository_id", "repositories"),
     "histories": ("repository_id", "repositories"),
     "changes": ("repository_id", "repositories"),
+    "messages": ("repository_id", "repositories"),
+    "message_terms_docsize": ("id", "messages"),
     "line_histories": ("repository_id", "repositories"),
     "commits": ("repository_id", "repositories"),
     "written_lines": ("repository_id", "repositories"),

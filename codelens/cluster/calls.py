@@ -133,6 +133,10 @@ def _document_row(numbers: Numbers, shard: int, row: Any) -> Any:
     return row and replace(row, id=document_of(shard, row.id), repository=repository)
 
 
+def _messages(_: Numbers, shard: int, messages: Any) -> Any:
+    return replace(messages, best=document_of(shard, messages.best))
+
+
 def _edge(numbers: Numbers, shard: int, edge: Any) -> Any:
     return replace(edge, source=numbers.node(shard, edge.source), target=numbers.node(shard, edge.target))
 
@@ -147,6 +151,7 @@ def _name(numbers: Numbers, shard: int, name: Any) -> Any:
 
 SAME, UNIT, DOCUMENT, NODE, NAME = _same, _unit, _document, _node, _name
 UNIT_ROW, DOCUMENT_ROW, EDGE, REPOSITORY_ID = _unit_row, _document_row, _edge, _repository_id
+MESSAGES = _messages
 
 
 def _unit_or_none(numbers: Numbers, shard: int, unit: int | None) -> Any:
@@ -545,7 +550,10 @@ CALLS: Mapping[str, Call] = {
     "history.all": call(keyed(REPOSITORY_ID), united, kept=True),
     "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
     "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
-    "history.most_commits": call(SAME, only, (0, REPOSITORY), kept=True),
+    "messages.totals": call(SAME, summed_each, kept=True),
+    "messages.frequency": call(SAME, summed),
+    "messages.of": call(keyed(DOCUMENT, MESSAGES), united, (0, MANY), each=BY_KEY),
+    "messages.rows": call(keyed(DOCUMENT), united, (0, MANY)),
     "lines.commits": call(SAME, only, (0, REPOSITORY), kept=True),
     "lines.by_path": call(SAME, only, (0, REPOSITORY)),
 }

@@ -10,7 +10,7 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import RepositoryId
 from codelens.store.documents import Documents, Parts, RepositoryRow
 from codelens.store.edges import EdgeTable, References
-from codelens.store.history import Histories, LineHistories
+from codelens.store.history import Histories, LineHistories, Messages
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.store import INDEXED_AT, Store
 from codelens.store.units import Units, UnitSet
@@ -25,6 +25,7 @@ GATEWAYS: Mapping[str, type] = {
     "vectors": Vectors,
     "edges": EdgeTable,
     "history": Histories,
+    "messages": Messages,
     "files": FileStatistics,
     "parts": Parts,
     "lines": LineHistories,

@@ -19,10 +19,11 @@ import numpy as np
 from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
-from codelens.evaluation.metrics import NamedHit, parts, same_file
+from codelens.evaluation.metrics import NamedHit, loose, parts, same_file
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Candidate, SearchOptions
+from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
 from codelens.search.pipeline import rank
@@ -37,7 +38,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 RANKS = "rrf"
 """The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned."""
-COLUMNS = (*FEATURES, WALK, RANKS)  # The feature columns of a sample
+COLUMNS = (*FEATURES, WALK, *COMPANY, RANKS)  # The feature columns of a sample
 TINY = 1e-9
 """A weight for features that have none, so that their values are computed. It is too small to change an order."""
 ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits often change along with the code
@@ -61,6 +62,8 @@ class Sample:
     """For each candidate the index of the relevant entry it matches, or -1."""
     aside: Flags
     """True for candidates in tests, documentation or examples."""
+    loosely_right: Flags
+    """True for candidates that the loose rule accepts."""
 
     @property
     def answered(self) -> bool:
@@ -98,7 +101,7 @@ def sample_tasks(
 def probing(profile: Profile) -> Profile:
     """The profile with a weight for every feature in every set, so that all of them are computed."""
     features: dict[str, float | Mapping[str, float]] = {}
-    for name in (*FEATURES, WALK):
+    for name in (*FEATURES, WALK, *COMPANY):
         weight = profile.features.get(name, {})
         if isinstance(weight, float | int):
             features[name] = weight or TINY
@@ -122,15 +125,17 @@ def _sample(task: Task, ranking: SearchRun) -> Sample:
             if contribution.source in candidate.channels:
                 row[place[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
     aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
+    hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in ranking.candidates]
+    right = [any(loose(hit, entry) for entry in task.relevant) for hit in hits]
     return Sample(
         *(task.key, task.repository, task.kind, shares, len(task.relevant), values),
-        *(np.array(credits, np.int16), np.array(aside, np.bool_)),
+        *(np.array(credits, np.int16), np.array(aside, np.bool_), np.array(right, np.bool_)),
     )
 
 
 def _without(task: Task, shares: tuple[float, ...]) -> Sample:
     none = np.zeros((0, len(COLUMNS)), np.float32)
-    left = np.zeros(0, np.int16), np.zeros(0, np.bool_)
+    left = np.zeros(0, np.int16), np.zeros(0, np.bool_), np.zeros(0, np.bool_)
     return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), none, *left)
 
 
@@ -150,7 +155,7 @@ def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list
 
 KINDS: Mapping[str, float] = {
     "commit": 4.0,
-    "topic": 1.0,
+    "topic": 4.0,
     "concept": 1.0,
     "documentation": 1.0,
     "identifier": 0.3,
@@ -170,6 +175,9 @@ FEWEST_OF_A_KIND = 30  # A kind with fewer tasks than this weighs proportionally
 OWN_PULL = 10.0
 """Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
 Chosen."""
+OF_A_THEME = ("topic", "task")  # Kinds of tasks whose answers are all of a theme, of which an entry names some
+LOOSE = 0.3
+"""Relevance, for these kinds, of code that is right only by the loose rule, such as another method of an answer's class."""
 SIDE = 0.0
 """Relevance of an answer in tests, documentation or examples if the query also has answers in code. nDCG@10 of the development
 commits after learning from 540: .404; with .2 .401, with 1 .396."""
@@ -178,8 +186,6 @@ UNTAUGHT: Mapping[str, str] = {
     "own_class": "no generated task uses the user's own classes",
     "fragment": "it goes before all that is learned",
     "resemblance": "few generated tasks have typing mistakes",
-    "recency": "the searched trees have no history",
-    "churn": "the searched trees have no history",
 }
 """Features that generated tasks cannot teach, and why. Their weights stay as they are."""
 
@@ -199,8 +205,10 @@ SIGNS: Mapping[str, tuple[str, frozenset[str]]] = {
                 "name_match",
                 "file_name",
                 "scope",
+                "messages",
                 "nearest",
                 "walk",
+                *COMPANY,
             ]
         ),
     ),
@@ -385,8 +393,11 @@ def _questions(measured: Sequence[Sample], counts: Mapping[str, int]) -> Iterato
 
 
 def relevance_of(measured: Sample) -> Floats:
-    """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code."""
+    """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code, and LOOSE for
+    what else belongs to a theme."""
     answers = measured.credits >= 0
     in_code = answers & ~measured.aside
     beside = SIDE if in_code.any() else 1.0
-    return np.where(in_code, 1.0, np.where(answers, beside, 0.0)).astype(np.float32)
+    least = LOOSE if measured.kind in OF_A_THEME else 0.0
+    beyond = np.where(measured.loosely_right & ~measured.aside, least, 0.0)
+    return np.where(in_code, 1.0, np.where(answers, beside, beyond)).astype(np.float32)

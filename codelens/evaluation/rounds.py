@@ -58,7 +58,7 @@ def _rounds_of(batch: TaskBatch, setup: Setup, rounds: int) -> Iterator[tuple[li
     taught, others = batch.tasks[::2], batch.tasks[1::2]
     options = replace(setup.options, repositories=batch.repositories, memory=True)
     with Store.read(batch.index, setup.settings.trust_indexes) as store, store.reading():
-        now = max((read.time for read, _ in store.history.all().values()), default=0)
+        now = max((read.time for read in store.history.all().values()), default=0)
         for number in range(rounds + 1):
             for task in taught if number else ():
                 now += BETWEEN

@@ -7,10 +7,11 @@ that cannot be read is a line in `status`; the rest of the index is built.
 from __future__ import annotations
 
 from codelens.indexing.changes import RepositoryUpdate
-from codelens.model.history import History, HistoryRead
+from codelens.model.fast_dataclass import replace
+from codelens.model.history import HistoryRead, PastCommit
 from codelens.model.runs import Progress
 from codelens.worktree.blame import LinesRead, line_terms, read_lines
-from codelens.worktree.changes import TooSlow, head_of, read_changes
+from codelens.worktree.changes import TooSlow, head_of, histories_of, read_changes
 from codelens.worktree.repository import GitError
 
 
@@ -23,22 +24,27 @@ def update_history(update: RepositoryUpdate) -> None:
 def _update_files(update: RepositoryUpdate) -> None:
     store, repository, force = update.store, update.repository, update.run.force
     before = store.history.read(repository.id)
-    files: dict[str, History] = {}
+    commits: tuple[PastCommit, ...] = ()
     try:
         head = head_of(repository.root)
-        if before and not force and (before.head, before.terms) == (head.commit, head.terms):
+        terms = head.terms if update.run.settings.history else f"{head.terms} without messages"
+        if before and not force and (before.head, before.terms) == (head.commit, terms):
             return
         _report_progress(update)
         try:
-            known = store.history.by_path(repository.id) if before and not force and not before.fault else None
-            read, files = read_changes(head, None if force else before, known)
+            usable = before and not force and before.terms == terms
+            read, commits = read_changes(head, store.history.commits(repository.id) if usable else None)
         except TooSlow as fault:  # stored with the commit: it would be too slow again
-            read = HistoryRead(head.commit, head.terms, fault=str(fault))
+            read = HistoryRead(head.commit, terms, fault=str(fault))
+        else:
+            read = replace(read, terms=terms)
+            if not update.run.settings.history:
+                commits = tuple(commit._replace(subject="", body="") for commit in commits)
     except GitError as fault:
         read = HistoryRead("", "", fault=str(fault))
     if read != before or force:
         update.transaction.begin()
-        store.history.replace(repository.id, read, files)
+        store.history.replace(repository.id, read, commits, histories_of(commits))
 
 
 def _update_lines(update: RepositoryUpdate) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
@@ -11,12 +13,57 @@ MOST_COMMITS = 1000
 generated files, 9 s."""
 
 
+MASS_CHANGE = 50  # Files. The message of a commit that changed more says little about each of them.
+
+
+class PastCommit(NamedTuple):
+    """A commit that is not a merge, with the paths that it changed."""
+
+    name: str
+    """Its full object id."""
+    time: int
+    """Commit time in unix seconds."""
+    subject: str
+    body: str
+    """The beginning of the message after its subject."""
+    paths: tuple[str, ...]
+    renames: tuple[tuple[str, str], ...]
+    """(old path, new path) of each file that moved unchanged."""
+
+    @property
+    def weight(self) -> float:
+        """How much its message says about each file that it changed; 0 for a mass change."""
+        return 1.0 / math.sqrt(len(self.paths)) if 0 < len(self.paths) <= MASS_CHANGE else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Number of read commits that changed a file, and the time of the last (unix seconds)."""
 
     commits: int
     changed: int
+    names: tuple[str, ...] = ()
+    """Names of those commits, without mass changes, newest first."""
+
+
+class MessageRow(NamedTuple):
+    """The message of a commit, as `why` prints it."""
+
+    name: str
+    time: int
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileMessages:
+    """What the messages of the commits that changed a file say of a query."""
+
+    said: float
+    """Sum of the weights of all these messages."""
+    terms: Mapping[str, float]
+    """Term → sum of the weights of the messages that have it."""
+    best: int
+    """Number of the message that says most; of equal ones the newest."""
 
 
 @dataclass(frozen=True, slots=True)

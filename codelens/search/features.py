@@ -17,6 +17,7 @@ from codelens.model.budget import TimeBudget
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
+from codelens.search.company import COMPANY
 from codelens.search.evidence import Evidence
 from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
@@ -89,6 +90,7 @@ SHORTEST_PART = 4  # Letters of a part of a name
 MOST_OF_A_PART = 2.0  # The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)
 SHORT, LONG = 15, 60  # Lines of a definition that is called short, and of one that is called long
 SHORT_NAME = 2  # Words of a name that is called short
+SHORT_COMMIT = 7  # Digits of a commit's id in a sentence
 ALL_BUT = 0.9999  # Share that is called the whole
 MOST_PARTS = 6  # Words of a name after which further ones add nothing. From a fitted prototype.
 
@@ -266,20 +268,12 @@ def _uses(pool: Pool, e: Evidence) -> Sequence[float]:
     return _looked_up(value, pool.ids)
 
 
-def _aged(which: int) -> Column:
-    def column(pool: Pool, e: Evidence) -> Sequence[float]:
-        values = {document: aged.value for document, both in e.aged.items() if (aged := both[which])}
-        return _looked_up(values, pool.documents)
+def _messages_said(unit: UnitRow, e: Evidence, _: float) -> str:
+    from datetime import UTC, datetime  # only for features that are explained
 
-    return column
-
-
-def _aged_said(which: int) -> Sentence:
-    def says(unit: UnitRow, e: Evidence, _: float) -> str:
-        aged = e.aged[unit.document][which]
-        return aged.reason if aged else ""
-
-    return says
+    name, time, subject = e.message(unit.document)
+    day = datetime.fromtimestamp(time, UTC).date().isoformat()
+    return f"its file was changed by {name[:SHORT_COMMIT]} '{subject}', {day}"
 
 
 def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
@@ -431,8 +425,11 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("lines", _lines, _lines_said),
         Feature("parts", _parts, _parts_said),
-        Feature("recency", _aged(0), _aged_said(0)),
-        Feature("churn", _aged(1), _aged_said(1)),
+        Feature(
+            "messages",
+            lambda p, e: _looked_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
+            _messages_said,
+        ),
         Feature(
             "uses",
             _uses,
@@ -440,7 +437,7 @@ FEATURES: Mapping[str, Feature] = {
         ),
     )
 }
-"""Name → feature. That of the walk over the graph is added by search/walk.py, once it has walked."""
+"""Name → feature. That of the walk over the graph is added by search/walk.py, and those of search/company.py after it."""
 
 
 def measure(
@@ -456,6 +453,8 @@ def measure(
     def says(unit: UnitRow, name: str, value: float) -> str:
         if name in FEATURES:
             return FEATURES[name].says(unit, evidence, value)
+        if name in COMPANY:
+            return evidence.company.describe(name, unit.id) if evidence.company else ""
         return evidence.ways.to(unit) if evidence.ways else ""
 
     for candidate in measured:

@@ -13,6 +13,7 @@ from codelens.graph.surroundings import UNKNOWN
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS
 from codelens.model.search import Intent, SearchOptions
+from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import SHAPES
@@ -21,7 +22,7 @@ from codelens.text.notation import parse_toml, read_own_file
 
 SECTION = "features"
 FURTHER = "further"  # Weight of further hits of one file, which depends on the other candidates (search/order.py)
-NAMES = (*FEATURES, WALK, FURTHER)
+NAMES = (*FEATURES, WALK, *COMPANY, FURTHER)
 STAGES = ("seeds", "walk", "composite")  # Tables of a profile with knowing's stages
 WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"

@@ -79,14 +79,6 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
     return found
 
 
-def churn(history: History | None, most: int) -> Aged | None:
-    """ln(1 + commits) / ln(1 + most), `most` being the commits of the file of the repository that has most; None as above."""
-    if history is None or history.commits <= 0:
-        return None
-    value = math.log1p(history.commits) / math.log1p(max(most, history.commits))
-    return Aged(value, f"{quantity(history.commits, 'commit')} touched its file")
-
-
 BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days; knowing's figures, as the next
 OLD = 0.2
 LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY and more; knowing's range

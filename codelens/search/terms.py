@@ -167,6 +167,7 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
         *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
         *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
         *(("units.named", (t.text, None, 1)) for t in terms.names),
+        *(("messages.frequency", (t.text,)) for t in terms.words if profile.features.get("messages")),
     )
     if not run.likeness and "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
         with store.budget.part(TERMS, "unknown words were not corrected"):

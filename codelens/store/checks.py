@@ -14,7 +14,7 @@ from codelens.model.code import TODO
 from codelens.model.graph import KINDS, TIER_OF_NUMBER
 from codelens.store.codec import decompress, unpack_bindings, unpack_references
 from codelens.store.documents import DOCUMENT_OF_PART, PART_BASE, Parts
-from codelens.store.history import unpack_runs
+from codelens.store.history import unpack_changes, unpack_runs
 from codelens.store.snapshots import SnapshotLog
 from codelens.store.vectors import PIECES
 
@@ -42,6 +42,8 @@ _OWNERS = {
     "skips": ("repository_id", "repositories", "id"),
     "histories": ("repository_id", "repositories", "id"),
     "changes": ("repository_id", "repositories", "id"),
+    "messages": ("repository_id", "repositories", "id"),
+    "message_terms_docsize": ("id", "messages", "id"),
     "line_histories": ("repository_id", "repositories", "id"),
     "commits": ("repository_id", "repositories", "id"),
     "written_lines": ("repository_id", "repositories", "id"),
@@ -159,6 +161,10 @@ def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
     packed: Any = connection.execute("SELECT runs FROM written_lines")
     yield from _count_faulty(
         "written_lines", "lines that cannot be unpacked", (_works(unpack_runs, bytes(row[0])) for row in packed)
+    )
+    packed = connection.execute("SELECT changes FROM messages")
+    yield from _count_faulty(
+        "messages", "changed paths that cannot be unpacked", (_works(unpack_changes, bytes(row[0])) for row in packed)
     )
     kept = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
     if kept and kept[0] is not None:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
 
 from codelens.model.code import DocumentId, RepositoryId
-from codelens.model.history import History, HistoryRead, LineCommit, LineRun, WrittenLines
+from codelens.model.history import (
+    FileMessages,
+    History,
+    HistoryRead,
+    LineCommit,
+    LineRun,
+    MessageRow,
+    PastCommit,
+    WrittenLines,
+)
 from codelens.store.codec import decompress
+from codelens.store.postings import Phrases
+from codelens.text.terms import index_terms
 
 
 class Histories:
@@ -28,15 +41,11 @@ class Histories:
         head, terms, time, commits, whole, fault = row
         return HistoryRead(str(head), str(terms), int(time), int(commits), bool(whole), str(fault))
 
-    def all(self) -> dict[RepositoryId, tuple[HistoryRead, int]]:
-        """Repository → how far its history was read, and the highest number of commits of any document, for those with commits."""
-        found: dict[RepositoryId, tuple[HistoryRead, int]] = {}
-        for row in self._connection.execute("SELECT repository_id FROM histories ORDER BY 1").fetchall():
-            repository = RepositoryId(int(row[0]))  # type: ignore[arg-type]
-            read = self.read(repository)
-            if read is not None and read.commits:
-                found[repository] = read, self.most_commits(repository)
-        return found
+    def all(self) -> dict[RepositoryId, HistoryRead]:
+        """Repository → how far its history was read, for those with commits."""
+        rows = self._connection.execute("SELECT repository_id FROM histories ORDER BY 1").fetchall()
+        found = {(repository := RepositoryId(int(i))): self.read(repository) for (i,) in rows}  # type: ignore[arg-type]
+        return {repository: read for repository, read in found.items() if read is not None and read.commits}
 
     def of(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Document → history, for those that a commit has changed."""
@@ -47,35 +56,143 @@ class Histories:
         wanted = sorted(set(documents))
         return {i: History(int(n), int(at)) for i in wanted for n, at in self._connection.execute(sql, (i,))}
 
-    def most_commits(self, repository: RepositoryId) -> int:
-        """The highest number of commits of any document; 0 without a history."""
-        sql = (
-            "SELECT c.commits FROM changes c CROSS JOIN documents d ON d.repository_id = c.repository_id AND d.path = c.path "
-            "WHERE c.repository_id = ? ORDER BY c.commits DESC LIMIT 1"
-        )
-        row = self._connection.execute(sql, (repository,)).fetchone()
-        return int(row[0]) if row else 0
-
-    def by_path(self, repository: RepositoryId) -> dict[str, History]:
-        """Path → history of all files, also of those that are not documents."""
-        sql = "SELECT path, commits, changed_at FROM changes WHERE repository_id = ?"
-        rows = self._connection.execute(sql, (repository,))
-        return {str(path): History(int(commits), int(at)) for path, commits, at in rows}
-
     def newest(self, repository: RepositoryId, limit: int) -> list[str]:
         """Paths that were committed last, also of files that are not documents."""
         sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
         return [str(path) for (path,) in self._connection.execute(sql, (repository, limit))]
 
-    def replace(self, repository: RepositoryId, read: HistoryRead, files: Mapping[str, History]) -> None:
+    def commits(self, repository: RepositoryId) -> dict[str, PastCommit]:
+        """Name → commit, of all that were read."""
+        sql = "SELECT lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
+        return {
+            str(name): PastCommit(str(name), int(time), str(subject), str(body), *unpack_changes(bytes(packed)))
+            for name, time, subject, body, packed in self._connection.execute(sql, (repository,))
+        }
+
+    def replace(
+        self,
+        repository: RepositoryId,
+        read: HistoryRead,
+        commits: Sequence[PastCommit],
+        files: Mapping[str, History],
+    ) -> None:
         """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
-        old = self.by_path(repository)
-        gone = [(repository, path) for path in old if path not in files]
-        new = [(repository, path, h.commits, h.changed) for path, h in sorted(files.items()) if old.get(path) != h]
-        self._connection.executemany("DELETE FROM changes WHERE repository_id = ? AND path = ?", gone).fetchall()
-        self._connection.executemany("INSERT OR REPLACE INTO changes VALUES (?,?,?,?)", new).fetchall()
+        numbers = self._replace_messages(repository, commits)
+        weights = {commit.name: commit.weight for commit in commits}
+        new = {
+            path: (h.commits, h.changed, math.fsum(weights[n] for n in h.names), _pack([numbers[n] for n in h.names]))
+            for path, h in sorted(files.items())
+        }
+        sql = "SELECT path, commits, changed_at, said, messages FROM changes WHERE repository_id = ?"
+        old = {row[0]: tuple(row[1:]) for row in self._connection.execute(sql, (repository,))}
+        execute = self._connection.executemany
+        gone = [(repository, path) for path in old if path not in new]
+        execute("DELETE FROM changes WHERE repository_id = ? AND path = ?", gone).fetchall()
+        rows = [(repository, path, *row) for path, row in new.items() if old.get(path) != row]
+        execute("INSERT OR REPLACE INTO changes VALUES (?,?,?,?,?,?)", rows).fetchall()
         row = (repository, read.head, read.terms, read.time, read.commits, read.whole, read.fault)
         self._connection.execute("INSERT OR REPLACE INTO histories VALUES (?,?,?,?,?,?,?)", row).fetchall()
+
+    def _replace_messages(self, repository: RepositoryId, commits: Sequence[PastCommit]) -> dict[str, int]:
+        """Name → number of each commit; known commits keep theirs."""
+        sql = "SELECT lower(hex(name)), id FROM messages WHERE repository_id = ?"
+        numbers = {str(name): int(i) for name, i in self._connection.execute(sql, (repository,))}
+        row = self._connection.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()
+        first = int(row[0]) + 1 if row else 1
+        names = {commit.name for commit in commits}
+        execute = self._connection.executemany
+        gone = [(i,) for name, i in numbers.items() if name not in names]
+        execute("DELETE FROM message_terms WHERE rowid = ?", gone).fetchall()
+        execute("DELETE FROM messages WHERE id = ?", gone).fetchall()
+        new = list(enumerate((one for one in commits if one.name not in numbers), start=first))
+        rows = [
+            (i, repository, bytes.fromhex(c.name), c.time, c.weight, c.subject, c.body, _pack_changes(c))
+            for i, c in new
+        ]
+        execute("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?)", rows).fetchall()
+        texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new]
+        execute("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts).fetchall()
+        return numbers | {commit.name: i for i, commit in new}
+
+
+def _pack(numbers: Collection[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def unpack_numbers(packed: bytes) -> tuple[int, ...]:
+    """Numbers of the messages about a file, newest first."""
+    return struct.unpack(f"<{len(packed) // 4}I", packed)
+
+
+def _pack_changes(commit: PastCommit) -> bytes:
+    from codelens.zstd import zstd
+
+    return zstd.compress(
+        json.dumps([commit.paths, commit.renames], separators=(",", ":")).encode("utf-8", "surrogatepass")
+    )
+
+
+def unpack_changes(packed: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """(paths, renames) of a commit."""
+    paths, renames = json.loads(decompress(packed))
+    return tuple(paths), tuple((old, new) for old, new in renames)
+
+
+class Messages:
+    """Finds files by the messages of the commits that changed them."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._phrases = Phrases(connection)
+
+    def totals(self) -> tuple[float, ...]:
+        """(number of messages, number of files that they are about, sum of their weights over these files)."""
+        files: Any = self._connection.execute("SELECT count(*), total(said) FROM changes WHERE said > 0").fetchone()
+        count: Any = self._connection.execute("SELECT count(*) FROM messages").fetchone()
+        return (*count, *files)
+
+    def frequency(self, term: str) -> int:
+        """Number of messages with a term."""
+        sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
+        row: Any = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
+        return int(row[0])
+
+    def of(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
+        """Document → what is said by the messages of the commits that changed it, if any of the terms is. `rarity`: term → idf."""
+        weights, terms_of = dict[int, float](), dict[int, list[str]]()
+        sql = (
+            "SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
+            "WHERE message_terms MATCH ? AND m.weight > 0"
+        )
+        for term in rarity:
+            rows: Any = self._connection.execute(sql, (self._phrases.any_of([term]),))
+            for number, weight in rows:
+                weights[number] = weight
+                terms_of.setdefault(number, []).append(term)
+        sql = (
+            "SELECT c.said, c.messages FROM documents d "
+            "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ? AND c.said > 0"
+        )
+        found: dict[DocumentId, FileMessages] = {}
+        for document in sorted(set(documents)) if weights else ():
+            rows = self._connection.execute(sql, (document,)).fetchall()
+            numbers = [n for _, packed in rows for n in unpack_numbers(bytes(packed)) if n in weights]
+            if not numbers:
+                continue
+            by_term: dict[str, list[float]] = {}
+            for number in numbers:
+                for term in terms_of[number]:
+                    by_term.setdefault(term, []).append(weights[number])
+            values = [weights[n] * math.fsum(rarity[term] for term in terms_of[n]) for n in numbers]
+            best = numbers[values.index(max(values))]
+            found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
+        return found
+
+    def rows(self, numbers: Iterable[int]) -> dict[int, MessageRow]:
+        """Number → message."""
+        sql = "SELECT lower(hex(name)), time, subject FROM messages WHERE id = ?"
+        wanted = sorted(set(numbers))
+        return {n: MessageRow(*row) for n in wanted for row in self._connection.execute(sql, (n,))}
 
 
 class LineHistories:

@@ -145,7 +145,7 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 MOST_KEPT = 4096  # Frequencies of terms that an open index keeps: a search asks for each several times
-_TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks")
+_TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks", "message_terms")
 
 
 K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures

@@ -34,7 +34,7 @@ from codelens.store.connection import (
 )
 from codelens.store.documents import DocumentRow, Documents, Parts, RepositoryRow, RootNames
 from codelens.store.edges import EdgeTable, References
-from codelens.store.history import Histories, LineHistories
+from codelens.store.history import Histories, LineHistories, Messages
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.snapshots import SnapshotLog
@@ -114,6 +114,7 @@ class Store:
         self.vectors = Vectors(connection, self.unit_sets, unchanging)
         self.edges = EdgeTable(connection)
         self.history = Histories(connection)
+        self.messages = Messages(connection)
         self.files = FileStatistics(connection, self.unit_sets)
         self.parts = Parts(connection)
         self.log = SnapshotLog(connection)

@@ -1,20 +1,20 @@
-"""How many recent commits changed each file of a folder, and when the last of them was made, from git's history.
+"""The recent commits of a folder with their messages, and which of them changed each file, from git's history.
 
-Merges do not count and renames are not followed. Commits at which a shallow clone ends are left out, because git
-reports every file as changed by them. A known history is updated by the commits that came and went since. Where that
-might differ from reading everything, everything is read.
+Merges do not count. Commits at which a shallow clone ends are left out, because git reports every file as changed by
+them. Of a known history, only new commits are read.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.history import History, HistoryRead
+from codelens.model.history import History, HistoryRead, PastCommit
 from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import shown_path
 from codelens.worktree.repository import (
@@ -30,7 +30,9 @@ MOST_COMMITS = 5000  # Commits that are read. Years of most projects, and a thir
 SECONDS = 30.0  # Time limit for reading a history
 AT_ONCE = 500  # Commits per git process, so that its output fits into memory
 LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
-RULES = "changes 1"  # Change the number whenever what is read changes, so that histories are read again
+RULES = "changes 2"  # Change the number whenever what is read changes, so that histories are read again
+LONGEST_BODY = 500  # Characters of a message after its subject that are kept
+_TRAILER = lazy_pattern(r"(?im)^(?:signed-off-by|co-authored-by|reviewed-by|change-id|cc|closes|fixes):.*$\n?")
 _COMMIT = lazy_pattern(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _MOST_LINKS = 5  # Limit on symbolic refs that lead to symbolic refs, as in git
 
@@ -127,29 +129,29 @@ def count_differences(repository: Repository, before: str, after: str) -> int:
 
 
 def read_changes(
-    head: Head, before: HistoryRead | None = None, known: Mapping[str, History] | None = None
-) -> tuple[HistoryRead, dict[str, History]]:
-    """The history that was read, and path → history for all its paths, including deleted files. Raises GitError.
+    head: Head, known: Mapping[str, PastCommit] | None = None
+) -> tuple[HistoryRead, tuple[PastCommit, ...]]:
+    """The extent of the history that was read, and its commits, newest first. Raises GitError.
 
-    `known` is what was read `before`; it saves time and does not change the result.
+    `known`: name → commit, of those read before; it saves time and does not change the result.
     """
     until = time.monotonic() + SECONDS
-    commits, whole = _window(head, head.commit, until)
-    if not commits and head.cut:
+    times, whole = _window(head, until)
+    if not times and head.cut:
         raise GitError("a shallow clone without any commit whose parent is known")
-    files = None
-    if before and known is not None and before.head and not before.fault and before.terms == head.terms:
-        files = _carried_on(head, before.head, commits, known, until)
-    if files is None:
-        files = _counted(head, commits, until)
+    commits = {name: commit for name, commit in (known or {}).items() if name in times}
+    new = [name for name in times if name not in commits]
+    for start in range(0, len(new), AT_ONCE):
+        commits |= {one.name: one for one in _read_commits(head, new[start : start + AT_ONCE], times, until)}
     output = _timed(git_within(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
-    return HistoryRead(head.commit, head.terms, output[head.commit], len(commits), whole), files
+    read = HistoryRead(head.commit, head.terms, output[head.commit], len(times), whole)
+    return read, tuple(commits[name] for name in times if name in commits)
 
 
-def _window(head: Head, commit: str, until: float) -> tuple[dict[str, int], bool]:
+def _window(head: Head, until: float) -> tuple[dict[str, int], bool]:
     """The last commits that are not merges (commit → time, newest first), and whether these are all."""
     most = f"--max-count={MOST_COMMITS + 1}"
-    found = _timed(git_within(head, until, "rev-list", "--timestamp", "--no-merges", most, commit, "--"))
+    found = _timed(git_within(head, until, "rev-list", "--timestamp", "--no-merges", most, head.commit, "--"))
     last = dict(list(found.items())[:MOST_COMMITS])
     return {name: at for name, at in last.items() if name not in head.cut}, len(found) <= MOST_COMMITS and not head.cut
 
@@ -159,63 +161,59 @@ def _timed(output: bytes) -> dict[str, int]:
     return {commit: min(int(at), LATEST) for at, commit in rows}
 
 
-def _carried_on(
-    head: Head, before: str, commits: Mapping[str, int], known: Mapping[str, History], until: float
-) -> dict[str, History] | None:
-    """The known histories plus new commits and minus those that went; None where that is uncertain or saves nothing."""
-    try:
-        old, _ = _window(head, before, until)
-    except TooSlow:
-        raise
-    except GitError:  # a rebase may have left the commit behind and git removed it
-        return None
-    came = {name: at for name, at in commits.items() if name not in old}
-    gone = {name: at for name, at in old.items() if name not in commits}
-    if len(came) + len(gone) >= len(commits):
-        return None
-    files = dict(known)
-    for path, lost in _counted(head, gone, until).items():
-        had = files.pop(path, None)
-        if had is None or had.commits < lost.commits:
-            return None
-        if had.commits > lost.commits:
-            if had.changed <= lost.changed:  # the last change went, and the one before it is unknown
-                return None
-            files[path] = History(had.commits - lost.commits, had.changed)
-    for path, more in _counted(head, came, until).items():
-        had = files.get(path, History(0, 0))
-        files[path] = History(had.commits + more.commits, max(had.changed, more.changed))
-    return files
+def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], until: float) -> Iterator[PastCommit]:
+    """The messages of commits and the paths that they changed, in order.
 
-
-def _counted(head: Head, commits: Mapping[str, int], until: float) -> dict[str, History]:
-    counts: dict[bytes, int] = {}
-    last: dict[bytes, int] = {}
-    names = list(commits)
-    for start in range(0, len(names), AT_ONCE):
-        for commit, path in _touched(head, names[start : start + AT_ONCE], until):
-            counts[path] = counts.get(path, 0) + 1
-            last[path] = max(last.get(path, 0), commits[commit])
-    above = len(os.fsencode(head.below)) + 1 if head.below else 0
-    return {shown_path(os.fsdecode(path[above:])): History(count, last[path]) for path, count in counts.items()}
-
-
-def _touched(head: Head, commits: Sequence[str], until: float) -> Iterator[tuple[str, bytes]]:
-    """Pairs (commit, path) of all changes. git prints `commit NUL :modes… NUL path NUL :modes… NUL path NUL commit…`."""
+    git prints `mark name NUL subject NUL body NUL LF :modes… status NUL path NUL …`, and a second path after the status of a
+    rename. Only files that moved unchanged count as renamed, because that is known without reading any content. No message can
+    contain the mark, which is random.
+    """
+    mark = secrets.token_hex(16).encode()
     output = git_within(
         head,
         until,
-        *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--no-renames"),
-        *("--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules=all", "--"),
+        *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
+        *("--find-renames=100%", "-l400", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules=all"),
+        *(
+            "--encoding=UTF-8",
+            "--no-notes",
+            "--no-show-signature",
+            f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00",
+            "--",
+        ),
         *([head.below] if head.below else []),
-        given="".join(f"{commit}\n" for commit in commits).encode(),
+        given="".join(f"{name}\n" for name in names).encode(),
     )
-    fields, commit = iter(output.split(b"\0")), ""
-    for field in fields:
-        if field.startswith(b":"):
-            yield commit, next(fields)
-        else:
-            commit = field.decode("ascii")
+    above = len(os.fsencode(head.below)) + 1 if head.below else 0
+    for part in output.split(mark)[1:]:
+        name, subject, body, *fields = part.split(b"\0")
+        paths, renames, rest = list[str](), list[tuple[str, str]](), iter(fields)
+        for field in rest:
+            if not (modes := field.lstrip(b"\n")).startswith(b":"):
+                continue
+            moved = modes.rpartition(b" ")[2].startswith(b"R")
+            changed = [shown_path(os.fsdecode(next(rest)[above:])) for _ in range(1 + moved)]
+            paths += changed
+            renames += [(changed[0], changed[1])] if moved else []
+        text = _TRAILER.sub("", body.decode("utf-8", "replace"))[:LONGEST_BODY].strip()
+        known = name.decode("ascii")
+        yield PastCommit(known, times[known], subject.decode("utf-8", "replace"), text, tuple(paths), tuple(renames))
+
+
+def histories_of(commits: Sequence[PastCommit]) -> dict[str, History]:
+    """Path → history, for all paths of these commits, newest first, including deleted files. A file that was renamed has the
+    history of its earlier paths too."""
+    now: dict[str, str] = {}  # path at the time of a commit → its present path
+    by_path: dict[str, list[PastCommit]] = {}
+    for commit in commits:
+        for old, new in commit.renames:
+            now[old] = now.get(new, new)
+        for path in dict.fromkeys(now.get(path, path) for path in commit.paths):
+            by_path.setdefault(path, []).append(commit)
+    return {
+        path: History(len(own), max(one.time for one in own), tuple(one.name for one in own if one.weight))
+        for path, own in by_path.items()
+    }
 
 
 def git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:

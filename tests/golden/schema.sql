@@ -2,11 +2,9 @@ CREATE TABLE changes (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
     path          TEXT NOT NULL,      -- as documents have it
     commits       INTEGER NOT NULL,
-    changed_at    INTEGER NOT NULL,   -- unix seconds
+    changed_at    INTEGER NOT NULL, said REAL NOT NULL DEFAULT 0, messages BLOB NOT NULL DEFAULT x'',   -- unix seconds
     PRIMARY KEY (repository_id, path)
 ) WITHOUT ROWID
-
-CREATE INDEX changes_by_commits ON changes (repository_id, commits)
 
 CREATE TABLE commits (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
@@ -108,6 +106,32 @@ CREATE TABLE link_counts (
     unresolved  INTEGER NOT NULL,
     out_of_fuel INTEGER NOT NULL      -- those of the guessed and unresolved that took more steps than a reference has
 , places BLOB NOT NULL DEFAULT x'') WITHOUT ROWID
+
+CREATE VIRTUAL TABLE message_terms USING fts5 (   -- rowid is a message's id
+    text, content = '', contentless_delete = 1, detail = none,
+    tokenize = "porter unicode61 remove_diacritics 2 tokenchars '_'"
+)
+
+CREATE TABLE 'message_terms_config'(k PRIMARY KEY, v) WITHOUT ROWID
+
+CREATE TABLE 'message_terms_data'(id INTEGER PRIMARY KEY, block BLOB)
+
+CREATE TABLE 'message_terms_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)
+
+CREATE TABLE 'message_terms_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
+
+CREATE TABLE messages (
+    id            INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    name          BLOB NOT NULL,      -- the commit's object id
+    time          INTEGER NOT NULL,   -- unix seconds
+    weight        REAL NOT NULL,      -- how much it says about each file that it changed; 0 for a mass change
+    subject       TEXT NOT NULL,
+    body          TEXT NOT NULL,      -- the beginning of the rest of the message
+    changes       BLOB NOT NULL       -- paths and renames: JSON, zstandard
+)
+
+CREATE INDEX messages_by_repository ON messages (repository_id)
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,

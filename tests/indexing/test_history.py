@@ -9,7 +9,7 @@ import pytest
 
 from codelens.errors import IndexCorrupt
 from codelens.index import Index
-from codelens.model.history import History, HistoryRead
+from codelens.model.history import HistoryRead
 from codelens.store.store import Store
 from codelens.worktree import changes
 from tests.indexing.here import Tree
@@ -189,5 +189,6 @@ def test_two_repositories_have_two_pasts(tree: Tree, past: Past, tmp_path: Path)
     other.commit({"a.py": "x = 1\n"}, after=5 * DAY)
     tree.run(tree.root, other.root)
     with Store.read(tree.index) as store:
-        times = {row.name: store.history.by_path(row.id) for row in store.documents.repositories()}
-    assert times == {"tree": {"a.py": History(1, START + DAY)}, "other": {"a.py": History(1, START + 5 * DAY)}}
+        read = {row.name: store.history.commits(row.id) for row in store.documents.repositories()}
+    times = {name: [(one.paths, one.time) for one in commits.values()] for name, commits in read.items()}
+    assert times == {"tree": [(("a.py",), START + DAY)], "other": [(("a.py",), START + 5 * DAY)]}

@@ -60,5 +60,5 @@ def test_an_updated_history_equals_a_fresh_one(runs: list[list[tuple[str, str, i
             for step in steps:
                 apply(past, past.now, *step)
             head = head_of(past.root)
-            before = read_changes(head, *before)
+            before = read_changes(head, {commit.name: commit for commit in before[1]})
             assert before == read_changes(head)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from codelens.model.history import History
-from codelens.search.recency import churn, recency
+from codelens.search.recency import recency
 
 DAY = 86_400
 NOW = 1_700_000_000
@@ -35,26 +35,8 @@ def test_what_lies_after_the_present_is_as_recent_as_can_be() -> None:
     assert found is not None and found.value == 1.0
 
 
-@pytest.mark.parametrize(
-    ("commits", "most", "value", "reason"),
-    [
-        (14, 14, 1.0, "14 commits touched its file"),
-        (1, 1, 1.0, "1 commit touched its file"),
-        (1, 3, 0.5, "1 commit touched its file"),
-        (9, 99, 0.5, "9 commits touched its file"),
-        (7, 2, 1.0, "7 commits touched its file"),
-    ],
-)
-def test_churn_is_a_share_of_the_most_by_logarithms(commits: int, most: int, value: float, reason: str) -> None:
-    found = churn(History(commits, NOW), most)
-    assert found is not None
-    assert found.value == pytest.approx(value)
-    assert found.reason == reason
-
-
 def test_a_file_without_history_has_no_reason() -> None:
     assert recency(None, NOW) is None
-    assert churn(None, 7) is None
 
 
 def test_the_reason_says_that_the_present_was_named() -> None:

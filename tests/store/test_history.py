@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from codelens.model.history import History, HistoryRead
+from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.changes import histories_of
 from tests.indexing.documents import derived
 
 READ = HistoryRead("c0ffee", "terms", time=1000, commits=7, whole=True)
@@ -26,27 +27,60 @@ def repository(store: Store, tmp_path: Path) -> RepositoryRow:
     return store.documents.add_repositories([tmp_path / "tree"])[0]
 
 
+def commit(name: str, time: int, subject: str, *paths: str, body: str = "") -> PastCommit:
+    return PastCommit(name * 40, time, subject, body, paths, ())
+
+
+def store_commits(store: Store, repository: RepositoryRow, *commits: PastCommit) -> None:
+    with store.writing():
+        store.history.replace(repository.id, READ, commits, histories_of(commits))
+
+
 def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow) -> None:
     assert store.history.read(repository.id) is None
-    with store.writing():
-        store.history.replace(repository.id, READ, {"a.py": History(3, 900), "b.py": History(1, 20)})
+    first = commit("a", 20, "m", "a.py", "b.py")
+    store_commits(store, repository, commit("b", 900, "m", "a.py"), first)
     assert store.history.read(repository.id) == READ
-    with store.writing():
-        store.history.replace(repository.id, READ, {"a.py": History(4, 950), "c.py": History(1, 950)})
-    assert store.history.by_path(repository.id) == {"a.py": History(4, 950), "c.py": History(1, 950)}
+    moved = PastCommit("c" * 40, 950, "move", "body", ("a.py", "c.py"), (("a.py", "c.py"),))
+    store_commits(store, repository, moved, first)
+    assert store.history.commits(repository.id) == {"a" * 40: first, "c" * 40: moved}
+    assert store.history.newest(repository.id, 9) == ["c.py", "b.py"]
 
 
 def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
     other = store.documents.add_repositories([tmp_path / "other"])[0]
+    store_commits(store, repository, commit("b", 900, "m", "a.py"), commit("a", 20, "m", "a.py", "gone.py"))
     with store.writing():
-        store.history.replace(repository.id, READ, {"a.py": History(3, 900), "gone.py": History(9, 20)})
         a = store.add_document(repository.id, derived("a.py", b"x = 1\n"))
         b = store.add_document(repository.id, derived("b.py", b"x = 1\n"))
         c = store.add_document(other.id, derived("a.py", b"x = 1\n"))
-    assert store.history.of([c, b, a, a]) == {a: History(3, 900)}
-    assert store.history.most_commits(repository.id) == 3, "a file that is gone does not count"
-    assert store.history.most_commits(other.id) == 0
+    assert store.history.of([c, b, a, a]) == {a: History(2, 900)}
     with store.writing():
         store.remove_document(a)
     assert store.history.of([a]) == {}
-    assert store.history.most_commits(repository.id) == 0
+
+
+def test_messages_are_found_by_their_words(store: Store, repository: RepositoryRow) -> None:
+    commits = (
+        commit("d", 40, "Rename everything", *(f"{n}.py" for n in range(MASS_CHANGE + 1))),
+        commit("c", 30, "Reject expired coupons", "a.py", "b.py"),
+        commit("b", 20, "Add coupons", "a.py", body="They expire after a month."),
+        commit("a", 10, "Add fees", "b.py"),
+    )
+    store_commits(store, repository, *commits)
+    with store.writing():
+        a, b, c = (store.add_document(repository.id, derived(f"{name}.py", b"x = 1\n")) for name in "ab0")
+    messages = store.messages
+    assert messages.totals() == (4, 2, pytest.approx(2 + 2**0.5))
+    assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "tide")] == [2, 2, 1, 0]
+    found = messages.of([a, b, c], {"expired": 2.0, "fees": 1.0})
+    assert found.keys() == {a, b}
+    assert found[a].terms == {"expired": pytest.approx(1 + 0.5**0.5)}
+    assert (found[a].said, found[b].said) == (pytest.approx(1 + 0.5**0.5), pytest.approx(1 + 0.5**0.5))
+    assert found[b].terms == {"expired": pytest.approx(0.5**0.5), "fees": 1.0}
+    rows = messages.rows([found[a].best, found[b].best])
+    assert rows[found[a].best] == ("b" * 40, 20, "Add coupons")
+    assert rows[found[b].best] == ("c" * 40, 30, "Reject expired coupons")
+    store_commits(store, repository, *commits[2:])
+    assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "rename")] == [1, 1, 1, 0]
+    assert messages.of([a, b, c], {"rename": 1.0}) == {}

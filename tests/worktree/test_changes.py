@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from codelens.model.history import History, HistoryRead
+from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.worktree import changes
-from codelens.worktree.changes import TooSlow, head_of, read_changes
+from codelens.worktree.changes import TooSlow, head_of, histories_of, read_changes
 from codelens.worktree.repository import LONGEST_RULES, GitError
 from tests.worktree.git_history import DAY, START, Past
 
@@ -27,7 +27,12 @@ def day(number: int) -> int:
 
 
 def read(root: Path) -> tuple[HistoryRead, dict[str, History]]:
-    return read_changes(head_of(root))
+    found, commits = read_changes(head_of(root))
+    return found, counts(commits)
+
+
+def counts(commits: Sequence[PastCommit]) -> dict[str, History]:
+    return {path: History(one.commits, one.changed) for path, one in histories_of(commits).items()}
 
 
 def test_each_file_has_its_commits_and_the_time_of_the_last(past: Past) -> None:
@@ -47,10 +52,45 @@ def test_a_file_that_went_and_came_back_has_all_its_commits(past: Past) -> None:
     assert read(past.root)[1] == {"a.py": History(3, day(3))}
 
 
-def test_a_renamed_file_starts_with_an_empty_history(past: Past) -> None:
+def test_a_renamed_file_keeps_its_history(past: Past) -> None:
     past.commit({"a.py": "one\ntwo\nthree\n"})
     past.commit({"a.py": None, "b.py": "one\ntwo\nthree\n"})
-    assert read(past.root)[1]["b.py"] == History(1, day(2))
+    past.commit({"a.py": "another\n"})
+    past.commit({"b.py": None, "c.py": "one\ntwo\nthree\n"})
+    assert read(past.root)[1] == {"a.py": History(1, day(3)), "c.py": History(3, day(4))}
+
+
+def test_commits_have_their_messages(past: Past) -> None:
+    long = "why it was needed " * 60
+    past.commit({"a.py": "1"}, f"--message=reject expired coupons\n\n{long}\n\nSigned-off-by: t <t@t>")
+    past.commit({"b.py": "1"})
+    (past.root / "message").write_bytes("m\n\nCaf\xe9\n\nCloses: #4\n".encode("latin-1"))
+    past.git("config", "i18n.commitEncoding", "latin-1")
+    past.git("commit", "--quiet", "--amend", "--file=message")
+    last, first = read_changes(head_of(past.root))[1]
+    assert (first.subject, first.paths, first.time) == ("m", ("a.py",), day(1))
+    assert first.body.startswith("reject expired coupons")
+    assert len(first.body) <= changes.LONGEST_BODY
+    assert "Signed-off-by" not in first.body
+    assert (last.subject, last.body) == ("m", "Café")
+
+
+def test_no_message_can_pass_for_another_commit(past: Past) -> None:
+    """The marks between commits are random, and no field of git's output can hold NUL."""
+    first = past.commit({"a.py": "1"})
+    past.commit({"b.py": "1"}, f"--message=\x01{first}\n\n{first} subject")
+    commits = read_changes(head_of(past.root))[1]
+    assert [(commit.subject, commit.paths) for commit in commits] == [("m", ("b.py",)), ("m", ("a.py",))]
+    assert commits[0].body == f"\x01{first}\n\n{first} subject"
+
+
+def test_the_message_of_a_mass_change_counts_for_no_file(past: Past) -> None:
+    many = {f"{number}.py": "1" for number in range(MASS_CHANGE + 1)}
+    past.commit({**many, "a.py": "1"})
+    name = past.commit({"a.py": "2", "0.py": "2"})
+    found = histories_of(read_changes(head_of(past.root))[1])
+    assert found["a.py"] == History(2, day(2), (name,))
+    assert found["1.py"] == History(1, day(1))
 
 
 def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
@@ -251,20 +291,30 @@ def test_nothing_that_a_repository_configures_is_executed(past: Past, tmp_path: 
 # Updated histories
 
 
-def carried(root: Path, before: tuple[HistoryRead, dict[str, History]]) -> tuple[HistoryRead, dict[str, History]]:
+Read = tuple[HistoryRead, tuple[PastCommit, ...]]
+
+
+def read_all(root: Path) -> Read:
+    return read_changes(head_of(root))
+
+
+def carried(root: Path, before: Read) -> Read:
     """The history updated from `before`, after checking that it equals a full read."""
-    found = read_changes(head_of(root), *before)
-    assert found == read(root)
+    found = read_changes(head_of(root), {commit.name: commit for commit in before[1]})
+    assert found == read_all(root)
     return found
 
 
 def test_an_update_reads_only_new_commits(past: Past) -> None:
     for number in range(4):
         past.commit({"a.py": str(number), "b.py": "1"})
-    before = read(past.root)
+    before = read_all(past.root)
     past.commit({"a.py": "more"})
-    made_up = {"a.py": History(70, day(3)), "z.py": History(1, day(1))}
-    assert read_changes(head_of(past.root), before[0], made_up)[1]["a.py"] == History(71, day(5))
+    made_up = {commit.name: commit._replace(paths=("z.py",)) for commit in before[1]}
+    assert counts(read_changes(head_of(past.root), made_up)[1]) == {
+        "a.py": History(1, day(5)),
+        "z.py": History(4, day(4)),
+    }
     carried(past.root, before)
 
 
@@ -272,18 +322,18 @@ def test_the_window_moves_on(past: Past, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(changes, "MOST_COMMITS", 4)
     for number in range(4):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
-    before = read(past.root)
+    before = read_all(past.root)
     for number in range(4, 9):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
         before = carried(past.root, before)
-    assert before[1]["a.py"] == History(4, day(9))
-    assert sorted(before[1]) == ["5.py", "6.py", "7.py", "8.py", "a.py"]
+    assert counts(before[1])["a.py"] == History(4, day(9))
+    assert sorted(counts(before[1])) == ["5.py", "6.py", "7.py", "8.py", "a.py"]
 
 
 def test_rewritten_history_is_followed(past: Past) -> None:
     for number in range(5):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
-    before = read(past.root)
+    before = read_all(past.root)
     past.commit({"4.py": "2"}, "--amend")
     before = carried(past.root, before)
     past.git("reset", "--quiet", "--hard", "HEAD~2")
@@ -291,7 +341,7 @@ def test_rewritten_history_is_followed(past: Past) -> None:
     past.commit({"a.py": "other"})
     past.git("reflog", "expire", "--expire=now", "--all")
     past.git("gc", "--quiet", "--prune=now")
-    assert carried(past.root, before)[1]["a.py"] == History(4, day(7))
+    assert counts(carried(past.root, before)[1])["a.py"] == History(4, day(7))
 
 
 def test_other_limits_cause_a_full_read(past: Past, tmp_path: Path) -> None:
@@ -299,9 +349,7 @@ def test_other_limits_cause_a_full_read(past: Past, tmp_path: Path) -> None:
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     clone = tmp_path / "clone"
     past.git("clone", "--quiet", "--depth=3", f"file://{past.root}", str(clone))
-    before = read(clone)
+    before = read_all(clone)
     assert before[0].commits == 2
     past.git("-C", str(clone), "fetch", "--quiet", "--unshallow")
-    assert carried(clone, before)[1]["a.py"] == History(6, day(6))
-    odd = replace(before[0], fault="it failed")
-    assert read_changes(head_of(clone), odd, {"z.py": History(1, 1)}) == read(clone)
+    assert counts(carried(clone, before)[1])["a.py"] == History(6, day(6))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import astuple, replace
 from importlib.resources import files
@@ -83,6 +84,7 @@ def write_measured(path: Path, fingerprint: str, measured: Sequence[Sample]) -> 
             values=np.concatenate([m.values for m in measured]),
             credits=np.concatenate([m.credits for m in measured]),
             aside=np.concatenate([m.aside for m in measured]),
+            loosely_right=np.concatenate([m.loosely_right for m in measured]),
         )
     beside.replace(path)
 
@@ -96,13 +98,13 @@ def read_measured(path: Path, fingerprint: str) -> list[Sample] | None:
             record = json.loads(held["record"].tobytes())
             if record["fingerprint"] != fingerprint:
                 return None
-            values, credits, aside = held["values"], held["credits"], held["aside"]
+            columns = [held[name] for name in ("values", "credits", "aside", "loosely_right")]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     found, at = [], 0
     for task, repository, kind, shares, entries, rows in record["rows"]:
         own = slice(at, at + rows)
-        found.append(Sample(task, repository, kind, tuple(shares), entries, values[own], credits[own], aside[own]))
+        found.append(Sample(task, repository, kind, tuple(shares), entries, *(column[own] for column in columns)))
         at += rows
     return found
 
@@ -157,7 +159,8 @@ def measure_one(source: Source) -> list[Sample]:
             if source.work.exists():
                 _clear(source.work)
             tasks = source.work / "tasks"
-            make_tasks(repository_meant(source.clone), source.row.name, tasks, MANIFEST_TASKS, source.row.head)
+            made = make_tasks(repository_meant(source.clone), source.row.name, tasks, MANIFEST_TASKS, source.row.head)
+            add_history(source.clone, tasks / f"{source.row.name}-commits", made.base)
             done.write_text(making, encoding="utf-8")
         batches = batches_of(source.row.name, source.work, settings)
     except GitError as fault:
@@ -166,6 +169,22 @@ def measure_one(source: Source) -> list[Sample]:
     if measured:
         write_measured(kept, measuring, measured)
     return measured
+
+
+def add_history(clone: Path, tree: Path, base: str) -> None:
+    """Give a tree the history of the clone up to the tree's commit, as a repository that borrows the clone's objects.
+
+    Raises GitError.
+    """
+    objects = next(place for place in (clone / "objects", clone / ".git" / "objects") if place.is_dir())
+    git = ["git", "-C", str(tree)]
+    try:
+        subprocess.run([*git, "init", "--quiet"], check=True, capture_output=True)
+        borrowed = tree / ".git" / "objects" / "info" / "alternates"
+        borrowed.write_text(f"{objects}\n", encoding="utf-8")
+        subprocess.run([*git, "update-ref", "--no-deref", "HEAD", base], check=True, capture_output=True)
+    except subprocess.CalledProcessError as fault:
+        raise GitError(fault.stderr.decode("utf-8", "replace").strip()) from None
 
 
 def _clear(work: Path) -> None:
@@ -179,7 +198,7 @@ def _clear(work: Path) -> None:
 
 def _fingerprints(row: Named) -> tuple[str, str]:
     """Fingerprints of how tasks are made, and of how they are sampled."""
-    making = repr([row.name, row.head, astuple(MANIFEST_TASKS), _sources("evaluation", MAKING)])
+    making = repr([row.name, row.head, astuple(MANIFEST_TASKS), "with history", _sources("evaluation", MAKING)])
     ranked = {name: section for name, section in load_weights()["codelens"].items() if name != "features"}
     parts = [making, COLUMNS, ranked, FIRST.read_text(encoding="utf-8"), [_sources(name) for name in DECIDING]]
     return xxhash.xxh3_128_hexdigest(making.encode()), xxhash.xxh3_128_hexdigest(repr(parts).encode())

@@ -8,6 +8,7 @@ from functools import partial
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.search import Candidate, Match, with_scores
+from codelens.search.company import add_company
 from codelens.search.confidence import confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
@@ -20,7 +21,7 @@ from codelens.search.walk import WALK, Spreading, add_walk, joining, nearness, s
 
 
 class LearnedRanker:
-    """score = Σ weight / (k + rank) + Σ weight · feature + what the walk brings."""
+    """score = Σ weight / (k + rank) + Σ weight · feature, also of the walk and of the company of the best hits."""
 
     def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
         """If there is no time to measure the features, the ranks alone decide."""
@@ -39,6 +40,7 @@ class LearnedRanker:
                     weights = run.weights
             measure(candidates, evidence, weights, run.budget)
             candidates = _with_walk(run, candidates, evidence)
+            evidence.company = add_company(candidates, weights, run.store if run.profile.graph else None)
             if weights and (of_signs := run.profile.confidence):
                 judge = partial(confidence, e=evidence, weights=of_signs)
                 for candidate in candidates:

@@ -1,0 +1,97 @@
+"""Features by which a candidate gains from the best of the others: those in its file, those that it uses, and those that use it.
+
+A question often has several answers, which stand together. The scores so far are given; the first SEEDS candidates lend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from codelens.graph.surroundings import WIDEST
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.graph import KINDS
+from codelens.model.search import Candidate, with_scores
+from codelens.store.store import Store
+
+IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
+COMPANY = (IN_FILE, USES, USED_BY)  # The features that this module measures
+SEEDS = 50  # Candidates that lend, as for the walk
+LEAST_REST = 0.05  # Least share of all votes that the others of a candidate are taken to have
+_USES = frozenset(
+    KINDS[kind]
+    for kind in (
+        *("calls", "references", "type_hint_of", "accesses_field", "decorates", "extends", "implements", "overrides"),
+    )
+)
+
+
+class Company:
+    """The values of these features, and the best hit that each comes from."""
+
+    def __init__(self, candidates: Sequence[Candidate], store: Store | None) -> None:
+        """Without a store, edges lend nothing."""
+        ranked = with_scores(candidates)
+        self._rows = {candidate.unit.id: candidate.unit for _, candidate in ranked[:SEEDS]}
+        self._best: dict[tuple[str, UnitId], UnitId] = {}
+        best, low = ranked[0][0], ranked[min(SEEDS, len(ranked) - 1)][0]
+        reach = best - low
+        self._standing = {c.unit.id: (score - low) / reach for score, c in ranked[:SEEDS] if reach > 0 and score > low}
+        """Unit → where its score stands between the first that lends nothing and the best."""
+        whole = math.fsum(standing**2 for standing in self._standing.values())
+        self._votes = {unit: standing**2 / whole for unit, standing in self._standing.items()}
+        units = [candidate.unit for _, candidate in ranked]
+        self.values: Mapping[str, Mapping[UnitId, float]] = {
+            IN_FILE: self._in_files(units),
+            **(self._by_edges({unit.id for unit in units}, store) if store else {USES: {}, USED_BY: {}}),
+        }
+        """Feature → unit → value, from 0 to 1."""
+
+    def _in_files(self, units: Sequence[UnitRow]) -> dict[UnitId, float]:
+        lenders: dict[int, list[UnitId]] = {}
+        for unit in units:
+            if unit.id in self._standing:
+                lenders.setdefault(unit.document, []).append(unit.id)
+        found: dict[UnitId, float] = {}
+        for unit in units:
+            other = next((one for one in lenders.get(unit.document, ()) if one != unit.id), None)
+            if other is not None:
+                found[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
+        return found
+
+    def _by_edges(self, units: set[UnitId], store: Store) -> dict[str, dict[UnitId, float]]:
+        lent: dict[tuple[str, UnitId], set[UnitId]] = {}
+        for node, other, kind, _, goes_out in (
+            store.edges.around(list(self._votes), WIDEST, False) if self._votes else ()
+        ):
+            lender, unit = UnitId(node), UnitId(other)
+            if kind in _USES and unit in units and lender != unit:
+                lent.setdefault((USED_BY if goes_out else USES, unit), set()).add(lender)
+        found: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
+        places = {unit: place for place, unit in enumerate(self._votes)}
+        for (feature, unit), lenders in lent.items():
+            rest = max(LEAST_REST, 1.0 - self._votes.get(unit, 0.0))
+            found[feature][unit] = math.fsum(self._votes[lender] for lender in lenders) / rest
+            self._best[feature, unit] = min(lenders, key=lambda lender: places[lender])
+        return found
+
+    def describe(self, feature: str, unit: UnitId) -> str:
+        """The reason of a value."""
+        best = self._best[feature, unit]
+        name = self._rows[best].qualified_name
+        if feature == IN_FILE:
+            standing = self._standing[best]
+            return f"its file has {name}, {'the best hit' if standing == 1.0 else f'{standing:.0%} as good as the best hit'}"
+        return f"uses {name}, one of the best hits" if feature == USES else f"is used by {name}, one of the best hits"
+
+
+def add_company(candidates: Sequence[Candidate], weights: Mapping[str, float], store: Store | None) -> Company | None:
+    """Measure these features of all candidates, in place; None if they have no weight. Without a store, only files lend."""
+    if not candidates or not any(weights.get(name) for name in COMPANY):
+        return None
+    company = Company(candidates, store)
+    for candidate in candidates:
+        for name in COMPANY:
+            if (weight := weights.get(name)) and (value := company.values[name].get(candidate.unit.id)):
+                candidate.measured.append((name, weight, value))
+    return company
