@@ -38,7 +38,8 @@ OF_MESSAGES = 1.0  # k of BM25 for words in the messages of past commits; .5 and
 MESSAGES_LENGTH_SHARE = (
     0.5  # b for the same: files that change often are not favored. 0 costs .005 on commits and .01 on tasks.
 )
-MOST_OF_MESSAGES = 0.2  # Share of all messages; words that more of them have, such as "add", say nothing
+MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
+"""Share of all messages, and a number; words that more of them have than both, such as "add", say nothing."""
 IN_FILE_LENGTH_SHARE = 0.5  # b for files, whose length is their number of units
 _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
@@ -246,7 +247,8 @@ class Evidence:
         counts = {word: messages.frequency(word) for word in words} if total else {}
         rarity = {word: math.log(1.0 + (total - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
         self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
-        self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= MOST_OF_MESSAGES * total}
+        most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
+        self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
 
     def _gather_messages(self, documents: set[DocumentId]) -> None:
         """Read what the messages of the commits that changed these files say of the query."""

@@ -158,8 +158,13 @@ EXPECTED = [
     Row("quoted", "moor", "Harbour guide.moor", 1.0),
     Row("lines", "close the gate", "closeGate", math.log(3) / 5),  # two lines
     Row("parts", "close the gate", "test_close_gate", 3 / 6),
-    Row("recency", "close the gate", "closeGate", math.exp(-0.005)),  # a day before the indexed commit
-    Row("churn", "close the gate", "closeGate", math.log(2) / math.log(3)),  # one commit, where the most is two
+    # Of two messages one has "gate" (idf ln 2) and none "close" (ln 6). Weights: 1 and 1/√7, since the other commit has 7 files.
+    Row(
+        "messages",
+        "close the gate",
+        "wait",
+        math.log(2) / math.log(12) / (1.5 + 0.5 * 7 * (1 + 7**-0.5) / (1 + 7 * 7**-0.5)),
+    ),
     Row("uses", "close the gate", "Harbour.close_gate", math.log(2) / 4),  # one other file
 ]
 
@@ -172,13 +177,49 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dic
     tree = Tree(folder, {}, settings)
     past = Past(tree.root)
     past.commit({**PORT, "src/tide.py": "late = True\n"})
-    past.commit({"src/tide.py": PORT["src/tide.py"]})
+    past.commit({"src/tide.py": PORT["src/tide.py"]}, "--message=Wait for the gate")
     tree.index().close()
     classes = folder / "classes.toml"
     classes.write_text(CLASSES)
     with Store.read(tree.db) as opened:
         own = replace(settings, classes=str(classes))
         yield {query: values(opened, query, own) for query in dict.fromkeys(row.query for row in EXPECTED)}
+
+
+def test_the_message_that_says_most_is_the_reason(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, {}, Settings(jobs=1))
+    past = Past(tree.root)
+    past.commit(FILES)
+    past.git("commit", "--quiet", "--amend", "--message=Wait for the gate")
+    past.commit({"src/tide.py": FILES["src/tide.py"] + "\n"})
+    past.git("commit", "--quiet", "--amend", "--message=Let 'boats' close the gate")
+    name = past.git("rev-parse", "HEAD")[:7]
+    tree.index().close()
+    with Store.read(tree.db) as opened:
+        profile = replace(load_profile(SearchOptions()), features={"messages": 1.0})
+        candidates = rank("close the gate", opened, SearchOptions(), QUICK, profile).candidates
+        reasons = {
+            c.unit.path: part.reason for c in candidates for part in c.contributions if part.source == "messages"
+        }
+    assert reasons["src/tide.py"] == f"its file was changed by {name} 'Let 'boats' close the gate', 2020-09-15"
+    assert reasons["src/harbour.py"].endswith("'Wait for the gate', 2020-09-14")
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_messages_stay_out_of_the_index_if_a_setting_says_so(tmp_path: Path, history: bool) -> None:
+    tree = Tree(tmp_path, {}, Settings(jobs=1, history=history))
+    past = Past(tree.root)
+    past.commit(FILES)
+    past.git("commit", "--quiet", "--amend", "--message=secret berth", "--message=quay")
+    tree.index().close()
+    with Store.read(tree.db) as opened:
+        assert opened.messages.frequency("berth") == opened.messages.frequency("quay") == int(history)
+        documents = [row.id for row in opened.documents.rows()]
+        assert {one.commits for one in opened.history.of(documents).values()} == {1}
+    tree.settings = Settings(jobs=1, history=not history)
+    tree.index().close()
+    with Store.read(tree.db) as opened:
+        assert opened.messages.frequency("berth") == int(not history)
 
 
 def test_every_feature_has_an_expected_value() -> None:
