@@ -63,10 +63,14 @@ class Histories:
 
     def commits(self, repository: RepositoryId) -> dict[str, PastCommit]:
         """Name → commit, of all that were read."""
-        sql = "SELECT lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
+        return {commit.name: commit for commit in self._by_number(repository).values()}
+
+    def _by_number(self, repository: RepositoryId) -> dict[int, PastCommit]:
+        sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
+        rows: Any = self._connection.execute(sql, (repository,))
         return {
-            str(name): PastCommit(str(name), int(time), str(subject), str(body), *unpack_changes(bytes(packed)))
-            for name, time, subject, body, packed in self._connection.execute(sql, (repository,))
+            number: PastCommit(name, time, subject, body, *unpack_changes(packed))
+            for number, name, time, subject, body, packed in rows
         }
 
     def replace(
@@ -95,13 +99,12 @@ class Histories:
 
     def _replace_messages(self, repository: RepositoryId, commits: Sequence[PastCommit]) -> dict[str, int]:
         """Name → number of each commit; known commits keep theirs."""
-        sql = "SELECT lower(hex(name)), id FROM messages WHERE repository_id = ?"
-        numbers = {str(name): int(i) for name, i in self._connection.execute(sql, (repository,))}
+        stored, wanted = self._by_number(repository), set(commits)
+        numbers = {commit.name: number for number, commit in stored.items() if commit in wanted}
         row = self._connection.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()
         first = int(row[0]) + 1 if row else 1
-        names = {commit.name for commit in commits}
         execute = self._connection.executemany
-        gone = [(i,) for name, i in numbers.items() if name not in names]
+        gone = [(number,) for number, commit in stored.items() if commit not in wanted]
         execute("DELETE FROM message_terms WHERE rowid = ?", gone).fetchall()
         execute("DELETE FROM messages WHERE id = ?", gone).fetchall()
         new = list(enumerate((one for one in commits if one.name not in numbers), start=first))
