@@ -33,7 +33,7 @@ from codelens.model.graph import (
     RelationOptions,
     RepositoryMap,
 )
-from codelens.model.history import HistoryRead, LastChange, SnapshotDocument
+from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
 from codelens.model.runs import IndexReport, Progress, Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
 from codelens.store.connection import holds_index
@@ -641,6 +641,15 @@ class HistoryTopic:
             for document in self._store.documents.rows({unit.document for unit in units}):
                 found |= changes.of_units(document, [unit for unit in units if unit.document == document.id])
             return found
+
+    def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
+        """(score, repository, commit) of past commits by the words of their messages, best first; and the number of all."""
+        from codelens.text.terms import index_terms
+
+        with self._store.reading():
+            ranked = self._store.messages.ranked(index_terms(query).split())
+            part = ranked[offset : offset + limit]
+            return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
 
     def histories(self) -> list[tuple[str, HistoryRead | None]]:
         """(repository, how much of its git history was read); None if no run has read it."""

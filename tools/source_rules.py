@@ -37,7 +37,7 @@ MOST_MODULES: dict[str, int] = {
     "processes": 5,
     "query": 9,
     "render": 18,
-    "search": 41,
+    "search": 42,
     "server": 26,
     "snapshots": 4,
     "store": 19,

@@ -341,6 +341,9 @@ class LineFlags:
     list_files: bool = LINES.option(
         False, "--files", help="List the paths of all indexed files; every argument is a PATH"
     )
+    history: bool = LINES.option(
+        False, "--history", help="Search the messages of past commits, and list the commits, best first"
+    )
     no_filename: bool = LINES.option(False, "-I", "--no-filename", help="Print lines without their path")
     heading: bool | None = LINES.option(
         None, "--heading/--no-heading", help="Print each path once above its lines, or on each line"

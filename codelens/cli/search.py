@@ -92,6 +92,8 @@ def search(flags: SearchFlags) -> int:
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
+        if flags.history:
+            return _list_commits(index, query.text, flags, place, named)
         paths = [_located(path, index, place, flags) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
@@ -158,6 +160,25 @@ def _options(
     about_files = flags.files or flags.files_without or flags.count
     everything = about_files and flags.limit is None and not Index.is_question(query.text, options)
     return replace(options, limit=EVERYTHING) if everything else options
+
+
+def _list_commits(index: Index, query: str, flags: SearchFlags, place: Workplace, paths: Sequence[Path]) -> int:
+    """The past commits whose messages have words of the query."""
+    if place.fleet or paths or any(getattr(flags, name) for name in FORMATS if name != "json"):
+        raise UsageError(
+            "--history lists commits of whole repositories of one index", "only -m, --offset and --json apply"
+        )
+    from codelens.render.outline import commit_line, commits_record
+
+    limit = place.settings.limit if flags.limit is None else flags.limit
+    commits, total = index.history.commits(query, limit, flags.offset)
+    if flags.json:
+        write_record(commits_record(commits, total, index.info()))
+    elif not flags.quiet:
+        write([commit_line(commit) for _, _, commit in commits], paged=not flags.no_pager)
+    if not flags.quiet and not total and not any(read and read.commits for _, read in index.history.histories()):
+        say("note: the index has no history; `codelens doctor` says why")
+    return 0 if commits else 1
 
 
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:

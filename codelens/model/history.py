@@ -56,7 +56,7 @@ class MessageRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileMessages:
-    """What the messages of the commits that changed a file say of a query."""
+    """Weights of the messages of the commits that changed a file, by the terms of a query."""
 
     said: float
     """Sum of the weights of all these messages."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
-from codelens.model.history import LastChange
+from codelens.model.history import LastChange, PastCommit
 from codelens.render.records import SCHEMA, Record, index_record, path_b64, unit_record
 from codelens.render.visible import for_line
 
@@ -94,6 +94,34 @@ def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> 
         "total": total,
         "index": index_record(index),
         "exit_code": 0 if files else 1,
+    }
+
+
+def commit_line(commit: PastCommit) -> str:
+    """The commit's short id, its day (UTC) and its subject."""
+    day = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%d")
+    return f"{commit.name[:12]} {day} {for_line(commit.subject)}\n"
+
+
+def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
+    """A part of a list of commits; `total` counts all of them."""
+    return {
+        "schema": SCHEMA,
+        "commits": [
+            {
+                "repository": repository,
+                "commit": commit.name,
+                "time": commit.time,
+                "subject": commit.subject,
+                "body": commit.body,
+                "paths": list(commit.paths),
+                "score": score,
+            }
+            for score, repository, commit in commits
+        ],
+        "total": total,
+        "index": index_record(index),
+        "exit_code": 0 if commits else 1,
     }
 
 

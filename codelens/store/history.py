@@ -141,6 +141,9 @@ def unpack_changes(packed: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, str
     return tuple(paths), tuple((old, new) for old, new in renames)
 
 
+POOL = 200  # Messages, those with most of the query's words, whose subjects are compared
+
+
 class Messages:
     """Finds files by the messages of the commits that changed them."""
 
@@ -161,7 +164,7 @@ class Messages:
         return int(row[0])
 
     def of(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
-        """Document → what is said by the messages of the commits that changed it, if any of the terms is. `rarity`: term → idf."""
+        """Document → weights of the messages of the commits that changed it, if any has one of the terms. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
         sql = (
             "SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
@@ -190,6 +193,44 @@ class Messages:
             best = numbers[values.index(max(values))]
             found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
         return found
+
+    def ranked(self, terms: Sequence[str]) -> list[tuple[float, int]]:
+        """(score, number) of the messages with any of the terms, best first; of equal ones the newest.
+
+        The score is the sum of the terms' rarities; of the best POOL, terms in the subject count twice.
+        """
+        total, rarity = self.totals()[0], dict[str, float]()
+        found: dict[int, tuple[tuple[int, str], str, list[str]]] = {}
+        sql = (
+            "SELECT m.id, m.time, hex(m.name), m.subject FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
+            "WHERE message_terms MATCH ?"
+        )
+        for term in dict.fromkeys(terms):
+            rows: list[Any] = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchall()
+            rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
+            for number, time, name, subject in rows:
+                found.setdefault(number, ((-time, name), subject, []))[2].append(term)
+
+        def in_order(scores: Mapping[int, float]) -> list[tuple[float, int]]:
+            return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], found[pair[1]][0]))
+
+        ranked = in_order({n: math.fsum(rarity[term] for term in held) for n, (_, _, held) in found.items()})
+        best: dict[int, float] = {}
+        for score, number in ranked[:POOL]:
+            _, subject, held = found[number]
+            stems = set(self._phrases.stems(index_terms(subject)))
+            best[number] = score + math.fsum(rarity[term] for term in held if self._phrases.stem(term) in stems)
+        return [*in_order(best), *ranked[POOL:]]
+
+    def commit(self, number: int) -> tuple[str, PastCommit]:
+        """(name of the repository, commit)."""
+        sql = (
+            "SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m "
+            "JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"
+        )
+        (row,) = self._connection.execute(sql, (number,)).fetchall()
+        repository, name, time, subject, body, packed = row  # type: Any, Any, Any, Any, Any, Any
+        return repository, PastCommit(name, time, subject, body, *unpack_changes(packed))
 
     def rows(self, numbers: Iterable[int]) -> dict[int, MessageRow]:
         """Number → message."""

@@ -30,34 +30,51 @@ def test_status_and_doctor_say_how_much_is_known_and_why_no_more(own: Path, run:
     assert record["repositories"][0]["history"] == history
 
 
-def test_hits_of_a_history_say_how_recent_and_how_often_changed(tmp_path: Path, run: Run) -> None:
+@pytest.fixture
+def kitchen(tmp_path: Path, run: Run) -> Past:
     code = "def pour(tea):\n    return tea\n"
     past = Past(tmp_path / "kitchen")
     past.commit({"cup.py": code, "jug.py": code.replace("pour", "pour_out")})
-    for sip in range(3):
-        past.commit({"cup.py": f"{code}SIPS = {sip}\n"})
-    command = ("search", "fix the pouring of tea", "--intent", "change", "--json", "--contributions")
-
-    def told() -> dict[str, set[str]]:
-        hits = json.loads(run(*command, cwd=past.root).out)["results"]
-        return {hit["path"]: {part["source"] for part in hit["contributions"]} for hit in hits}
-
+    past.commit({"cup.py": f"{code}SIPS = 3\n"})
+    past.git("commit", "--quiet", "--amend", "--message=Stop scalding guests", "--message=Tea was too hot.")
     run("index", cwd=past.root)
-    assert {"recency", "churn"} <= told()["cup.py"]
-    churned = json.loads(run(*command, cwd=past.root).out)["results"]
-    most = {h["path"]: c["amount"] for h in churned for c in h["contributions"] if c["source"] == "churn"}
-    assert most["cup.py"] > most.get("jug.py", 0.0)
-    later = str(START + 1000 * DAY)
-    named = json.loads(run(*command, "--now", later, cwd=past.root).out)["results"]
-    ages = [
-        {h["path"]: c for h in hits for c in h["contributions"] if c["source"] == "recency"}["cup.py"]
-        for hits in (churned, named)
+    return past
+
+
+def test_a_hit_says_which_commit_speaks_for_it(kitchen: Past, run: Run) -> None:
+    command = ("search", "guests scalding by tea", "--intent", "change", "--json", "--contributions")
+
+    def reasons() -> dict[str, dict[str, str]]:
+        hits = json.loads(run(*command, cwd=kitchen.root).out)["results"]
+        return {hit["path"]: {part["source"]: part["reason"] for part in hit["contributions"]} for hit in hits}
+
+    name = kitchen.git("rev-parse", "--short=7", "HEAD")
+    assert reasons()["cup.py"]["messages"] == f"its file was changed by {name} 'Stop scalding guests', 2020-09-15"
+    assert "messages" not in reasons().get("jug.py", {})
+    (kitchen.root / ".git").rename(kitchen.root.parent / "gone")
+    run("index", "--rebuild", cwd=kitchen.root)
+    assert all("messages" not in sources for sources in reasons().values())
+
+
+def test_past_commits_are_searched_by_their_messages(kitchen: Past, run: Run) -> None:
+    second, first = kitchen.git("log", "--format=%H").split()
+    found = run("search", "--history", "scalding tea", cwd=kitchen.root)
+    assert found.out == f"{second[:12]} 2020-09-15 Stop scalding guests\n"
+    record = json.loads(run("search", "--history", "tea m", "--json", cwd=kitchen.root).out)
+    check(record, "commits")
+    assert [(one["commit"], one["paths"]) for one in record["commits"]] == [
+        (first, ["cup.py", "jug.py"]),
+        (second, ["cup.py"]),
     ]
-    assert ages[1]["amount"] < ages[0]["amount"] / 100
-    assert ages[1]["reason"] == "changed 996 days before the present as named"
-    (past.root / ".git").rename(tmp_path / "gone")
-    run("index", "--rebuild", cwd=past.root)
-    assert all(not {"recency", "churn"} & sources for sources in told().values())
+    assert run("search", "--history", "sugar", cwd=kitchen.root).code == 1
+    refused = run("search", "--history", "tea", "cup.py", cwd=kitchen.root)
+    assert (refused.code, "only -m, --offset and --json apply" in refused.err) == (2, True)
+
+
+def test_an_index_without_history_says_so(own: Path, run: Run) -> None:
+    run("index", cwd=own)
+    answer = run("search", "--history", "tea", cwd=own)
+    assert (answer.code, "the index has no history" in answer.err) == (1, True)
 
 
 def test_knowing_adds_a_little_for_recently_changed_lines(tmp_path: Path, run: Run) -> None:
