@@ -122,9 +122,9 @@ questions: $(VENV)/ready  ## the golden questions by kind: make questions CLONES
 	$(BIN)/codelens eval --no-config --indexes "$(WORK)" tests/questions/*.jsonl --out "$(WORK)/questions.json" \
 	    --metrics strict_hit@1,strict_hit@3,strict_hit@10,absent
 
-weights: $(VENV)/ready  ## the shipped weights made anew from their manifest: make weights CLONES=folder WORK=folder
+weights: $(VENV)/ready  ## the set `task` of the shipped weights learned anew from their manifest: make weights CLONES=folder WORK=folder
 	@test -n "$(CLONES)" -a -n "$(WORK)" || { echo "usage: make weights CLONES=folder WORK=folder"; exit 2; }
-	$(BIN)/python -m tools.weights --clones "$(CLONES)" --work "$(WORK)" --jobs 2 --folds 5 --out codelens/weights.toml
+	$(BIN)/python -m tools.weights --clones "$(CLONES)" --work "$(WORK)" --jobs 2 --folds 5 --sets task --out codelens/weights.toml
 
 clean:
 	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

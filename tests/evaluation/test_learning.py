@@ -14,6 +14,7 @@ from codelens.errors import UsageError
 from codelens.evaluation.fitting import (
     COLUMNS,
     KINDS,
+    LOOSE,
     RANKS,
     SIGNS,
     UNTAUGHT,
@@ -113,7 +114,7 @@ def measured(kind: str, shape: str, planted: Mapping[str, float], number: int, r
     credits[chance.choice(30, p=powers / powers.sum())] = 0
     shares = tuple(float(name == shape) for name in SHAPES)
     key = f"{repository}/{kind}-{number}"
-    return Sample(key, repository, kind, shares, 1, values, credits, np.zeros(30, np.bool_))
+    return Sample(key, repository, kind, shares, 1, values, credits, np.zeros(30, np.bool_), np.zeros(30, np.bool_))
 
 
 def many(count: int = 300) -> list[Sample]:
@@ -173,12 +174,22 @@ def test_a_commit_to_tests_alone_teaches_only_where_its_subject_speaks_of_tests(
     assert fit_weights([*many(20), *unsaid], {}, 0.1).tasks["commit"] == 40, "one's own habits are one's own"
 
 
-def test_answers_outside_the_code_gain_nothing_next_to_answers_in_it() -> None:
-    none = np.zeros((3, len(COLUMNS)), np.float32)
-    both = Sample("a/1", "a", "commit", (), 2, none, np.array([0, 1, -1]), np.array([False, True, False]))
-    aside = Sample("a/2", "a", "commit", (), 1, none, np.array([-1, 0, -1]), np.array([False, True, False]))
-    assert relevance_of(both).tolist() == [1.0, 0.0, 0.0]
-    assert relevance_of(aside).tolist() == [0.0, 1.0, 0.0]
+@pytest.mark.parametrize(
+    ("credits", "aside", "loosely_right", "expected"),
+    [
+        ([0, 1, -1], [False, True, False], [True, True, False], [1.0, 0.0, 0.0]),
+        ([-1, 0, -1], [False, True, False], [False, True, False], [0.0, 1.0, 0.0]),
+        ([0, -1, -1], [False, False, True], [True, True, True], [1.0, LOOSE, 0.0]),
+    ],
+    ids=["not next to answers in code", "as the only answers", "of the theme, in code"],
+)
+def test_answers_outside_the_code_and_of_the_theme(
+    credits: list[int], aside: list[bool], loosely_right: list[bool], expected: list[float]
+) -> None:
+    values = np.zeros((3, len(COLUMNS)), np.float32)
+    arrays = np.array(credits, np.int16), np.array(aside), np.array(loosely_right)
+    found = relevance_of(Sample("a/1", "a", "commit", (), 2, values, *arrays))
+    assert found.tolist() == pytest.approx(expected)
 
 
 def test_the_section_that_a_topic_is_of_is_no_candidate() -> None:

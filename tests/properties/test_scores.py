@@ -15,6 +15,7 @@ from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.search import Candidate, SearchOptions, Trace
 from codelens.render.why_json import RULES
+from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES, ROLE_WORDS
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import INTENTS, SHAPES
@@ -80,7 +81,7 @@ SAID = st.lists(
 @pytest.mark.slow
 @given(
     SAID.map(" ".join),
-    st.dictionaries(st.sampled_from([*FEATURES, WALK, "further"]), WEIGHTS),
+    st.dictionaries(st.sampled_from([*FEATURES, WALK, *COMPANY, "further"]), WEIGHTS),
     st.dictionaries(st.sampled_from(sorted(ROLE_WORDS)), st.floats(0.0, 3.0)),
     st.sampled_from(["", *INTENTS]),
     st.sampled_from(FUSIONS),

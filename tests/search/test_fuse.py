@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from codelens.config import load_weights
 from codelens.model.code import UnitId
 from codelens.model.search import Candidate, Contribution, Match
+from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse, normalised
 from codelens.search.intent import SHAPES
@@ -82,5 +83,5 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
 def test_every_weight_of_a_profile_is_used(profile: str) -> None:
     row = load_weights()[profile]
     assert set(row["channels"]) == set(row["cuts"]) == set(MODES["hybrid"])
-    assert set(row["features"]) <= {*FEATURES, WALK, "further"}
+    assert set(row["features"]) <= {*FEATURES, WALK, *COMPANY, "further"}
     assert {shape for weight in row["features"].values() if isinstance(weight, dict) for shape in weight} <= {*SHAPES}

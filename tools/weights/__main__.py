@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import codelens.config
+from codelens.config import load_weights
 from codelens.errors import CodelensError
 from codelens.evaluation.fitting import Fitted, Sample, Weights
 from codelens.evaluation.runner import workers
 from codelens.evaluation.tune import TABLE, features_text
 from codelens.model.runs import Progress
 from codelens.render.terminal import Columns, plain_columns
+from codelens.search.intent import SHAPES
 from tools.weights.folds import cross_validate, fit_shipped, mean_by_kind, ndcg_by_task
 from tools.weights.repositories import measure_all, read_manifest, sources
 
@@ -32,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, required=True, help="file to write: weights.toml with the learned features")
     parser.add_argument("--manifest", type=Path, help="repositories and commits [default: repositories.tsv]")
+    parser.add_argument(
+        "--sets", nargs="+", choices=SHAPES, default=list(SHAPES), help="the sets of weights to write; others stay"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     parser.add_argument("--folds", type=int, default=0, help="also cross-validate with this many folds of repositories")
     options = parser.parse_args(arguments)
@@ -45,7 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         with workers(options.jobs) as pool:
             measured = [one for own in measure_all(found, pool, _print_progress) for one in own]
         fitted = fit_shipped(measured)
-        out.write_text(with_features(_current_weights(), fitted.weights), encoding="utf-8", newline="")
+        weights = with_sets(load_weights()["codelens"]["features"], fitted.weights, options.sets)
+        out.write_text(with_features(_current_weights(), weights), encoding="utf-8", newline="")
         folds = cross_validate(measured, options.folds) if options.folds else {}
     except (CodelensError, OSError) as error:
         parser.error("\n".join(filter(None, [str(error), getattr(error, "hint", "")])))
@@ -67,6 +73,16 @@ WEIGHTS = Path(codelens.config.__file__).with_name("weights.toml")
 
 def _current_weights() -> str:
     return WEIGHTS.read_text(encoding="utf-8")
+
+
+def with_sets(current: Weights, learned: Weights, names: Sequence[str]) -> Weights:
+    """The current weights with some learned sets. A weight that is one number for all sets stays."""
+    found: dict[str, float | Mapping[str, float]] = dict(current)
+    for name, new in learned.items():
+        old = current.get(name, {})
+        if not isinstance(old, float | int) and not isinstance(new, float | int):
+            found[name] = {**old, **{shape: new.get(shape, 0.0) for shape in names}}
+    return found
 
 
 def with_features(text: str, weights: Weights) -> str:

@@ -19,13 +19,13 @@ from codelens.embed.registry import shipped_model
 from codelens.embed.static import QUERIES_ENDING
 from codelens.errors import CodelensError
 from codelens.evaluation import fitting
-from codelens.evaluation.fitting import Sample, Weights, sample_tasks
+from codelens.evaluation.fitting import Sample, sample_tasks
 from codelens.evaluation.tasks import UNANSWERED
 from codelens.model.fast_dataclass import replace
 from codelens.search.intent import EVERYDAY
 from tools.model.queries import QueryEncoder, QueryRecipe, least_cosine, read_package, train, write_queries
 from tools.questions.collection import LEARN, index_place, read_part
-from tools.weights.__main__ import WEIGHTS, with_features
+from tools.weights.__main__ import WEIGHTS, with_features, with_sets
 from tools.weights.folds import fit_shipped
 from tools.weights.repositories import measure_all, read_manifest, sources
 
@@ -60,18 +60,6 @@ def sample_questions(folder: Path, work: Path) -> Iterator[Sample]:
             yield from sample_tasks(tasks, index_place(folder, name), Settings(model=str(model)))
 
 
-def with_everyday(current: Weights, learned: Weights) -> Weights:
-    """The current weights with the learned set `everyday`."""
-    found: dict[str, float | dict[str, float]] = {}
-    for name, weight in current.items():
-        new = learned.get(name)
-        if isinstance(weight, float | int) or isinstance(new, float | int | None):
-            found[name] = dict(weight) if not isinstance(weight, float | int) else weight
-        else:
-            found[name] = {**weight, EVERYDAY: new.get(EVERYDAY, 0.0)}
-    return found
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, and write weights.toml."""
     parser = argparse.ArgumentParser(prog="python -m tools.weights.everyday", description=__doc__)
@@ -87,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     fitting.KINDS = {**fitting.KINDS, **{ASKED + kind: weight for kind, weight in KINDS.items()}}
     fitted = fit_shipped(measured)
-    weights = with_everyday(load_weights()["codelens"]["features"], fitted.weights)
+    weights = with_sets(load_weights()["codelens"]["features"], fitted.weights, [EVERYDAY])
     WEIGHTS.write_text(with_features(WEIGHTS.read_text("utf-8"), weights), "utf-8")
     print(f"loss {fitted.loss:.4f}; learned from {fitted.tasks}")
     return 0
