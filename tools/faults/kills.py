@@ -236,8 +236,8 @@ def downgrade(index: Path, version: int) -> None:
             old.execute(file.read_text(encoding="utf-8")).fetchall()
     connection, _ = open_writer(index)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-    sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY sql NOT LIKE 'CREATE VIRTUAL%'"
-    tables = [str(name) for (name,) in connection.execute(sql)]  # a virtual table goes with its parts
+    virtual_first = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY sql NOT LIKE 'CREATE VIRTUAL%'"
+    tables = [str(name) for (name,) in connection.execute(virtual_first)]  # a virtual table goes with its parts
     for table in tables:
         kept = {row[1] for row in old.execute(f"PRAGMA table_info({table})")}
         if not kept:

