@@ -79,7 +79,7 @@ class Settings:
     lexicon: bool = True
     """Let a query in everyday words also find what programmers call these things."""
     history: bool = True
-    """Read the messages of recent commits, so that files are also found by what was written about their changes."""
+    """Read the messages of recent commits, so that what was written about the changes of a file counts in its rank."""
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""

@@ -651,6 +651,11 @@ class HistoryTopic:
             part = ranked[offset : offset + limit]
             return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
 
+    def has_messages(self) -> bool:
+        """True if the messages of past commits can be searched."""
+        with self._store.reading():
+            return self._store.messages.totals()[0] > 0
+
     def histories(self) -> list[tuple[str, HistoryRead | None]]:
         """(repository, how much of its git history was read); None if no run has read it."""
         with self._store.reading():

@@ -96,6 +96,7 @@ class ColorFlags:
     color: str | None = OUTPUT.option(
         None, "--color", metavar="WHEN", values=CHOICES["color"], help="auto, always or never [default: auto]"
     )
+    history: bool = option(False, "--history", help="Search the messages of past commits, and list the commits")
     pretty: bool = OUTPUT.option(
         False, "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
     )
@@ -340,9 +341,6 @@ class LineFlags:
     column: bool | None = LINES.option(None, "--column/--no-column", help="Print the column, or leave it out")
     list_files: bool = LINES.option(
         False, "--files", help="List the paths of all indexed files; every argument is a PATH"
-    )
-    history: bool = LINES.option(
-        False, "--history", help="Search the messages of past commits, and list the commits, best first"
     )
     no_filename: bool = LINES.option(False, "-I", "--no-filename", help="Print lines without their path")
     heading: bool | None = LINES.option(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codelens.cli.declare import declare, option
-from codelens.cli.flags import BRIEF_QUERY, SearchFlags
+from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
 from codelens.cli.options import (
@@ -31,6 +31,8 @@ from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
+from codelens.query.nodes import Filter, leaves
+from codelens.query.parser import parse_query
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 from codelens.text.lazily import lazy_pattern
@@ -92,11 +94,11 @@ def search(flags: SearchFlags) -> int:
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
-        if flags.history:
-            return _list_commits(index, query.text, flags, place, named)
         paths = [_located(path, index, place, flags) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
         options = _options(flags, place, scope, query, likeness(flags, place, index))
+        if flags.history:
+            return _list_commits(index, query.text, options, flags, place)
         screen = chosen == "text" and _is_screen(flags)
         options = replace(options, reasons=screen or flags.contributions)
         if screen and flags.limit is None and place.loaded.origin["limit"] == "default":
@@ -162,22 +164,32 @@ def _options(
     return replace(options, limit=EVERYTHING) if everything else options
 
 
-def _list_commits(index: Index, query: str, flags: SearchFlags, place: Workplace, paths: Sequence[Path]) -> int:
-    """The past commits whose messages have words of the query."""
-    if place.fleet or paths or any(getattr(flags, name) for name in FORMATS if name != "json"):
-        raise UsageError(
-            "--history lists commits of whole repositories of one index", "only -m, --offset and --json apply"
-        )
+_GROUPS = (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)
+OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}.union(
+    name for group in _GROUPS for base in group.__mro__ for name in getattr(base, "__annotations__", ())
+)
+"""The options that a list of commits has."""
+
+
+def _list_commits(index: Index, query: str, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
+    """The past commits whose messages have words of the query, best first."""
+    values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
+    others = [name for name, value in values.items() if value != getattr(SearchFlags, name).default]
+    if others or place.fleet:
+        what = "PATH" if others == ["paths"] else f"--{others[0].replace('_', '-')}" if others else "fleets"
+        raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
+    if any(isinstance(leaf, Filter) for leaf in leaves(parse_query(query).node)):
+        raise UsageError("--history takes words without filters", "leave out words such as lang:py")
     from codelens.render.outline import commit_line, commits_record
 
-    limit = place.settings.limit if flags.limit is None else flags.limit
-    commits, total = index.history.commits(query, limit, flags.offset)
+    commits, total = index.history.commits(query, options.limit, options.offset)
+    several = len(index.info().repositories) > 1
     if flags.json:
         write_record(commits_record(commits, total, index.info()))
     elif not flags.quiet:
-        write([commit_line(commit) for _, _, commit in commits], paged=not flags.no_pager)
-    if not flags.quiet and not total and not any(read and read.commits for _, read in index.history.histories()):
-        say("note: the index has no history; `codelens doctor` says why")
+        write([commit_line(one, name if several else "") for _, name, one in commits], paged=not flags.no_pager)
+    if not (flags.quiet or total or index.history.has_messages()):
+        say("note: the index has no messages of commits; `codelens doctor` and the setting `history` say why")
     return 0 if commits else 1
 
 

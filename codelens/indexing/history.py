@@ -6,6 +6,8 @@ that cannot be read is a line in `status`; the rest of the index is built.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.model.fast_dataclass import replace
 from codelens.model.history import HistoryRead, PastCommit
@@ -25,15 +27,17 @@ def _update_files(update: RepositoryUpdate) -> None:
     store, repository, force = update.store, update.repository, update.run.force
     before = store.history.read(repository.id)
     commits: tuple[PastCommit, ...] = ()
+    stored: Mapping[int, PastCommit] = {}
     try:
         head = head_of(repository.root)
         terms = head.terms if update.run.settings.history else f"{head.terms} without messages"
         if before and not force and (before.head, before.terms) == (head.commit, terms):
             return
         _report_progress(update)
+        stored = store.history.commits(repository.id)
         try:
             usable = before and not force and before.terms == terms
-            read, commits = read_changes(head, store.history.commits(repository.id) if usable else None)
+            read, commits = read_changes(head, {one.name: one for one in stored.values()} if usable else None)
         except TooSlow as fault:  # stored with the commit: it would be too slow again
             read = HistoryRead(head.commit, terms, fault=str(fault))
         else:
@@ -44,7 +48,8 @@ def _update_files(update: RepositoryUpdate) -> None:
         read = HistoryRead("", "", fault=str(fault))
     if read != before or force:
         update.transaction.begin()
-        store.history.replace(repository.id, read, commits, histories_of(commits))
+        stored = stored or store.history.commits(repository.id)
+        store.history.replace(repository.id, read, commits, histories_of(commits), stored)
 
 
 def _update_lines(update: RepositoryUpdate) -> None:

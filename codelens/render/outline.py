@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
 from codelens.model.history import LastChange, PastCommit
 from codelens.render.records import SCHEMA, Record, index_record, path_b64, unit_record
 from codelens.render.visible import for_line
+from codelens.text.counts import day_of
 
 Changes = Mapping[UnitId, LastChange]
 
@@ -55,7 +55,7 @@ def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
     """day, commits that wrote its lines, author, line, kind and name; a ~ before a day means that day or earlier."""
     for unit in symbols_of(units):
         change = last.get(unit.id)
-        day = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%d") if change else "-"
+        day = day_of(change.time) if change else "-"
         sign = "~" if change and not change.exact else " "
         author = for_line(change.author.partition(" <")[0]) if change else ""
         commits = change.commits if change else 0
@@ -97,10 +97,9 @@ def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> 
     }
 
 
-def commit_line(commit: PastCommit) -> str:
-    """The commit's short id, its day (UTC) and its subject."""
-    day = datetime.fromtimestamp(commit.time, UTC).strftime("%Y-%m-%d")
-    return f"{commit.name[:12]} {day} {for_line(commit.subject)}\n"
+def commit_line(commit: PastCommit, repository: str = "") -> str:
+    """The commit's short id, its day (UTC), the name of its repository if one is given, and its subject."""
+    return for_line(" ".join(filter(None, (commit.name[:12], day_of(commit.time), repository, commit.subject)))) + "\n"
 
 
 def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:

@@ -1,6 +1,7 @@
-"""Features by which a candidate gains from the best of the others: those in its file, those that it uses, and those that use it.
+"""Features by which a candidate scores higher if other good hits are in its file, are used by it, or use it.
 
-A question often has several answers, which stand together. The scores so far are given; the first SEEDS candidates lend.
+A question often has several answers, which stand together. The scores so far are taken as given, and the best SEEDS candidates
+count: each by where its score stands between that of the next candidate and the best.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from codelens.store.store import Store
 
 IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
 COMPANY = (IN_FILE, USES, USED_BY)  # The features that this module measures
-SEEDS = 50  # Candidates that lend, as for the walk
+SEEDS = 50  # Candidates that lift others, as for the walk
 LEAST_REST = 0.05  # Least share of all votes that the others of a candidate are taken to have
 _USES = frozenset(
     KINDS[kind]
@@ -30,14 +31,14 @@ class Company:
     """The values of these features, and the best hit that each comes from."""
 
     def __init__(self, candidates: Sequence[Candidate], store: Store | None) -> None:
-        """Without a store, edges lend nothing."""
+        """Without a store, only hits of the same file count."""
         ranked = with_scores(candidates)
         self._rows = {candidate.unit.id: candidate.unit for _, candidate in ranked[:SEEDS]}
         self._best: dict[tuple[str, UnitId], UnitId] = {}
         best, low = ranked[0][0], ranked[min(SEEDS, len(ranked) - 1)][0]
         reach = best - low
         self._standing = {c.unit.id: (score - low) / reach for score, c in ranked[:SEEDS] if reach > 0 and score > low}
-        """Unit → where its score stands between the first that lends nothing and the best."""
+        """Unit → where its score stands between the first candidate that does not count and the best, from 0 to 1."""
         whole = math.fsum(standing**2 for standing in self._standing.values())
         self._votes = {unit: standing**2 / whole for unit, standing in self._standing.items()}
         units = [candidate.unit for _, candidate in ranked]
@@ -78,15 +79,12 @@ class Company:
     def describe(self, feature: str, unit: UnitId) -> str:
         """The reason of a value."""
         best = self._best[feature, unit]
-        name = self._rows[best].qualified_name
-        if feature == IN_FILE:
-            standing = self._standing[best]
-            return f"its file has {name}, {'the best hit' if standing == 1.0 else f'{standing:.0%} as good as the best hit'}"
-        return f"uses {name}, one of the best hits" if feature == USES else f"is used by {name}, one of the best hits"
+        name = f"{self._rows[best].qualified_name}, {'the best hit' if self._standing[best] == 1.0 else 'a good hit'}"
+        return {IN_FILE: f"its file has {name}", USES: f"uses {name}", USED_BY: f"is used by {name}"}[feature]
 
 
 def add_company(candidates: Sequence[Candidate], weights: Mapping[str, float], store: Store | None) -> Company | None:
-    """Measure these features of all candidates, in place; None if they have no weight. Without a store, only files lend."""
+    """Measure these features of all candidates, in place; None if they have no weight. Without a store, edges do not count."""
     if not candidates or not any(weights.get(name) for name in COMPANY):
         return None
     company = Company(candidates, store)

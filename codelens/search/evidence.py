@@ -57,7 +57,7 @@ class Evidence:
 
     def __init__(self, run: SearchRun, rankings: Mapping[str, Sequence[Match]], vector: bytes = b"") -> None:
         """`vector`: the query's embedding, if vectors take part."""
-        self.query, self._store, self._vector, self._now = run.terms, run.store, vector, run.options.now
+        self.query, self._store, self._vector = run.terms, run.store, vector
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(rankings)
         self.resemblance = run.resembling

@@ -1,4 +1,4 @@
-"""A file's history → how recent its last change is and how often it was changed, each in [0, 1] and with its reason.
+"""The history of a file or unit → how recent its last change is, in [0, 1], with the reason.
 
 The present is the time of the indexed commit, or one that somebody names: the clock would give another answer every day.
 """

@@ -22,8 +22,8 @@ from codelens.model.history import (
     WrittenLines,
 )
 from codelens.store.codec import decompress
-from codelens.store.postings import Phrases
-from codelens.text.terms import index_terms
+from codelens.store.postings import Phrases, quoted
+from codelens.text.terms import BEGINNING, index_terms
 
 
 class Histories:
@@ -61,11 +61,8 @@ class Histories:
         sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
         return [str(path) for (path,) in self._connection.execute(sql, (repository, limit))]
 
-    def commits(self, repository: RepositoryId) -> dict[str, PastCommit]:
-        """Name → commit, of all that were read."""
-        return {commit.name: commit for commit in self._by_number(repository).values()}
-
-    def _by_number(self, repository: RepositoryId) -> dict[int, PastCommit]:
+    def commits(self, repository: RepositoryId) -> dict[int, PastCommit]:
+        """Number → commit, of all that were read."""
         sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
         rows: Any = self._connection.execute(sql, (repository,))
         return {
@@ -79,9 +76,11 @@ class Histories:
         read: HistoryRead,
         commits: Sequence[PastCommit],
         files: Mapping[str, History],
+        stored: Mapping[int, PastCommit],
     ) -> None:
-        """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
-        numbers = self._replace_messages(repository, commits)
+        """Replace what is stored, of which `stored` are the commits; writes only rows that differ. Part of the caller's
+        transaction."""
+        numbers = self._replace_messages(repository, commits, stored)
         weights = {commit.name: commit.weight for commit in commits}
         new = {
             path: (h.commits, h.changed, math.fsum(weights[n] for n in h.names), _pack([numbers[n] for n in h.names]))
@@ -97,9 +96,11 @@ class Histories:
         row = (repository, read.head, read.terms, read.time, read.commits, read.whole, read.fault)
         self._connection.execute("INSERT OR REPLACE INTO histories VALUES (?,?,?,?,?,?,?)", row).fetchall()
 
-    def _replace_messages(self, repository: RepositoryId, commits: Sequence[PastCommit]) -> dict[str, int]:
+    def _replace_messages(
+        self, repository: RepositoryId, commits: Sequence[PastCommit], stored: Mapping[int, PastCommit]
+    ) -> dict[str, int]:
         """Name → number of each commit; known commits keep theirs."""
-        stored, wanted = self._by_number(repository), set(commits)
+        wanted = set(commits)
         numbers = {commit.name: number for number, commit in stored.items() if commit in wanted}
         row = self._connection.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()
         first = int(row[0]) + 1 if row else 1
@@ -113,7 +114,7 @@ class Histories:
             for i, c in new
         ]
         execute("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?)", rows).fetchall()
-        texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new]
+        texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new if c.paths and c.subject + c.body]
         execute("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts).fetchall()
         return numbers | {commit.name: i for i, commit in new}
 
@@ -145,22 +146,28 @@ POOL = 200  # Messages, those with most of the query's words, whose subjects are
 
 
 class Messages:
-    """Finds files by the messages of the commits that changed them."""
+    """Reads the messages of commits: those about a file, and those with some words."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._phrases = Phrases(connection)
 
+    def _having(self, term: str) -> str:
+        """The FTS5 expression for messages with a term. The table has no positions, so that several tokens cannot be a phrase."""
+        if term.endswith(BEGINNING):
+            return self._phrases.any_of([term])
+        return " AND ".join(map(quoted, self._phrases.words(term))) or quoted("")
+
     def totals(self) -> tuple[float, ...]:
         """(number of messages, number of files that they are about, sum of their weights over these files)."""
         files: Any = self._connection.execute("SELECT count(*), total(said) FROM changes WHERE said > 0").fetchone()
-        count: Any = self._connection.execute("SELECT count(*) FROM messages").fetchone()
+        count: Any = self._connection.execute("SELECT count(*) FROM message_terms_docsize").fetchone()
         return (*count, *files)
 
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
         sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
-        row: Any = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
+        row: Any = self._connection.execute(sql, (self._having(term),)).fetchone()
         return int(row[0])
 
     def of(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
@@ -171,7 +178,7 @@ class Messages:
             "WHERE message_terms MATCH ? AND m.weight > 0"
         )
         for term in rarity:
-            rows: Any = self._connection.execute(sql, (self._phrases.any_of([term]),))
+            rows: Any = self._connection.execute(sql, (self._having(term),))
             for number, weight in rows:
                 weights[number] = weight
                 terms_of.setdefault(number, []).append(term)
@@ -200,16 +207,16 @@ class Messages:
         The score is the sum of the terms' rarities; of the best POOL, terms in the subject count twice.
         """
         total, rarity = self.totals()[0], dict[str, float]()
-        found: dict[int, tuple[tuple[int, str], str, list[str]]] = {}
+        found: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
         sql = (
-            "SELECT m.id, m.time, hex(m.name), m.subject FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
-            "WHERE message_terms MATCH ?"
+            "SELECT m.id, m.time, hex(m.name), r.name, m.subject FROM message_terms t "
+            "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
         )
         for term in dict.fromkeys(terms):
-            rows: list[Any] = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchall()
+            rows: list[Any] = self._connection.execute(sql, (self._having(term),)).fetchall()
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
-            for number, time, name, subject in rows:
-                found.setdefault(number, ((-time, name), subject, []))[2].append(term)
+            for number, time, *names, subject in rows:
+                found.setdefault(number, ((-time, *names), subject, []))[2].append(term)
 
         def in_order(scores: Mapping[int, float]) -> list[tuple[float, int]]:
             return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], found[pair[1]][0]))

@@ -94,7 +94,9 @@ def _first_line(head: Head, until: float) -> list[_LineageCommit]:
     )
     return [
         _LineageCommit(
-            name, tuple(parents.split()), LineCommit(min(int(at), LATEST), authors.get(merged.get(name, ""), author))
+            name,
+            tuple(parents.split()),
+            LineCommit(min(int(at or LATEST), LATEST), authors.get(merged.get(name, ""), author)),
         )
         for name, parents, at, author in rows
     ]

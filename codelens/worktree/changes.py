@@ -31,7 +31,7 @@ SECONDS = 30.0  # Time limit for reading a history
 AT_ONCE = 500  # Commits per git process, so that its output fits into memory
 LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
 RULES = "changes 2"  # Change the number whenever what is read changes, so that histories are read again
-LONGEST_BODY = 500  # Characters of a message after its subject that are kept
+LONGEST_SUBJECT, LONGEST_BODY = 200, 500  # Characters that are kept of a message
 _TRAILER = lazy_pattern(r"(?im)^(?:signed-off-by|co-authored-by|reviewed-by|change-id|cc|closes|fixes):.*$\n?")
 _COMMIT = lazy_pattern(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _MOST_LINKS = 5  # Limit on symbolic refs that lead to symbolic refs, as in git
@@ -173,7 +173,15 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
         head,
         until,
         *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
-        *("--find-renames=100%", "-l400", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules=all"),
+        *(
+            "--find-renames=100%",
+            "--no-rename-empty",
+            "-l400",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+            "--ignore-submodules=all",
+        ),
         *(
             "--encoding=UTF-8",
             "--no-notes",
@@ -195,9 +203,10 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
             changed = [shown_path(os.fsdecode(next(rest)[above:])) for _ in range(1 + moved)]
             paths += changed
             renames += [(changed[0], changed[1])] if moved else []
+        title = subject.decode("utf-8", "replace")[:LONGEST_SUBJECT]
         text = _TRAILER.sub("", body.decode("utf-8", "replace"))[:LONGEST_BODY].strip()
         known = name.decode("ascii")
-        yield PastCommit(known, times[known], subject.decode("utf-8", "replace"), text, tuple(paths), tuple(renames))
+        yield PastCommit(known, times[known], title, text, tuple(paths), tuple(renames))
 
 
 def histories_of(commits: Sequence[PastCommit]) -> dict[str, History]:

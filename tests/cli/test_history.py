@@ -67,14 +67,28 @@ def test_past_commits_are_searched_by_their_messages(kitchen: Past, run: Run) ->
         (second, ["cup.py"]),
     ]
     assert run("search", "--history", "sugar", cwd=kitchen.root).code == 1
-    refused = run("search", "--history", "tea", "cup.py", cwd=kitchen.root)
-    assert (refused.code, "only -m, --offset and --json apply" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (["tea", "cup.py"], "cannot be combined with PATH"),
+        (["tea", "-l"], "cannot be combined with --files"),
+        (["tea", "--mode", "exact"], "cannot be combined with --mode"),
+        (["tea lang:py"], "takes words without filters"),
+        (["tea", "-m", "0"], "must be at least 1"),
+        (["tea", "--offset", "-1"], "must be at least 0"),
+    ],
+)
+def test_a_list_of_commits_refuses_what_it_does_not_do(kitchen: Past, run: Run, more: list[str], expected: str) -> None:
+    refused = run("search", "--history", *more, cwd=kitchen.root)
+    assert (refused.code, expected in refused.err, refused.out) == (2, True, "")
 
 
 def test_an_index_without_history_says_so(own: Path, run: Run) -> None:
     run("index", cwd=own)
     answer = run("search", "--history", "tea", cwd=own)
-    assert (answer.code, "the index has no history" in answer.err) == (1, True)
+    assert (answer.code, "the index has no messages of commits" in answer.err) == (1, True)
 
 
 def test_knowing_adds_a_little_for_recently_changed_lines(tmp_path: Path, run: Run) -> None:

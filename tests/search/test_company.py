@@ -53,8 +53,8 @@ def test_each_gain_names_the_hit_that_it_comes_from(store: Store) -> None:
             if name in units and units[name] in company.values[feature]
         }
     assert said["paint", "file_hits"] == "its file has close_gate, the best hit"
-    assert said["leave", "uses_hits"] == "uses close_gate, one of the best hits"
-    assert said["turn", "used_by_hits"] == "is used by close_gate, one of the best hits"
+    assert said["leave", "uses_hits"] == "uses close_gate, the best hit"
+    assert said["turn", "used_by_hits"] == "is used by close_gate, the best hit"
     assert not [feature for name, feature in said if name == "rise"]
 
 
