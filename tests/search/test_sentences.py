@@ -21,8 +21,7 @@ pytestmark = pytest.mark.slow
 SELDOM = {
     "own_class",
     "quoted",
-    "recency",
-    "churn",
+    "messages",
     "chunk",
     "local",
     "docs",

@@ -318,7 +318,7 @@ def test_a_damaged_index_is_a_fault_of_one_line(bare: Path, tmp_path: Path) -> N
     index = bare / ".codelens/index.db"
     index.parent.mkdir()
     index.write_bytes(b"no database" * 1000)
-    with client_of(bare, tmp_path, *EVERYTHING) as client:
+    with client_of(bare, tmp_path, *EVERYTHING, "--no-index") as client:
         lines = client.fault("search", query="x").split("\n")
         assert len(lines) == 2
         assert "--rebuild" in lines[1]

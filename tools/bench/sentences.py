@@ -236,6 +236,13 @@ def _has_edge(hit: Hit, source: str, target: str, verb: str) -> bool:
     return any(name in words_in(text) for text in texts for name in map(str.casefold, (last, *made_by)))
 
 
+def _is_used(hit: Hit, source: str, target: str) -> bool:
+    """True if the text of one has the name of the other; a class that extends or implements it may not name it."""
+    last = target.rpartition(".")[2].strip("#?!=$").casefold()
+    texts = [*hit.tree.definitions.get(source, ()), hit.file if source == hit.record["qualified_name"] else ""]
+    return any(last in words_in(text) for text in texts) or _has_edge(hit, source, target, "calls")
+
+
 def _agree(hit: Hit, words: str) -> bool:
     asked = {text.rstrip("*") for tier, text, _ in hit.terms if _is_typed(tier)} | words_in(hit.query)
     return all(has_form(word, words_in(hit.name)) and has_form(word, asked) for word in words.split(", "))
@@ -336,6 +343,11 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"connected with (\d+) other files?, not counting tests(?:; .*)?", lambda h, n: int(n) <= _files_that_may_use(h)),
     (r"(?:\d+% as close as the closest: |[\d.]+ of the score it comes from: )?(reached from (.+?), which .+?)(?: \(authority .*)?",
         lambda h, way, first: _is_reached(h, first, way)),
+    (r"its file was changed by [0-9a-f]{7} '.*', [\d?-]{10}", lambda h: bool(h.query.strip())),
+    (r"its file has (.+), (?:the best|a good) hit", lambda h, other: any(
+        o["qualified_name"] == other and o["path"] == h.record["path"] for o in h.others) or other in h.tree.definitions),
+    (r"uses (.+), (?:the best|a good) hit", lambda h, other: _is_used(h, h.record["qualified_name"], other)),
+    (r"is used by (.+), (?:the best|a good) hit", lambda h, other: _is_used(h, other, h.record["qualified_name"])),
     (r"hit (\d+) of its file", lambda h, n: sum(o["path"] == h.record["path"] for o in h.others) >= 1 or int(n) > 1),
     (r"rank \d+: \"[^\"]+\"(?: and \"[^\"]+\")? of class \S+ names (.+)", lambda h, name: letters(name) == letters(h.name)),
     (r"rank \d+: (?:tier \d: )?(?:its name is|is named) (\w+)", lambda h, name: letters(name) == letters(h.name)),
