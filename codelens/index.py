@@ -647,7 +647,7 @@ class HistoryTopic:
         from codelens.text.terms import index_terms
 
         with self._store.reading():
-            ranked = self._store.messages.ranked(index_terms(query).split())
+            ranked = self._store.messages.rank(index_terms(query).split())
             part = ranked[offset : offset + limit]
             return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
 

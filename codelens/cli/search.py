@@ -31,7 +31,7 @@ from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
-from codelens.query.nodes import Filter, leaves
+from codelens.query.nodes import Filter, Pattern, leaves, positive_leaves
 from codelens.query.parser import parse_query
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
@@ -178,8 +178,9 @@ def _list_commits(index: Index, query: str, options: SearchOptions, flags: Searc
     if others or place.fleet:
         what = "PATH" if others == ["paths"] else f"--{others[0].replace('_', '-')}" if others else "fleets"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
-    if any(isinstance(leaf, Filter) for leaf in leaves(parse_query(query).node)):
-        raise UsageError("--history takes words without filters", "leave out words such as lang:py")
+    node = parse_query(query).node
+    if [*positive_leaves(node)] != [*leaves(node)] or any(isinstance(leaf, Filter | Pattern) for leaf in leaves(node)):
+        raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import commit_line, commits_record
 
     commits, total = index.history.commits(query, options.limit, options.offset)
@@ -188,7 +189,9 @@ def _list_commits(index: Index, query: str, options: SearchOptions, flags: Searc
         write_record(commits_record(commits, total, index.info()))
     elif not flags.quiet:
         write([commit_line(one, name if several else "") for _, name, one in commits], paged=not flags.no_pager)
-    if not (flags.quiet or total or index.history.has_messages()):
+    if not query.strip() and not flags.quiet:
+        say("note: the query is empty")
+    elif not (flags.quiet or total or index.history.has_messages()):
         say("note: the index has no messages of commits; `codelens doctor` and the setting `history` say why")
     return 0 if commits else 1
 

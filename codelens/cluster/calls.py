@@ -552,8 +552,8 @@ CALLS: Mapping[str, Call] = {
     "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "messages.totals": call(SAME, summed_each, kept=True),
     "messages.frequency": call(SAME, summed),
-    "messages.of": call(keyed(DOCUMENT, MESSAGES), united, (0, MANY), each=BY_KEY),
-    "messages.rows": call(keyed(DOCUMENT), united, (0, MANY)),
+    "messages.weigh": call(keyed(DOCUMENT, MESSAGES), united, (0, MANY), each=BY_KEY),
+    "messages.commit": call(SAME, only, (0, ONE)),
     "lines.commits": call(SAME, only, (0, REPOSITORY), kept=True),
     "lines.by_path": call(SAME, only, (0, REPOSITORY)),
 }

@@ -13,7 +13,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.history import HistoryRead, PastCommit
 from codelens.model.runs import Progress
 from codelens.worktree.blame import LinesRead, line_terms, read_lines
-from codelens.worktree.changes import TooSlow, head_of, histories_of, read_changes
+from codelens.worktree.changes import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.repository import GitError
 
 
@@ -49,7 +49,7 @@ def _update_files(update: RepositoryUpdate) -> None:
     if read != before or force:
         update.transaction.begin()
         stored = stored or store.history.commits(repository.id)
-        store.history.replace(repository.id, read, commits, histories_of(commits), stored)
+        store.history.replace(repository.id, read, commits, collect_histories(commits), stored)
 
 
 def _update_lines(update: RepositoryUpdate) -> None:

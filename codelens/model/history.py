@@ -46,14 +46,6 @@ class History:
     """Names of those commits, without mass changes, newest first."""
 
 
-class MessageRow(NamedTuple):
-    """The message of a commit, as `why` prints it."""
-
-    name: str
-    time: int
-    subject: str
-
-
 @dataclass(frozen=True, slots=True)
 class FileMessages:
     """Weights of the messages of the commits that changed a file, by the terms of a query."""

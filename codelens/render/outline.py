@@ -8,7 +8,7 @@ from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile
 from codelens.model.history import LastChange, PastCommit
 from codelens.render.records import SCHEMA, Record, index_record, path_b64, unit_record
 from codelens.render.visible import for_line
-from codelens.text.counts import day_of
+from codelens.text.counts import format_day
 
 Changes = Mapping[UnitId, LastChange]
 
@@ -55,7 +55,7 @@ def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
     """day, commits that wrote its lines, author, line, kind and name; a ~ before a day means that day or earlier."""
     for unit in symbols_of(units):
         change = last.get(unit.id)
-        day = day_of(change.time) if change else "-"
+        day = format_day(change.time) if change else "-"
         sign = "~" if change and not change.exact else " "
         author = for_line(change.author.partition(" <")[0]) if change else ""
         commits = change.commits if change else 0
@@ -99,7 +99,9 @@ def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> 
 
 def commit_line(commit: PastCommit, repository: str = "") -> str:
     """The commit's short id, its day (UTC), the name of its repository if one is given, and its subject."""
-    return for_line(" ".join(filter(None, (commit.name[:12], day_of(commit.time), repository, commit.subject)))) + "\n"
+    return (
+        for_line(" ".join(filter(None, (commit.name[:12], format_day(commit.time), repository, commit.subject)))) + "\n"
+    )
 
 
 def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:

@@ -11,7 +11,7 @@ from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, 
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
 from codelens.render.visible import for_column, for_line
 from codelens.store.snapshots import LoggedSnapshot
-from codelens.text.counts import day_of, quantity
+from codelens.text.counts import format_day, quantity
 
 _REPORT_FIELDS = (
     *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
@@ -345,7 +345,7 @@ def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
     """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
 
     for back, line in enumerate(log):
-        day = day_of(line.time) if line.time else "-"
+        day = format_day(line.time) if line.time else "-"
         counts = (
             f"{quantity(line.documents, 'file')}, {quantity(line.symbols, 'symbol')}, {quantity(line.edges, 'edge')}"
         )

@@ -49,31 +49,31 @@ class Company:
         """Feature → unit → value, from 0 to 1."""
 
     def _in_files(self, units: Sequence[UnitRow]) -> dict[UnitId, float]:
-        lenders: dict[int, list[UnitId]] = {}
+        seeds: dict[int, list[UnitId]] = {}
         for unit in units:
             if unit.id in self._standing:
-                lenders.setdefault(unit.document, []).append(unit.id)
+                seeds.setdefault(unit.document, []).append(unit.id)
         found: dict[UnitId, float] = {}
         for unit in units:
-            other = next((one for one in lenders.get(unit.document, ()) if one != unit.id), None)
+            other = next((one for one in seeds.get(unit.document, ()) if one != unit.id), None)
             if other is not None:
                 found[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
         return found
 
     def _by_edges(self, units: set[UnitId], store: Store) -> dict[str, dict[UnitId, float]]:
-        lent: dict[tuple[str, UnitId], set[UnitId]] = {}
+        lifted: dict[tuple[str, UnitId], set[UnitId]] = {}
         for node, other, kind, _, goes_out in (
             store.edges.around(list(self._votes), WIDEST, False) if self._votes else ()
         ):
-            lender, unit = UnitId(node), UnitId(other)
-            if kind in _USES and unit in units and lender != unit:
-                lent.setdefault((USED_BY if goes_out else USES, unit), set()).add(lender)
+            seed, unit = UnitId(node), UnitId(other)
+            if kind in _USES and unit in units and seed != unit:
+                lifted.setdefault((USED_BY if goes_out else USES, unit), set()).add(seed)
         found: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
         places = {unit: place for place, unit in enumerate(self._votes)}
-        for (feature, unit), lenders in lent.items():
+        for (feature, unit), seeds in lifted.items():
             rest = max(LEAST_REST, 1.0 - self._votes.get(unit, 0.0))
-            found[feature][unit] = math.fsum(self._votes[lender] for lender in lenders) / rest
-            self._best[feature, unit] = min(lenders, key=lambda lender: places[lender])
+            found[feature][unit] = math.fsum(self._votes[seed] for seed in seeds) / rest
+            self._best[feature, unit] = min(seeds, key=lambda seed: places[seed])
         return found
 
     def describe(self, feature: str, unit: UnitId) -> str:

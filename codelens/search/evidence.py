@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codelens.model.code import DocumentId, UnitId, UnitRow
-from codelens.model.history import MessageRow
+from codelens.model.history import PastCommit
 from codelens.model.search import Match
 from codelens.search.lexicon import LEXICON
 from codelens.search.terms import load_words, stem, words_said
@@ -34,10 +34,9 @@ SATURATION = 1.2  # k1, the usual one
 OF_AN_ACTION = 0.4
 """Factor on the idf of a verb like `add` or `fix`, which names the task and seldom the code. From a fitted prototype."""
 OF_AN_EXTRA = 0.3  # The same for abbreviations and corrected spellings
-OF_MESSAGES = 1.0  # k of BM25 for words in the messages of past commits; .5 and 2 measured within .002 of it
-MESSAGES_LENGTH_SHARE = (
-    0.5  # b for the same: files that change often are not favored. 0 costs .005 on commits and .01 on tasks.
-)
+OF_MESSAGES, MESSAGES_LENGTH_SHARE = 1.0, 0.5
+"""k and b of BM25 for the messages of past commits about a file. nDCG@10 of commits in a prototype: .408, .411, .411 for k of
+.25, .5 and 1; .407 and .409 for b of 0 and .5 (tasks .420 and .436), so that files that change often are not favored."""
 MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
 """Share of all messages, and a number; words that more of them have than both, such as "add", say nothing."""
 IN_FILE_LENGTH_SHARE = 0.5  # b for files, whose length is their number of units
@@ -172,7 +171,7 @@ class Evidence:
             *([("vectors.distances", (pool, self._vector))] if self._vector else []),
             ("edges.files_using", (pool,)),
             *([("occurrences.in_files", (uncounted, self.asked))] if uncounted else []),
-            *([("messages.of", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
+            *([("messages.weigh", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
         )
         found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= found
@@ -253,15 +252,14 @@ class Evidence:
     def _gather_messages(self, documents: set[DocumentId]) -> None:
         """Read what the messages of the commits that changed these files say of the query."""
         rarity = self._in_messages
-        for document, held in self._store.messages.of(documents, rarity).items() if rarity else ():
+        for document, held in self._store.messages.weigh(documents, rarity).items() if rarity else ():
             norm = OF_MESSAGES * (1 - MESSAGES_LENGTH_SHARE + MESSAGES_LENGTH_SHARE * held.said / self._mean_said)
             share = math.fsum(rarity[word] * weight / (weight + norm) for word, weight in held.terms.items())
             self.messages[document] = share / self._of_messages, held.best
 
-    def message(self, document: DocumentId) -> MessageRow:
-        """The message that says most of the query, of those of the commits that changed a file in `messages`."""
-        number = self.messages[document][1]
-        return self._store.messages.rows([number])[number]
+    def find_message(self, document: DocumentId) -> PastCommit:
+        """The commit whose message says most of the query, of those that changed a file in `messages`."""
+        return self._store.messages.commit(self.messages[document][1])[1]
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
         if not documents:
@@ -333,6 +331,6 @@ def _read(
     store.occurrences.in_files(documents, asked, store.budget.check)
     store.edges.files_using(pool)
     if messages:
-        store.messages.of(documents, messages)
+        store.messages.weigh(documents, messages)
     if vector:
         store.vectors.distances(pool, vector)

@@ -19,7 +19,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate
 from codelens.search.company import COMPANY
 from codelens.search.evidence import Evidence
-from codelens.text.counts import day_of, quantity
+from codelens.text.counts import format_day, quantity
 from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
 
 
@@ -269,8 +269,8 @@ def _uses(pool: Pool, e: Evidence) -> Sequence[float]:
 
 
 def _messages_said(unit: UnitRow, e: Evidence, _: float) -> str:
-    name, time, subject = e.message(unit.document)
-    return f"its file was changed by {name[:SHORT_COMMIT]} '{subject}', {day_of(time)}"
+    commit = e.find_message(unit.document)
+    return f"its file was changed by {commit.name[:SHORT_COMMIT]} '{commit.subject}', {format_day(commit.time)}"
 
 
 def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:

@@ -17,7 +17,6 @@ from codelens.model.history import (
     HistoryRead,
     LineCommit,
     LineRun,
-    MessageRow,
     PastCommit,
     WrittenLines,
 )
@@ -170,7 +169,7 @@ class Messages:
         row: Any = self._connection.execute(sql, (self._having(term),)).fetchone()
         return int(row[0])
 
-    def of(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
+    def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
         """Document → weights of the messages of the commits that changed it, if any has one of the terms. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
         sql = (
@@ -201,7 +200,7 @@ class Messages:
             found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
         return found
 
-    def ranked(self, terms: Sequence[str]) -> list[tuple[float, int]]:
+    def rank(self, terms: Sequence[str]) -> list[tuple[float, int]]:
         """(score, number) of the messages with any of the terms, best first; of equal ones the newest.
 
         The score is the sum of the terms' rarities; of the best POOL, terms in the subject count twice.
@@ -238,12 +237,6 @@ class Messages:
         (row,) = self._connection.execute(sql, (number,)).fetchall()
         repository, name, time, subject, body, packed = row  # type: Any, Any, Any, Any, Any, Any
         return repository, PastCommit(name, time, subject, body, *unpack_changes(packed))
-
-    def rows(self, numbers: Iterable[int]) -> dict[int, MessageRow]:
-        """Number → message."""
-        sql = "SELECT lower(hex(name)), time, subject FROM messages WHERE id = ?"
-        wanted = sorted(set(numbers))
-        return {n: MessageRow(*row) for n in wanted for row in self._connection.execute(sql, (n,))}
 
 
 class LineHistories:

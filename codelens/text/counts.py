@@ -6,7 +6,7 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def day_of(seconds: int) -> str:
+def format_day(seconds: int) -> str:
     """The day (UTC) of a time in unix seconds, as 2024-05-02; '????-??-??' if the calendar does not reach that far."""
     from datetime import UTC, datetime
 

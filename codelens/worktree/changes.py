@@ -209,7 +209,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
         yield PastCommit(known, times[known], title, text, tuple(paths), tuple(renames))
 
 
-def histories_of(commits: Sequence[PastCommit]) -> dict[str, History]:
+def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
     """Path → history, for all paths of these commits, newest first, including deleted files. A file that was renamed has the
     history of its earlier paths too."""
     now: dict[str, str] = {}  # path at the time of a commit → its present path

@@ -67,6 +67,8 @@ def test_past_commits_are_searched_by_their_messages(kitchen: Past, run: Run) ->
         (second, ["cup.py"]),
     ]
     assert run("search", "--history", "sugar", cwd=kitchen.root).code == 1
+    empty = run("search", "--history", " ", cwd=kitchen.root)
+    assert (empty.code, empty.err) == (1, "codelens: note: the query is empty\n")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,9 @@ def test_past_commits_are_searched_by_their_messages(kitchen: Past, run: Run) ->
         (["tea", "cup.py"], "cannot be combined with PATH"),
         (["tea", "-l"], "cannot be combined with --files"),
         (["tea", "--mode", "exact"], "cannot be combined with --mode"),
-        (["tea lang:py"], "takes words without filters"),
+        (["tea lang:py"], "takes words alone"),
+        (["tea -sugar"], "takes words alone"),
+        (["/t.a/"], "takes words alone"),
         (["tea", "-m", "0"], "must be at least 1"),
         (["tea", "--offset", "-1"], "must be at least 0"),
     ],
@@ -83,6 +87,18 @@ def test_past_commits_are_searched_by_their_messages(kitchen: Past, run: Run) ->
 def test_a_list_of_commits_refuses_what_it_does_not_do(kitchen: Past, run: Run, more: list[str], expected: str) -> None:
     refused = run("search", "--history", *more, cwd=kitchen.root)
     assert (refused.code, expected in refused.err, refused.out) == (2, True, "")
+
+
+@pytest.mark.parametrize("command", [("search",), ("search", "--history"), ("search", "--contributions", "--json")])
+def test_odd_words_and_dates_fail_nowhere(kitchen: Past, run: Run, command: tuple[str, ...]) -> None:
+    """A word that Python takes as one and SQLite splits, and a time that no calendar reaches."""
+    kitchen.commit({"cup.py": "def pour(tea):\n    return 2 * tea\n"})
+    kitchen.recommit("Warm ab\u19b0cd guests", 99_999_999_999_999)
+    run("index", cwd=kitchen.root)
+    answer = run(*command, "warm ab\u19b0cd tea", cwd=kitchen.root)
+    assert (answer.code, answer.err.count("error")) == (0, 0)
+    if "--history" in command:
+        assert "????-??-?? Warm ab\u19b0cd guests" in answer.out
 
 
 def test_an_index_without_history_says_so(own: Path, run: Run) -> None:

@@ -79,7 +79,7 @@ def test_without_weights_nothing_is_read(store: Store) -> None:
         assert [list(c.measured) for c in candidates] == before
 
 
-def test_only_the_first_candidates_lend(tmp_path: Path) -> None:
+def test_only_the_first_candidates_lift_others(tmp_path: Path) -> None:
     """However many candidates there are, the edges of SEEDS of them are read."""
     many = {
         f"gate_{n}.py": f"from other import close_{n}\n\n\ndef gate_{n}():\n    close_{n}()\n" for n in range(3 * SEEDS)

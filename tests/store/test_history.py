@@ -10,7 +10,7 @@ import pytest
 from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.changes import histories_of
+from codelens.worktree.changes import collect_histories
 from tests.indexing.documents import derived
 
 READ = HistoryRead("c0ffee", "terms", time=1000, commits=7, whole=True)
@@ -33,7 +33,9 @@ def commit(name: str, time: int, subject: str, *paths: str, body: str = "") -> P
 
 def store_commits(store: Store, repository: RepositoryRow, *commits: PastCommit) -> None:
     with store.writing():
-        store.history.replace(repository.id, READ, commits, histories_of(commits), store.history.commits(repository.id))
+        store.history.replace(
+            repository.id, READ, commits, collect_histories(commits), store.history.commits(repository.id)
+        )
 
 
 def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow) -> None:
@@ -47,7 +49,7 @@ def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow)
     assert store.history.newest(repository.id, 9) == ["c.py", "b.py"]
 
 
-def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
+def test_collect_histories_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
     other = store.documents.add_repositories([tmp_path / "other"])[0]
     store_commits(store, repository, commit("b", 900, "m", "a.py"), commit("a", 20, "m", "a.py", "gone.py"))
     with store.writing():
@@ -73,15 +75,14 @@ def test_messages_are_found_by_their_words(store: Store, repository: RepositoryR
     messages = store.messages
     assert messages.totals() == (4, 2, pytest.approx(2 + 2**0.5))
     assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "tide")] == [2, 2, 1, 0]
-    found = messages.of([a, b, c], {"expired": 2.0, "fees": 1.0})
+    found = messages.weigh([a, b, c], {"expired": 2.0, "fees": 1.0})
     assert found.keys() == {a, b}
     assert found[a].terms == {"expired": pytest.approx(1 + 0.5**0.5)}
     assert (found[a].said, found[b].said) == (pytest.approx(1 + 0.5**0.5), pytest.approx(1 + 0.5**0.5))
     assert found[b].terms == {"expired": pytest.approx(0.5**0.5), "fees": 1.0}
-    rows = messages.rows([found[a].best, found[b].best])
-    assert rows[found[a].best] == ("b" * 40, 20, "Add coupons")
-    assert rows[found[b].best] == ("c" * 40, 30, "Reject expired coupons")
-    assert messages.of([a], {"abᦰcd": 1.0}) == {}, "a term of several tokens of SQLite"
+    assert messages.commit(found[a].best) == (repository.name, commits[2])
+    assert messages.commit(found[b].best) == (repository.name, commits[1])
+    assert messages.weigh([a], {"abᦰcd": 1.0}) == {}, "a term of several tokens of SQLite"
     store_commits(store, repository, *commits[2:])
     assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "rename")] == [1, 1, 1, 0]
-    assert messages.of([a, b, c], {"rename": 1.0}) == {}
+    assert messages.weigh([a, b, c], {"rename": 1.0}) == {}

@@ -198,3 +198,10 @@ def test_an_update_equals_a_full_read(runs: list[list[tuple[str, str, list[str]]
             new = head_of(past.root)
             before, head = read_lines(new, head.commit, before.files), new
             assert before == read_lines(new)
+
+
+def test_a_commit_before_1970_has_lines(tmp_path: Path) -> None:
+    past = Past(tmp_path / "tree")
+    past.commit({"a.py": "x = 1\n"})
+    past.recommit("m", -5 * DAY)
+    assert read_lines(head_of(past.root)).files.keys() == {"a.py"}

@@ -12,7 +12,7 @@ import pytest
 
 from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.worktree import changes
-from codelens.worktree.changes import TooSlow, head_of, histories_of, read_changes
+from codelens.worktree.changes import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.repository import LONGEST_RULES, GitError
 from tests.worktree.git_history import DAY, START, Past
 
@@ -32,7 +32,7 @@ def read(root: Path) -> tuple[HistoryRead, dict[str, History]]:
 
 
 def counts(commits: Sequence[PastCommit]) -> dict[str, History]:
-    return {path: History(one.commits, one.changed) for path, one in histories_of(commits).items()}
+    return {path: History(one.commits, one.changed) for path, one in collect_histories(commits).items()}
 
 
 def test_each_file_has_its_commits_and_the_time_of_the_last(past: Past) -> None:
@@ -88,7 +88,7 @@ def test_the_message_of_a_mass_change_counts_for_no_file(past: Past) -> None:
     many = {f"{number}.py": "1" for number in range(MASS_CHANGE + 1)}
     past.commit({**many, "a.py": "1"})
     name = past.commit({"a.py": "2", "0.py": "2"})
-    found = histories_of(read_changes(head_of(past.root))[1])
+    found = collect_histories(read_changes(head_of(past.root))[1])
     assert found["a.py"] == History(2, day(2), (name,))
     assert found["1.py"] == History(1, day(1))
 
@@ -145,9 +145,7 @@ def test_a_folder_within_a_repository_has_its_part_of_the_history(past: Past) ->
 
 def test_absurd_times_are_limited(past: Past) -> None:
     past.commit({"a.py": "1"})
-    tree = past.git("rev-parse", "HEAD^{tree}")
-    (past.root / "commit").write_text(f"tree {tree}\nauthor a <a> 1 +0000\ncommitter a <a> {10**30} +0000\n\nm\n")
-    past.git("update-ref", "HEAD", past.git("hash-object", "-t", "commit", "-w", "--literally", "commit"))
+    past.recommit("m", 10**30)
     found, files = read(past.root)
     assert 0 <= found.time <= changes.LATEST and 0 <= files["a.py"].changed <= changes.LATEST
 

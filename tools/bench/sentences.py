@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -236,6 +237,23 @@ def _has_edge(hit: Hit, source: str, target: str, verb: str) -> bool:
     return any(name in words_in(text) for text in texts for name in map(str.casefold, (last, *made_by)))
 
 
+def _has_changed(hit: Hit, commit: str, subject: str) -> bool:
+    """True if git has the commit, with this subject, among those that changed the file under any of its names."""
+    command = [
+        "git",
+        "-C",
+        str(hit.tree.root),
+        "log",
+        "--follow",
+        "--format=%h %s",
+        "--abbrev=7",
+        "--",
+        hit.record["path"],
+    ]
+    log = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace").stdout
+    return any(line.startswith(f"{commit} {subject}") for line in log.splitlines())
+
+
 def _is_used(hit: Hit, source: str, target: str) -> bool:
     """True if the text of one has the name of the other; a class that extends or implements it may not name it."""
     last = target.rpartition(".")[2].strip("#?!=$").casefold()
@@ -343,9 +361,8 @@ RULES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"connected with (\d+) other files?, not counting tests(?:; .*)?", lambda h, n: int(n) <= _files_that_may_use(h)),
     (r"(?:\d+% as close as the closest: |[\d.]+ of the score it comes from: )?(reached from (.+?), which .+?)(?: \(authority .*)?",
         lambda h, way, first: _is_reached(h, first, way)),
-    (r"its file was changed by [0-9a-f]{7} '.*', [\d?-]{10}", lambda h: bool(h.query.strip())),
-    (r"its file has (.+), (?:the best|a good) hit", lambda h, other: any(
-        o["qualified_name"] == other and o["path"] == h.record["path"] for o in h.others) or other in h.tree.definitions),
+    (r"its file was changed by ([0-9a-f]{7}) '(.*)', [\d?-]{10}", lambda h, commit, subject: _has_changed(h, commit, subject)),
+    (r"its file has (.+), (?:the best|a good) hit", lambda h, other: letters(other.rpartition(".")[2]) in letters(h.file)),
     (r"uses (.+), (?:the best|a good) hit", lambda h, other: _is_used(h, h.record["qualified_name"], other)),
     (r"is used by (.+), (?:the best|a good) hit", lambda h, other: _is_used(h, other, h.record["qualified_name"])),
     (r"hit (\d+) of its file", lambda h, n: sum(o["path"] == h.record["path"] for o in h.others) >= 1 or int(n) > 1),

@@ -52,7 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
             measured = [one for own in measure_all(found, pool, _print_progress) for one in own]
         fitted = fit_shipped(measured)
         first: Weights = parse_toml(FIRST.read_text(encoding="utf-8"))["codelens"]["features"]
-        weights = with_sets(load_weights()["codelens"]["features"], mean_of(first, fitted.weights), options.sets)
+        weights = replace_sets(
+            load_weights()["codelens"]["features"], average_weights(first, fitted.weights), options.sets
+        )
         out.write_text(with_features(_current_weights(), weights), encoding="utf-8", newline="")
         folds = cross_validate(measured, options.folds) if options.folds else {}
     except (CodelensError, OSError) as error:
@@ -77,7 +79,7 @@ def _current_weights() -> str:
     return WEIGHTS.read_text(encoding="utf-8")
 
 
-def mean_of(first: Weights, learned: Weights) -> Weights:
+def average_weights(first: Weights, learned: Weights) -> Weights:
     """The mean of the weights that candidates were measured under and of the learned ones, for features that both have in sets.
 
     Learning alone prefers guides and tasks to documentation: nDCG@10 .555 before, .543 after, .551 with the mean.
@@ -90,7 +92,7 @@ def mean_of(first: Weights, learned: Weights) -> Weights:
     return found
 
 
-def with_sets(current: Weights, learned: Weights, names: Sequence[str]) -> Weights:
+def replace_sets(current: Weights, learned: Weights, names: Sequence[str]) -> Weights:
     """The current weights with some learned sets. A weight that is one number for all sets stays."""
     found: dict[str, float | Mapping[str, float]] = dict(current)
     for name, new in learned.items():

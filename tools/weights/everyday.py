@@ -25,7 +25,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.search.intent import EVERYDAY
 from tools.model.queries import QueryEncoder, QueryRecipe, least_cosine, read_package, train, write_queries
 from tools.questions.collection import LEARN, index_place, read_part
-from tools.weights.__main__ import WEIGHTS, with_features, with_sets
+from tools.weights.__main__ import WEIGHTS, replace_sets, with_features
 from tools.weights.folds import fit_shipped
 from tools.weights.repositories import measure_all, read_manifest, sources
 
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     fitting.KINDS = {**fitting.KINDS, **{ASKED + kind: weight for kind, weight in KINDS.items()}}
     fitted = fit_shipped(measured)
-    weights = with_sets(load_weights()["codelens"]["features"], fitted.weights, [EVERYDAY])
+    weights = replace_sets(load_weights()["codelens"]["features"], fitted.weights, [EVERYDAY])
     WEIGHTS.write_text(with_features(WEIGHTS.read_text("utf-8"), weights), "utf-8")
     print(f"loss {fitted.loss:.4f}; learned from {fitted.tasks}")
     return 0
