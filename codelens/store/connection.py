@@ -31,8 +31,12 @@ SWITCH_BACK_SECONDS = 2.0
 """How long a writer tries to switch back to a single file while readers hold the log; after that it is left to the next
 writer. Chosen.
 """
+SWITCH_SECONDS = 60.0
+"""How long a writer waits for readers before it switches to the log. A reader keeps the file for one answer; comparing an
+index of 10,000 files with the disk took more than 5 seconds on a busy machine.
+"""
 SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
-"""For each of these attempts: how long it waits for the lock, and how long readers may continue before the next. Chosen."""
+"""For each attempt to switch: how long it waits for the lock, and how long new readers may begin before the next one."""
 WRITER_CACHE_KIB = 16_384  # Page cache of a writer: 16 MiB instead of SQLite's default of 2
 LARGEST_VALUE = 1 << 28
 """Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
@@ -193,22 +197,32 @@ def remove_database(path: Path) -> bool:
     return existed
 
 
-def to_wal(connection: apsw.Connection) -> None:
-    """Let readers continue with the committed state while this connection writes."""
-    connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
+def to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
+    """Let readers continue with the committed state while this connection writes.
+
+    Raises IndexBusy if a reader keeps the single file for longer than this.
+    """
+    if not _switch(connection, "wal", seconds):
+        raise IndexBusy(f"a reader has held {Path(connection.filename).name} for {seconds:.0f} s", "run it again later")
+    connection.execute("PRAGMA synchronous = NORMAL").fetchall()
 
 
 def to_rest(connection: apsw.Connection) -> bool:
     """Fold the log into the file and switch back to a single file. False if a reader prevented it; the next writer will
     do it.
     """
-    deadline = time.monotonic() + SWITCH_BACK_SECONDS
+    return _switch(connection, "delete", SWITCH_BACK_SECONDS)
+
+
+def _switch(connection: apsw.Connection, journal_mode: str, seconds: float) -> bool:
+    """Change the journal mode, which needs a moment without readers. False if there was none in this time."""
+    deadline = time.monotonic() + seconds
     connection.set_busy_timeout(SWITCH_TRY_MS)
     try:
         while True:
             with suppress(apsw.BusyError, apsw.LockedError):
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                if connection.execute("PRAGMA journal_mode = DELETE").fetchall() == [("delete",)]:
+                if connection.execute(f"PRAGMA journal_mode = {journal_mode}").fetchall() == [(journal_mode,)]:
                     return True
             if time.monotonic() > deadline:
                 return False

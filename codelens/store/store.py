@@ -457,7 +457,7 @@ class Store:
         self.commit()
 
     def begin_work(self) -> None:
-        """Switch to WAL mode, in which readers keep the committed state."""
+        """Switch to WAL mode, in which readers keep the committed state. Waits for them; see `to_wal`."""
         to_wal(self._connection)
 
     def end_work(self) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
 import pytest
 
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
-from codelens.store.connection import writer_lock
+from codelens.store.connection import BUSY_MS, open_writer, to_rest, to_wal, writer_lock
 from codelens.store.migrate import newest_version
 from codelens.store.postings import all_trigrams, quoted
 from codelens.store.store import Store
@@ -62,6 +64,30 @@ def test_a_long_reader_only_delays_the_return_to_a_single_file(index: Path) -> N
     assert writer.end_work()
     writer.close()
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
+
+
+@pytest.mark.slow
+def test_a_reader_of_the_single_file_delays_a_writer_past_the_wait_of_a_statement(index: Path) -> None:
+    writer = Store.write(index)
+    with ThreadPoolExecutor() as pool:
+        with Store.read(index):
+            begun = pool.submit(writer.begin_work)
+            time.sleep(BUSY_MS / 1000 + 1)
+            assert not begun.done()
+        begun.result()
+    assert writer.journal_mode() == "wal"
+    assert writer.end_work()
+    writer.close()
+
+
+def test_a_writer_gives_up_if_a_reader_stays(index: Path) -> None:
+    connection, _ = open_writer(index)
+    with Store.read(index), pytest.raises(IndexBusy, match=r"a reader has held index\.db for 0 s"):
+        to_wal(connection, seconds=0)
+    to_wal(connection, seconds=0)
+    assert connection.pragma("journal_mode") == "wal"
+    assert to_rest(connection)
+    connection.close()
 
 
 def test_an_index_in_a_folder_that_cannot_be_written_is_read(index: Path) -> None:
