@@ -14,11 +14,15 @@ def run() -> None:
         _signal.signal(_signal.SIGINT, lambda number, frame: os._exit(130))
     from codelens.cli.warm import answered
 
-    if (code := answered()) is not None:
-        os._exit(code)
+    answer = answered()
+    try:
+        if answer and answer.write():
+            os._exit(answer.code)
+    except OSError:  # what follows tries the rest again, and reports it
+        pass
     from codelens.cli.main import run as run_command
 
-    run_command()
+    run_command(answer)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from codelens.cli.flags import CommonFlags
 from codelens.cli.main import OBJECTS, main
-from codelens.cli.warm import COMMANDS, STREAMS, is_private, socket_of, who
+from codelens.cli.warm import BEAT, COMMANDS, PAGED, is_private, receive, send, socket_of, who
 from codelens.cli.workplace import settings_at
 from codelens.config import Settings
 from codelens.errors import CodelensError
@@ -27,19 +28,23 @@ from codelens.index import Index
 from codelens.model.search import SearchOptions
 from codelens.processes.child import end_at_eof
 from codelens.processes.python import start
-from codelens.text.notation import parse_json
 from codelens.worktree.place import find_index
 
-LONGEST_ORDER = 4_000_000  # Bytes of an order; the environment is most of it
+CODES = (0, 1)  # Exit codes that are answered. An error may be that of this process alone, such as a lack of memory.
+LONGEST_OUTPUT = 1_000_000  # Bytes for a stream. A client prints longer ones itself, from the first match on.
+BEAT_SECONDS = 0.05
+BEAT_COMPUTED = 0.001  # Seconds of computing since the last beat that are worth another
 PATIENCE = 1.0  # Seconds to wait for a client that has begun to ask
 END_SECONDS = 5.0  # How long the end of a watch or server waits for the process
 WAITING = 16  # Clients that may wait; each gives up after a moment, and answers itself
+
+Pieces = list[tuple[int, bytes]]  # As in `codelens.cli.warm.Answer`
 
 
 @contextmanager
 def answering(index: Path, settings: Settings) -> Iterator[None]:
     """Answer searches of the shell about this index while the block runs, unless the setting `warm` is off."""
-    if not settings.warm or not hasattr(socket, "send_fds"):
+    if not settings.warm or not hasattr(socket, "AF_UNIX"):
         yield
         return
     try:
@@ -63,27 +68,33 @@ class _Ending(BaseException):
     """Whoever started this process has ended, or wants it to end."""
 
 
+class _Unanswerable(BaseException):
+    """The client has to answer itself. No Exception, which would be an error of the command."""
+
+
 def answer_until_eof() -> int:
     """The process. Its argument is the index; stdin is the pipe to whoever started it."""
     gc.set_threshold(OBJECTS)
     os.setsid()  # Ctrl-C is for whoever started us
     signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, _end)
     place = socket_of(sys.argv[1])
     listener = None
     try:
         end_at_eof(signal.SIGTERM)
+        _prepare(Path(sys.argv[1]))
         if (listener := _listening(place)) is None:
             return 0
-        _prepare(Path(sys.argv[1]))
         while True:
             client, _ = listener.accept()
-            with client, suppress(OSError, ValueError, LookupError, TypeError):  # whoever asked answers itself
+            with client, suppress(Exception, _Unanswerable):  # whoever asked answers itself
                 client.settimeout(PATIENCE)
                 _answer(client)
     except _Ending:
         return 0
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if listener is not None:
             Path(place).unlink(missing_ok=True)
 
@@ -129,32 +140,42 @@ def _prepare(path: Path) -> None:
 
 
 def _answer(client: socket.socket) -> None:
-    order = _order(client)
-    if order["who"] != who() or order["arguments"][0] not in COMMANDS:
+    question = receive(client)
+    if question["who"] != who() or question["arguments"][0] not in COMMANDS:
         return
-    with ExitStack() as stack:
-        stack.enter_context(_standing_at(order["folder"], order["environment"]))
-        if not _may_answer(order["arguments"]):
+    pieces: Pieces = []
+    with _beating(client), _standing_at(question["folder"], question["environment"]):
+        if not _may_answer(question["arguments"]):
             return
-        client.sendall(b"go")
-        _, streams, _, _ = socket.recv_fds(client, 1, len(STREAMS))
-        if len(streams) != len(STREAMS):  # it was not patient
-            for stream in streams:
-                os.close(stream)
-            return
-        stack.enter_context(_writing_to(streams, order["encodings"]))
-        code = main(order["arguments"])
-    client.sendall(str(code).encode())
+        with _writing_to(pieces, question["streams"]):
+            code = main(question["arguments"])
+    if code in CODES:
+        send(client, (code, pieces))
 
 
-def _order(client: socket.socket) -> dict[str, Any]:
-    said = b""
-    while not said.endswith(b"\n") and len(said) < LONGEST_ORDER:
-        if not (part := client.recv(65_536)):
-            break
-        said += part
-    order: dict[str, Any] = parse_json(said)
-    return order
+@contextmanager
+def _beating(client: socket.socket) -> Iterator[None]:
+    """Send a beat now and, while the block runs, after each time that it has gone on computing."""
+    client.sendall(BEAT)
+    ended = threading.Event()
+    thread = threading.Thread(target=_beat, args=(client, ended), name="codelens-beat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _beat(client: socket.socket, ended: threading.Event) -> None:
+    """A process that waits for something may wait for ever, and is as silent as one that hangs."""
+    before = 0.0
+    with suppress(OSError):  # the client is gone
+        while not ended.wait(BEAT_SECONDS):
+            others = time.process_time() - time.thread_time()
+            if others - before > BEAT_COMPUTED:
+                client.sendall(BEAT)
+                before = others
 
 
 def _may_answer(arguments: Sequence[str]) -> bool:
@@ -165,7 +186,7 @@ def _may_answer(arguments: Sequence[str]) -> bool:
         settings = settings_at(Path.cwd(), find_index(Path.cwd()), flags).values
     except (CodelensError, OSError):
         return False
-    return settings.warm and settings.refresh == "never"
+    return settings.warm and not settings.memory and settings.refresh == "never"
 
 
 @contextmanager
@@ -188,25 +209,48 @@ def _take(environment: Mapping[str, str]) -> None:
         time.tzset()
 
 
+class _Stream(io.RawIOBase):
+    """Keeps the output of a command."""
+
+    def __init__(self, pieces: Pieces, number: int) -> None:
+        self._pieces, self._number, self._length = pieces, number, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, output: Any) -> int:
+        self._length += len(output)
+        if self._length > LONGEST_OUTPUT:
+            raise _Unanswerable
+        self._pieces.append((self._number, bytes(output)))
+        return len(output)
+
+
+class _Text(io.TextIOWrapper):
+    """A stream like that of the client."""
+
+    def __init__(self, pieces: Pieces, number: int, is_terminal: bool, encoding: str, errors: str) -> None:
+        super().__init__(io.BufferedWriter(_Stream(pieces, number)), encoding, errors, line_buffering=is_terminal)
+        self._pieces, self._is_terminal = pieces, is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def page(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Leave output to the client, which has the screen."""
+        with io.BufferedWriter(_Stream(self._pieces, PAGED), LONGEST_OUTPUT) as whole:
+            whole.writelines(chunks)
+        return iter(())
+
+
 @contextmanager
-def _writing_to(streams: Sequence[int], encodings: Sequence[Sequence[str]]) -> Iterator[None]:
-    """With the client's standard streams in the place of our own."""
-    own = [os.dup(number) for number in range(len(STREAMS))]
-    before = [getattr(sys, name) for name in STREAMS]
+def _writing_to(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
+    """Keep the output. There is no stdin: what is read from it would be missing if this process ended."""
+    before = sys.stdin, sys.stdout, sys.stderr
     try:
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-            os.close(stream)
-        for number, (name, (encoding, errors)) in enumerate(zip(STREAMS, encodings, strict=True)):
-            raw = open(number, "rb" if name == "stdin" else "wb", closefd=False)  # noqa: SIM115 - not a file of ours
-            terminal = name == "stderr" or os.isatty(number)
-            setattr(sys, name, io.TextIOWrapper(raw, encoding, errors, line_buffering=terminal))
+        sys.stdin, sys.stdout, sys.stderr = None, *(_Text(pieces, n, *streams[n - 1]) for n in (1, 2))
         yield
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        for name, stream in zip(STREAMS, before, strict=True):
-            setattr(sys, name, stream)
-        for number, stream in enumerate(own):
-            os.dup2(stream, number)
-            os.close(stream)
+        sys.stdin, sys.stdout, sys.stderr = before

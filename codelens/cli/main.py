@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from codelens.cli.complete import ASKING
 from codelens.cli.declare import FINISHED, Command, declared_at, perform
 from codelens.cli.streams import report, say, say_plain, silence_stdout, write
+from codelens.cli.warm import Answer
 from codelens.cli.wellformed import read
 from codelens.errors import CodelensError
 
@@ -53,8 +54,8 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came. Whatever an interrupt leaves in order, this does too."""
 
 
-def run() -> NoReturn:
-    """Run the command line of this process, and end it."""
+def run(answer: Answer | None = None) -> NoReturn:
+    """Run the command line of this process, or write what is left of its answer, and end the process."""
     gc.set_threshold(OBJECTS)
     _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
@@ -62,7 +63,7 @@ def run() -> NoReturn:
     with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
-        code = main(sys.argv[1:])
+        code = main(sys.argv[1:], answer)
     _ignore_interrupts()
     gc.freeze()  # else Python walks all modules once more to end them
     sys.exit(code)
@@ -90,14 +91,14 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run one command line; returns the exit code.
+def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
+    """Run one command line, or write an answer to it; returns the exit code.
 
     An interrupt that comes when the command has already done its work does not change the code.
     """
     FINISHED.clear()
     try:
-        code = _dispatch(list(arguments) or ["--help"])
+        code = _write(answer) if answer else _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
@@ -148,6 +149,13 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     with group.make_context("codelens", arguments) as context:
         return int(group.invoke(context) or 0)
+
+
+def _write(answer: Answer) -> int:
+    from codelens.cli.pager import show_long
+
+    answer.write(show_long)
+    return answer.code
 
 
 def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:

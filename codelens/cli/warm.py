@@ -1,32 +1,64 @@
 """Asks a running `codelens watch` or `codelens serve` for the answer: it has the index open, and Python started.
 
-    client → answerer    a line of JSON: version, arguments, folder, environment, encodings of the streams
-    answerer → client    "go", or nothing: it is of another version, busy, or the setting `warm` is off
-    client → answerer    the standard streams, as file descriptors
-    answerer → client    the exit code
+    client → answerer    version, arguments, folder, environment, and what the standard streams are
+    answerer → client    a byte at once, and one more each time that it has gone on computing
+    answerer → client    once the command has ended, the exit code and all of its output
 
-Until "go" nothing has happened, and whoever does not hear it in time answers itself. The answerer runs the same command on the
-streams of the client, so the answer is the same to the byte. Imports next to nothing: this is what a search costs then.
+Nothing is written before the whole answer is there. So a client whose answerer refuses, ends in whatever way or is silent for
+PATIENCE answers itself, as if it had asked nobody. The answerer runs the same command with the folder and the environment of the
+client, so the answer is the same to the byte. Imports next to nothing, not even `typing`: this is what a search costs then.
 """
 
+from __future__ import annotations
+
+import marshal
 import os
 import sys
-from typing import Any
+from binascii import crc32  # hashlib takes 5 ms
 
 from codelens import __version__
 
+TYPE_CHECKING = False  # That of `typing`, whose import takes as long as Python's start
+if TYPE_CHECKING:
+    from _socket import socket
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
 COMMANDS = ("search", "files", "why")
-OWN = ("--open", "--refresh", "--help")
-"""Options that start an editor, write an index or need more than the answerer has imported."""
+OWN = ("--open", "--refresh", "--help", "--memory")
+"""Options that start an editor, write a file or need more than the answerer has imported."""
 SWITCH = "CODELENS_WARM"  # The variable of the setting `warm`; the answerer reads the setting itself
-PATIENCE = 0.3  # Seconds to wait for "go". A search by oneself takes as long.
-STREAMS = ("stdin", "stdout", "stderr")
+PATIENCE = 0.2  # Seconds without a byte after which nobody is expected to answer. A search by oneself takes as long.
+MOST_BYTES = 4_000_000  # Of a question, most of which is the environment, and of an answer
+BEAT = b"."
+PAGED = 3  # Output for stdout, through the pager where it is longer than the screen
 
 
-def answered() -> int | None:
-    """The exit code, if somebody answered this process's command line; else None, and nothing has been written."""
+class Answer:
+    """An exit code, and (number of a stream, bytes) to write in this order."""
+
+    def __init__(self, code: int, pieces: list[tuple[int, bytes]]) -> None:
+        self.code, self._pieces = code, pieces
+
+    def write(self, page: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None) -> bool:
+        """Write it, and forget what is written. Returns False, without `page`, before output that needs a pager."""
+        while self._pieces:
+            number, output = self._pieces[0]
+            if number == PAGED and output.count(b"\n") >= os.get_terminal_size(1).lines:
+                if page is None:
+                    return False
+                output = b"".join(page(iter([output])))
+            rest = output[os.write(2 if number == 2 else 1, output) :]
+            self._pieces[:1] = [(number, rest)] if rest else []
+        return True
+
+
+def answered() -> Answer | None:
+    """The answer, if somebody answered this process's command line; nothing of it has been written."""
     arguments = sys.argv[1:]
-    if os.name == "nt" or not arguments or arguments[0] not in COMMANDS or any(a.startswith(OWN) for a in arguments):
+    if os.name == "nt" or not arguments or arguments[0] not in COMMANDS:
+        return None
+    if any(a.startswith(OWN) or "/dev/" in a or "/proc/" in a for a in arguments):  # such as -f /dev/stdin
         return None
     is_off = os.environ.get(SWITCH, "true").lower() in ("", "0", "false", "no")
     if is_off or None in (sys.stdin, sys.stdout, sys.stderr):
@@ -34,16 +66,14 @@ def answered() -> int | None:
     try:
         place = socket_of(_index(arguments))
         return _ask(place, arguments) if place and os.path.exists(place) else None
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 
 def socket_of(index: str) -> str:
     """The path of the socket at which an index is answered for, in a folder that only this user may enter; empty without one."""
-    import binascii  # hashlib takes 5 ms
-
     real = os.fsencode(os.path.realpath(index))
-    name = f"{binascii.crc32(real):08x}{binascii.crc32(real[::-1]):08x}"
+    name = f"{crc32(real):08x}{crc32(real[::-1]):08x}"
     folder = os.path.join(
         os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp", f"codelens-{os.getuid()}"
     )
@@ -58,7 +88,8 @@ def is_private(folder: str) -> bool:
 
 def who() -> list[str]:
     """The program that answers: one of another version might answer otherwise."""
-    return [__version__, sys.version, os.path.dirname(os.path.realpath(__file__))]
+    folder = os.path.dirname(os.path.realpath(__file__))
+    return [__version__, sys.version, sys.getfilesystemencoding(), folder]
 
 
 def _index(arguments: list[str]) -> str:
@@ -76,30 +107,44 @@ def _index(arguments: list[str]) -> str:
     return index
 
 
-def _ask(place: str, arguments: list[str]) -> int | None:
-    import json
-    import socket
+def _ask(place: str, arguments: list[str]) -> Answer | None:
+    import _socket  # socket brings enum and selectors
 
     if not is_private(os.path.dirname(place)):
         return None
-    streams: list[Any] = [getattr(sys, name) for name in STREAMS]
-    order = {
+    environment = dict(os.environ)
+    if sys.stdout.isatty() and not environment.get("COLUMNS", "").strip("0").isdecimal():
+        environment["COLUMNS"] = str(os.get_terminal_size(1).columns or 80)
+    question = {
         "who": who(),
         "arguments": arguments,
         "folder": os.getcwd(),
-        "environment": dict(os.environ),
-        "encodings": [(stream.encoding, stream.errors) for stream in streams],
+        "environment": environment,
+        "streams": [(stream.isatty(), stream.encoding, stream.errors) for stream in (sys.stdout, sys.stderr)],
     }
-    with socket.socket(socket.AF_UNIX) as answerer:
+    answerer = _socket.socket(_socket.AF_UNIX)
+    try:
         answerer.settimeout(PATIENCE)
         answerer.connect(place)
-        answerer.sendall(json.dumps(order).encode() + b"\n")
-        if answerer.recv(2) != b"go":
-            return None
-        answerer.settimeout(None)
-        socket.send_fds(answerer, [b"\n"], [stream.fileno() for stream in streams])
-        code = answerer.recv(16)
-    if not code:
-        os.write(2, b"codelens: error: the process that answered has ended\ncodelens: hint: ask again\n")
-        return 2
-    return int(code)
+        send(answerer, question)
+        answerer.shutdown(_socket.SHUT_WR)
+        return Answer(*receive(answerer))
+    finally:
+        answerer.close()
+
+
+def send(peer: socket, message: Any) -> None:
+    """Send plain values, with a sum of their bytes."""
+    body = marshal.dumps(message, 2)
+    peer.sendall(b"=%08x" % crc32(body) + body)
+
+
+def receive(peer: socket) -> Any:
+    """Read until nothing more comes, and return what was sent after any beats. Raises ValueError unless that is a whole message."""
+    received = b""
+    while len(received) < MOST_BYTES and (part := peer.recv(65_536)):
+        received += part
+    head, body = (message := received.lstrip(BEAT))[:9], message[9:]
+    if not body or head != b"=%08x" % crc32(body):
+        raise ValueError("not a message of ours")
+    return marshal.loads(body)
