@@ -618,17 +618,15 @@ class HistoryTopic:
 
     def facts(self, number: int | None = None) -> list[SnapshotDocument]:
         """The symbols and edges of a logged snapshot, by default of the current index. Raises UsageError if they are gone."""
-        from codelens.snapshots.facts import facts_of, from_text
+        from codelens.snapshots.facts import facts_of
 
         with self._store.reading():
-            if number is None:
-                return facts_of(self._store)
-            text = self._store.log.facts(number)
-        if text is None:
+            facts = facts_of(self._store, number)
+        if facts is None:
             raise UsageError(
                 "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
             )
-        return list(from_text(text))
+        return facts
 
     def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
         """The last change of each unit: when and by whom. Units without git history are left out."""

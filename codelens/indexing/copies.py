@@ -13,7 +13,6 @@ from pathlib import Path
 from codelens.errors import CodelensError, IndexNotTrusted, NoIndex, UsageError
 from codelens.indexing.run import IndexRun
 from codelens.model.search import Notice
-from codelens.snapshots.record import rename_facts
 from codelens.store.store import Store
 from codelens.store.trust import is_owned
 from codelens.worktree.changes import commit_in_files, count_differences, first_commits
@@ -84,7 +83,7 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
         _require_kinship(rows[0].root, repository)
         store.copy(into)
     with Store.write(into, run.index, accepted=True) as copy, copy.writing():
-        rename_facts(copy, *copy.begin_as(repository.top))
+        copy.begin_as(repository.top)
 
 
 def _require_kinship(root: Path, repository: Repository) -> None:

@@ -81,7 +81,8 @@ def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tup
     if transaction.writes or run.batches or unlogged:
         transaction.begin()
         store.edges.count_uses(every=bool(run.batches))
-        before = store.meta("snapshot"), store.meta("root")
+        # A build commits many times: its last committed state was not logged.
+        before = ("", "") if run.batches else (store.meta("snapshot"), store.meta("root"))
         store.set_meta("snapshot", store.documents.content_id())
         record_snapshot(store, run.settings.snapshots_kept, before)
         store.remember_home()

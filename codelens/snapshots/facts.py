@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.graph import Node
@@ -21,21 +20,19 @@ _Home = tuple[int, str]
 """(document id, qualified name of the symbol that a node belongs to; empty for the file itself)."""
 
 
-class FactsLine(NamedTuple):
-    """The facts of one document in stored form."""
+def facts_of(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
+    """The facts of all documents, by repository and path, of a logged state or of the index as it is; None if they are gone.
 
-    text: bytes
-    symbols: int
-    edges: int
-
-
-def facts_of(store: Store) -> list[SnapshotDocument]:
-    """The facts of all documents, by repository and path. Definitions local to a function are part of it."""
+    Definitions local to a function are part of it.
+    """
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
-    return list(from_text(b"\n".join([FORMAT, *(line.text for line in lines_of(store, paths, list(paths)))])))
+    text: bytes | None = b"\n".join([FORMAT, *lines_of(store, paths, list(paths))])
+    if number is not None:
+        text = store.log.facts(number, text or b"")
+    return None if text is None else list(from_text(text))
 
 
-def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[FactsLine]:
+def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[bytes]:
     """The facts of these documents, in their order, read a batch at a time."""
     for at in range(0, len(documents), AT_ONCE):
         batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
@@ -45,8 +42,7 @@ def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequenc
         for document in batch:
             own, ends = symbols.get(document, []), sorted(edges.get(document, ()))
             row = [*paths[document], digests[document].hex(), own, ends]
-            text = json.dumps(row, separators=(",", ":"), ensure_ascii=True)
-            yield FactsLine(text.encode("ascii"), len(own), len(ends))
+            yield json.dumps(row, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
 def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:

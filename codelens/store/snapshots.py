@@ -1,7 +1,7 @@
 """The log of an index's states, and the digests of its documents.
 
-The newest facts are stored whole, older ones as differences from the next newer, because two states of a tree have most
-lines in common. Adding a state rewrites the one before it; the oldest can be deleted without touching others.
+The facts of a state are stored as differences from the next newer one, because two states of a tree have most lines in common;
+those of the newest follow from the index. The oldest can be deleted without touching others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import apsw
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.codec import MOST_BYTES, decompress
+from codelens.store.units import CHUNKS
 
 _LEVEL = 3  # zstd's default; 9 takes four times as long to save another twentieth
 _MOST_FOLD = 100  # Limit on the compression ratio of a large repository's facts; 5 to 15 is usual
@@ -32,8 +33,9 @@ class LoggedSnapshot:
     documents: int
     symbols: int
     edges: int
+    """Number of relations between two ends, however many lines give them."""
     kept: bool
-    """True if its symbols and edges are still stored."""
+    """True if its symbols and edges are still known."""
 
 
 class OlderFacts(NamedTuple):
@@ -60,28 +62,28 @@ class SnapshotLog:
         rows: list[Any] = self._connection.execute(sql).fetchall()
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(kept)) for n, s, root, at, d, u, e, kept in rows]
 
-    def facts(self, number: int) -> bytes | None:
-        """The facts of a snapshot; None if they are no longer stored."""
+    def counts(self) -> tuple[int, int]:
+        """Numbers of symbols that are not local, and of edges, in the whole index."""
+        sql = (
+            f"SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), "
+            "(SELECT count(*) FROM (SELECT DISTINCT source, kind, target FROM edges))"
+        )
+        rows: list[Any] = self._connection.execute(sql).fetchall()
+        symbols, edges = rows[0]
+        return symbols, edges
+
+    def facts(self, number: int, newest: bytes) -> bytes | None:
+        """The facts of a snapshot, found from those of the `newest`; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
         for found, blob in self._connection.execute(sql, (number,)):
-            newer = _unpacked(bytes(blob), newer)
+            newer = newest if newer is None else _unpacked(bytes(blob), newer)
             if found == number:
                 return newer
         return None
 
-    def newest_facts(self) -> bytes | None:
-        """The facts of the last line, compressed; None if they are not stored."""
-        row = self._connection.execute("SELECT facts FROM snapshot_log ORDER BY number DESC LIMIT 1").fetchone()
-        return bytes(row[0]) if row and row[0] is not None else None
-
-    def set_newest_facts(self, facts: bytes) -> None:
-        """Replace the compressed facts of the last line."""
-        sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-        self._connection.execute(sql, (facts,)).fetchall()
-
-    def add(self, line: LoggedSnapshot, facts: bytes, older: OlderFacts | None, keep: int) -> None:
-        """Add a line with its compressed facts, and keep the facts of `keep` lines including this one.
+    def add(self, line: LoggedSnapshot, older: OlderFacts | None, keep: int) -> None:
+        """Add a line, and keep the facts of `keep` lines including this one.
 
         `older` is the difference to the line before; without it, the facts of all earlier lines are deleted. Part of
         the caller's transaction.
@@ -89,8 +91,9 @@ class SnapshotLog:
         if older is None:
             self.forget_facts(0)
         else:
-            self.set_newest_facts(_packed(older))
-        values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, facts)
+            sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
+            self._connection.execute(sql, (_packed(older),)).fetchall()
+        values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
         self._connection.execute(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
             values,
@@ -151,11 +154,8 @@ def _packed(older: OlderFacts) -> bytes:
     return zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
 
 
-def _unpacked(blob: bytes, newer: bytes | None) -> bytes:
-    raw = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob)))
-    if newer is None:
-        return raw
-    head, *others = raw.split(b"\n")
+def _unpacked(blob: bytes, newer: bytes) -> bytes:
+    head, *others = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob))).split(b"\n")
     without, places = json.loads(head)
     gone = frozenset(without)
     lines = [line for i, line in enumerate(newer.split(b"\n")) if i not in gone]

@@ -236,8 +236,8 @@ class Store:
         with closing(open_writer(into)[0]) as copy, copy.backup("main", self._connection, "main") as pages:
             pages.step()
 
-    def begin_as(self, root: Path) -> tuple[str, str]:
-        """Turn this copy of another tree's index into the index of `root`; return the old and the new name of its repository.
+    def begin_as(self, root: Path) -> None:
+        """Turn this copy of another tree's index into the index of `root`.
 
         It gets an identity of its own, and forgets walk rules and all logged states but the last, with which the next run
         compares. Part of the caller's transaction.
@@ -245,11 +245,10 @@ class Store:
         (before,) = self.documents.repositories()
         for key in (IDENTITY, f"walk:{before.name}"):
             self.set_meta(key, "")
-        now = self.documents.move(root)
+        self.documents.move(root)
         self.log.keep_newest()
         self.remember_home()
         self.ours = True
-        return before.name, now.name
 
     # The file as a whole
 

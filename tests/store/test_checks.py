@@ -40,6 +40,7 @@ def test_a_healthy_index_has_no_faults(index: Path) -> None:
     assert Index.check(index, full=True) == []
 
 
+LOGGED = "snapshot, root, time, documents, symbols, edges"
 TEXT = "(SELECT document_id FROM snapshots ORDER BY length(bytes) DESC LIMIT 1)"
 
 
@@ -61,7 +62,7 @@ TEXT = "(SELECT document_id FROM snapshots ORDER BY length(bytes) DESC LIMIT 1)"
         (f"UPDATE documents SET content_hash = zeroblob(16) WHERE id = {TEXT}", "snapshots", False),
         (f"UPDATE documents SET digest = zeroblob(32) WHERE id = {TEXT}", "snapshots", False),
         ("UPDATE refs SET columns = x'00' WHERE document_id = (SELECT min(document_id) FROM refs)", "refs", False),
-        ("UPDATE snapshot_log SET facts = x'00'", "snapshot_log", False),
+        (f"INSERT INTO snapshot_log SELECT 0, {LOGGED}, x'00' FROM snapshot_log", "snapshot_log", False),
         ("DELETE FROM unit_terms_data WHERE id > 10", "SQLite", False),
     ],
 )
