@@ -5,6 +5,7 @@ ends it in Python's own way.
 """
 
 import _signal  # type: ignore[import-not-found]  # signal without the enums
+import gc
 import os
 
 
@@ -12,8 +13,9 @@ def run() -> None:
     """Entry point of the `codelens` script. Does not return."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else the parent wants it ignored
         _signal.signal(_signal.SIGINT, lambda number, frame: os._exit(130))
-    from codelens.cli.warm import answered
+    from codelens.cli.warm import OBJECTS, answered
 
+    gc.set_threshold(OBJECTS)
     answer = answered()
     try:
         if answer and answer.write():

@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 from codelens.cli.flags import CommonFlags
-from codelens.cli.main import OBJECTS, main
-from codelens.cli.warm import BEAT, COMMANDS, PAGED, is_private, receive, send, socket_of, who
+from codelens.cli.main import main
+from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, is_private, receive, send, socket_of, who
 from codelens.cli.workplace import settings_at
 from codelens.config import Settings
 from codelens.errors import CodelensError

@@ -43,9 +43,6 @@ Help does not list a group without a name."""
 PLACES: Mapping[str, Mapping[str, str]] = {
     heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
 }
-OBJECTS = 100_000
-"""More of them than were freed, before Python looks for cycles; by default 700. A search makes some 60,000 and few cycles: looking
-for them took a twelfth of its time."""
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -56,7 +53,6 @@ class Terminated(KeyboardInterrupt):
 
 def run(answer: Answer | None = None) -> NoReturn:
     """Run the command line of this process, or write what is left of its answer, and end the process."""
-    gc.set_threshold(OBJECTS)
     _open_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
     code = INTERRUPTED
@@ -65,6 +61,11 @@ def run(answer: Answer | None = None) -> NoReturn:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
         code = main(sys.argv[1:], answer)
     _ignore_interrupts()
+    if {"atexit", "threading"}.isdisjoint(sys.modules):  # no work is left, so the modules need not be taken apart
+        with suppress(OSError, ValueError):  # Python's own end reports it
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     gc.freeze()  # else Python walks all modules once more to end them
     sys.exit(code)
 

@@ -27,7 +27,7 @@ from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
-OBJECTS = 100_000  # See `codelens/cli/main.py`; a worker's process is Dask's
+OBJECTS = 100_000  # See `codelens/cli/warm.py`; a worker's process is Dask's
 SHARDS = "shards"  # Folder of a store
 
 
