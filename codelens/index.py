@@ -24,7 +24,6 @@ from codelens.model.code import (
     UnitId,
     UnitRow,
 )
-from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
 from codelens.model.graph import (
     RESOLVED,
     GraphStream,
@@ -33,8 +32,6 @@ from codelens.model.graph import (
     RelationOptions,
     RepositoryMap,
 )
-from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
-from codelens.model.runs import IndexReport, Progress, Status
 from codelens.model.search import SearchOptions, SearchResult, WhyResult
 from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
@@ -44,6 +41,9 @@ from codelens.worktree.place import traces_place
 if TYPE_CHECKING:
     from codelens.graph.view import GraphView
     from codelens.memory.notebook import MemoryNotebook
+    from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
+    from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
+    from codelens.model.runs import IndexReport, Progress, Status
     from codelens.notes.finder import Found
     from codelens.notes.note import Anchor
     from codelens.search.lines import LineSearch
@@ -240,16 +240,18 @@ class Index:
     @staticmethod
     def answers_with_lines(query: str, options: SearchOptions) -> bool:
         """True if the query asks for lines rather than for places to be ranked. Raises QueryError."""
-        from codelens.search.lines import LineSearch
+        from codelens.query.nodes import asks_for_lines
+        from codelens.search.run import read_query
 
-        return LineSearch.answers(query, options)
+        return asks_for_lines(read_query(query, options, options.prefix).node)
 
     @staticmethod
     def is_question(query: str, options: SearchOptions) -> bool:
         """True if the query is several plain words. Raises QueryError."""
-        from codelens.search.lines import LineSearch
+        from codelens.query.nodes import is_question
+        from codelens.search.run import read_query
 
-        return LineSearch.is_question(query, options)
+        return is_question(read_query(query, options, options.prefix).node)
 
     def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from codelens.config import MODEL_ENDING, is_address, is_model_name, models_folder
 from codelens.embed.base import Embedder
 from codelens.embed.folders import TOKENIZER, WEIGHTS, read_json, stamp
-from codelens.embed.hashing import HashingEmbedder
 from codelens.errors import UsageError
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
@@ -117,6 +116,8 @@ def open_noted(setting: str) -> Embedder:
 
 @cache
 def _hashing() -> Embedder:
+    from codelens.embed.hashing import HashingEmbedder
+
     return HashingEmbedder()
 
 

@@ -12,7 +12,6 @@ from itertools import chain
 
 import xxhash
 
-from codelens.graph.view import co_tested_with, similar_to
 from codelens.model.code import UnitId
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
 from codelens.store.store import Store
@@ -122,6 +121,8 @@ class WholeGraph(Surroundings):
         return stored, further
 
     def _further(self, nodes: Sequence[int]) -> Further:
+        from codelens.graph.view import co_tested_with, similar_to
+
         units = [node for node in nodes if is_unit(node)]
         makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
         weighty = {kind: make for kind, make in makers.items() if self._weights.get(kind, self._weights.get(UNKNOWN))}

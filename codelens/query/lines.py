@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from codelens.model.budget import TimeBudget
-from codelens.model.fast_dataclass import dataclass
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word
+from codelens.model.fast_dataclass import NamedTuple, dataclass
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, says_text
 from codelens.query.patterns import (
     ANY,
     LineReach,
@@ -126,18 +125,6 @@ def line_query(
     upper = any(_has_upper(leaf) for leaf in _texts(text)) if text is not None else False
     ignore_case = case == "no" or (case == "auto" and not upper)
     return LineQuery(And(places) if places else None, place, text, ignore_case, whole_word, whole_line, invert)
-
-
-def says_text(node: Node) -> bool:
-    """True if a condition is about text, not only about files and units."""
-    match node:
-        case And(parts) | Or(parts):
-            return any(map(says_text, parts))
-        case Not(part):
-            return says_text(part)
-        case Filter(field):
-            return field == "content"
-    return True
 
 
 def _line_node(node: Node) -> LineNode:

@@ -152,6 +152,34 @@ class Query:
         return all(part is None or isinstance(part, Word | Identifier) for part in parts)
 
 
+def says_text(node: Node) -> bool:
+    """True if a condition is about text, not only about files and units."""
+    match node:
+        case And(parts) | Or(parts):
+            return any(map(says_text, parts))
+        case Not(part):
+            return says_text(part)
+        case Filter(field):
+            return field == "content"
+    return True
+
+
+def asks_for_lines(node: Node | None) -> bool:
+    """True if a query by itself asks for lines: its only text is a phrase, a pattern or `content:`, or a choice of these."""
+    parts = node.parts if isinstance(node, And) else (node,) if node else ()
+    texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
+    return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
+
+
+def _is_exact(leaf: Node) -> bool:
+    return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
+
+
+def is_question(node: Node | None) -> bool:
+    """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
+    return isinstance(node, And) and sum(isinstance(part, Word) for part in node.parts) > 1
+
+
 def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
     """The leaves under an even number of negations, in the order of the query."""
     match node:

@@ -12,13 +12,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import NamedTuple, dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
 from codelens.model.search import (
     FileLines,
@@ -32,8 +31,8 @@ from codelens.model.search import (
 )
 from codelens.query.conditions import evaluate
 from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
-from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query, says_text
-from codelens.query.nodes import And, Filter, Node, Not, Pattern, Phrase, Query, Word, asks_todos, positive_leaves
+from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query
+from codelens.query.nodes import Node, Query, asks_todos
 from codelens.search.run import AUTHORS_CUT, absences, read_query
 from codelens.search.scope import (
     asks_for_authors,
@@ -119,20 +118,6 @@ class LineSearch:
             skip=options.offset,
             left=options.limit,
         )
-
-    @staticmethod
-    def answers(text: str, options: SearchOptions) -> bool:
-        """True if a query by itself asks for lines: its only text is a phrase, a pattern or `content:`, or a choice of these."""
-        node = read_query(text, options, options.prefix).node
-        parts = node.parts if isinstance(node, And) else (node,) if node else ()
-        texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
-        return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
-
-    @staticmethod
-    def is_question(text: str, options: SearchOptions) -> bool:
-        """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
-        node = read_query(text, options, options.prefix).node
-        return isinstance(node, And) and sum(isinstance(part, Word) for part in node.parts) > 1
 
     def files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""
@@ -274,10 +259,6 @@ class LineSearch:
             else:
                 (document,) = self.store.documents.rows([file.document])
                 yield whole_file(document, file.repository, self.store)
-
-
-def _is_exact(leaf: Node) -> bool:
-    return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
 
 
 def _texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:

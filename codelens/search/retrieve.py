@@ -14,7 +14,6 @@ from codelens.search.channels import Channel
 from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
-from codelens.search.channels.keywords import KeywordTexts, TieredNames
 from codelens.search.channels.lexicon import LexiconChannel
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
@@ -32,8 +31,6 @@ _ALL: tuple[Channel, ...] = (
     VectorChannel(),
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
-OF_KEYWORDS: Mapping[str, Channel] = {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
-"""The channels of a profile that looks for knowing's keywords."""
 MODES: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("exact", "fuzzy", "lexicon", "path", "symbol", "vector", "equivalence"),
     "keyword": ("exact", "lexicon", "path", "symbol", "equivalence"),
@@ -59,7 +56,11 @@ OTHER_MARK = 0.9  # Value of a FIXME, of 1, for the query `TODO`. Only the order
 
 def channels_of(profile: Profile) -> Mapping[str, Channel]:
     """Name → channel, as the profile has them."""
-    return OF_KEYWORDS if profile.keywords else CHANNELS
+    if not profile.keywords:
+        return CHANNELS
+    from codelens.search.channels.keywords import KeywordTexts, TieredNames
+
+    return {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
 
 
 def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -168,7 +167,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
     rename. Only files that moved unchanged count as renamed, because that is known without reading any content. No message can
     contain the mark, which is random.
     """
-    mark = secrets.token_hex(16).encode()
+    mark = os.urandom(16).hex().encode()
     output = git_within(
         head,
         until,

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lazily import lazy_pattern
-from codelens.worktree.patterns import path_regex
 
 LONGEST_RULES = 4_000_000
 """Size limit in bytes for configuration and ignore files. The largest honest one seen has 30 kB."""
@@ -156,6 +155,8 @@ def _applies(condition: str, repository: Repository | None) -> bool:
     kind, _, pattern = condition.partition(":")
     if not repository or kind not in ("gitdir", "gitdir/i"):
         return False
+    from codelens.worktree.patterns import path_regex
+
     pattern = expanded(pattern).as_posix() + ("/**" if pattern.endswith("/") else "")
     pattern = pattern if pattern.startswith("/") else "**/" + pattern
     flags = re.DOTALL | (re.IGNORECASE if kind == "gitdir/i" else 0)
