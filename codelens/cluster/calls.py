@@ -32,6 +32,11 @@ def _many(_: Numbers, ids: Iterable[int] | None) -> Parts | None:
     return None if ids is None else by_shard(ids)
 
 
+def _further(numbers: Numbers, ids: Iterable[int] | None) -> Parts | None:
+    own = by_shard(ids or ())
+    return None if ids is None else {shard: own.get(shard, []) for shard in numbers.shards}
+
+
 def _nodes(numbers: Numbers, nodes: Iterable[int]) -> Parts:
     return numbers.nodes_by_shard(nodes)
 
@@ -90,6 +95,7 @@ EXPRESSIONS: Cut = _expressions
 MATCHES: Cut = _matches
 NAMED: Cut = _named
 MANY: Cut = _many
+FURTHER: Cut = _further
 OF_UNITS: Cut = _of_units
 NODES: Cut = _nodes
 ONE: Cut = _one
@@ -217,7 +223,10 @@ class ReadAhead(NamedTuple):
 
 
 def _part(numbers: Numbers, shard: int, part: Any) -> Any:
-    return part and Part(listed(UNIT)(numbers, shard, part.units), keyed(UNIT)(numbers, shard, part.of), part.counts)
+    if part is None:
+        return None
+    documents = listed(DOCUMENT)(numbers, shard, part.documents)
+    return Part(listed(UNIT)(numbers, shard, part.units), keyed(UNIT)(numbers, shard, part.of), part.counts, documents)
 
 
 def _reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[ReadAhead]:
@@ -450,7 +459,7 @@ def _of_document(found: Any) -> Any:
 _ENDING: Callable[[Any], Any] = lambda d: (len(d.path), d.path, d.repository)  # noqa: E731
 
 CALLS: Mapping[str, Call] = {
-    IN_PARTS: call(_part, as_they_are, (1, OF_UNITS)),
+    IN_PARTS: call(_part, as_they_are, (1, OF_UNITS), (3, FURTHER)),
     REHEARSE: call(_reads, _learnt, (1, OF_UNITS)),
     "documents.rows": call(listed(DOCUMENT_ROW), ordered(_of_document), (0, MANY), each=BY_ID),
     "documents.by_path": call(listed(DOCUMENT_ROW), ordered(lambda d: d.repository)),
@@ -495,7 +504,7 @@ CALLS: Mapping[str, Call] = {
     "units.namesakes": call(listed(row(UNIT, DOCUMENT)), joined, (0, NAMED)),
     "units.names_from": call(SAME, distinct(lambda name: (len(name), name), 1)),
     "units.signature": call(SAME, only, (0, ONE)),
-    "postings.counts": call(SAME, counted, (0, EXPRESSIONS), each=BY_KEY),
+    "postings.counts": call(SAME, counted, (0, EXPRESSIONS), kept=True, each=BY_KEY),
     "postings.totals": call(
         SAME, lambda answers, _: (sum(a[0] for a in answers), summed_each([a[1] for a in answers], ())), kept=True
     ),
@@ -551,7 +560,7 @@ CALLS: Mapping[str, Call] = {
     "history.read": call(SAME, only, (0, REPOSITORY), kept=True),
     "history.of": call(keyed(DOCUMENT), united, (0, MANY), each=BY_KEY),
     "messages.totals": call(SAME, summed_each, kept=True),
-    "messages.frequency": call(SAME, summed),
+    "messages.frequency": call(SAME, summed, kept=True),
     "messages.weigh": call(keyed(DOCUMENT, MESSAGES), united, (0, MANY), each=BY_KEY),
     "messages.commit": call(SAME, only, (0, ONE)),
     "lines.commits": call(SAME, only, (0, REPOSITORY), kept=True),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.cluster.calls import CALLS, WITHIN, Call, ReadAhead, frozen
+from codelens.cluster.calls import CALLS, OF_UNITS, WITHIN, Call, ReadAhead, frozen
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
 from codelens.errors import UsageError
@@ -30,6 +30,8 @@ class FanOut:
         self._known: dict[Any, Any] = {}
         self._each: dict[Any, dict[Any, list[Any]]] = {}
         """(method, further arguments) → element of the first argument → its elements of the answer."""
+        self._kept_each: dict[Any, dict[Any, list[Any]]] = {}
+        """The same for what holds for all searches."""
         self._sets: list[_Shipped] = []
         """The last ones."""
         self._counter = itertools.count()
@@ -39,8 +41,9 @@ class FanOut:
         """Free what was asked for the last search; and what holds for all, once it is much."""
         self._known.clear()
         self._each.clear()
-        if len(self._kept) > MOST_KEPT:
+        if len(self._kept) + sum(map(len, self._kept_each.values())) > MOST_KEPT:
             self._kept.clear()
+            self._kept_each.clear()
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
@@ -69,6 +72,7 @@ class FanOut:
         task: _Turn | None = getattr(self._of_thread, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
+        calls = _with_joint_rehearsals(calls)
         open_calls, pending = list[_OpenCall](), set[Any]()
         for method, arguments in calls:
             open_calls.append(_OpenCall(self, method, arguments, pending))
@@ -133,7 +137,7 @@ class FanOut:
 
     def elements_of(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
         """The elements that are known of answers to a method."""
-        return self._each.setdefault((method, frozen(further)), {})
+        return (self._kept_each if CALLS[method].kept else self._each).setdefault((method, frozen(further)), {})
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
@@ -142,7 +146,7 @@ class FanOut:
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
         for place, how in call.cuts:
-            if how is WITHIN and isinstance(arguments[place], UnitSet):
+            if how in (WITHIN, OF_UNITS) and isinstance(arguments[place], UnitSet):
                 cut[place] = self._held(arguments[place], shards)
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
@@ -164,7 +168,7 @@ class FanOut:
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
     def _parts(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
-        if how is WITHIN and isinstance(argument, UnitSet):
+        if how in (WITHIN, OF_UNITS) and isinstance(argument, UnitSet):
             return self._shipped(argument).parts
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
         return parts
@@ -182,6 +186,18 @@ class FanOut:
         sent = {s: HeldSet(known.number, None if s in known.having else known.parts[s]) for s in shards}
         known.having.update(shards)
         return sent
+
+
+def _with_joint_rehearsals(calls: Sequence[Asked]) -> list[Asked]:
+    """The same calls, in which the first that rehearses some work has the units of all that rehearse it."""
+    numbers: dict[int, list[int]] = {}
+    joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
+    for work, own, _ in (arguments for (_, arguments), is_joint in zip(calls, joint, strict=True) if is_joint):
+        numbers.setdefault(id(work), []).extend(own)
+    return [
+        (method, (arguments[0], numbers.pop(id(arguments[0]), []), arguments[2]) if is_joint else arguments)
+        for (method, arguments), is_joint in zip(calls, joint, strict=True)
+    ]
 
 
 class _Shipped(NamedTuple):

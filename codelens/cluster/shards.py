@@ -115,11 +115,13 @@ class Shard:
         found = getattr(getattr(self.store, gateway), name)(*arguments)
         return list(found) if isinstance(found, Iterator) else found
 
-    def _done(self, store: Any, work: Callable[[Any, Any], Any], numbers: Any, seconds: float) -> Any:
+    def _done(
+        self, store: Any, work: Callable[..., Any], numbers: Any, seconds: float, further: Sequence[int] | None = None
+    ) -> Any:
         """The result of work; None if there was no time for it."""
         before, self.store.budget = self.store.budget, TimeBudget(seconds)
         try:
-            return work(store, numbers)
+            return work(store, numbers) if further is None else work(store, numbers, further)
         except OutOfTime:
             return None
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -70,6 +70,8 @@ class Whole(NamedTuple):
 
 class ShardedStore(Store):
     """Several indexes, read as one."""
+
+    is_one = False
 
     def __init__(
         self, whole: Whole, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
@@ -166,10 +168,12 @@ class ShardedStore(Store):
         finally:
             self.budget = before
 
-    def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
+    def in_parts(
+        self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
+    ) -> list[Part[T]]:
         """Let shards work, in the time that is left."""
         self.budget.check()
-        found: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left)
+        found: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left, further)
         if None in found:
             raise OutOfTime
         return found

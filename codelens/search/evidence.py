@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from codelens.errors import EmbedderFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
 from codelens.model.search import Match
@@ -152,10 +154,6 @@ class Evidence:
     def reading(self) -> Reading:
         """The work of reading units with all that `gather` counts of them."""
         return partial(_read, terms=self.terms, asked=self.asked, messages=self._in_messages, vector=self._vector)
-
-    def foresee(self, units: Iterable[UnitId]) -> None:
-        """Say that these will be gathered, before their rows are known."""
-        self._store.foresee((self.reading, [*units]))
 
     def gather(self, units: Iterable[UnitRow]) -> None:
         """Count for these candidates too. Raises OutOfTime; the evidence is unusable afterwards."""
@@ -315,6 +313,21 @@ class Evidence:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         places = {self.place[self._term_of(w)] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
+
+
+def reading_of(run: SearchRun) -> Reading:
+    """The work of reading candidates of a run whose terms are known: their rows alone, if its ranker measures nothing."""
+    if run.profile.ranker != "learned" or not run.weights:
+        return read_rows
+    vector = b""
+    with suppress(EmbedderFault):
+        vector = run.query_vector() if "vector" in run.abilities and run.options.mode in ("hybrid", "vector") else b""
+    return Evidence(run, {}, vector).reading
+
+
+def read_rows(store: Store, units: Iterable[UnitId]) -> object:
+    """Read the rows of units."""
+    return store.units.rows(units)
 
 
 def _read(

@@ -144,7 +144,7 @@ def lexicon_terms(
                 origins.setdefault(word, []).append(f"{entry.phrase} → {word}")
                 stands_for.setdefault(word, []).extend(entry.words)
     likely = sorted(doubts, key=lambda word: (doubts[word], word))[: int(weights["considered"])]
-    store.foresee(*(("postings.document_frequency", (word,)) for word in likely))
+    store.foresee(*(("postings.document_frequency", (word,)) for word in (*likely, *(t.text for t in query.extra))))
     total, ordered = store.units.count(), list[tuple[float, Term]]()
     for word in likely:
         if 0 < (units := store.postings.document_frequency(word)) <= max(weights["common"] * total, FEW_UNITS):

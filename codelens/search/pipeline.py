@@ -15,7 +15,7 @@ from codelens.search.order import adjust, final_order
 from codelens.search.present import answer
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.rankers import RANKERS
-from codelens.search.retrieve import add_literal_matches, add_todos, retrieve
+from codelens.search.retrieve import add_literal_matches, add_todos, foresee_matches, retrieve
 from codelens.search.run import SearchRun
 from codelens.search.scope import without_metadata
 from codelens.search.terms import search_terms
@@ -46,7 +46,7 @@ def rank(
         if options.like:
             run.find_likeness()
         run.targets = find_place(run) if profile.takes("path") else {}
-        run.terms = search_terms(run)
+        run.terms = search_terms(run, foresee_matches)
         if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text.strip():
             run.notice(
                 "no-words", f"'{text.strip()}' has no word to look for; -F finds it as text, --regex as a pattern"

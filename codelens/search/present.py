@@ -66,8 +66,11 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
     store, options, first = run.store, run.options, run.options.offset + 1
     shown = sorted({c.unit.document for c in page})
-    ways = run.evidence.ways if run.evidence and options.reasons else None
+    evidence = run.evidence if options.reasons else None
+    ways = evidence.ways if evidence else None
+    said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     of_page = [*(("documents.snapshot", (document,)) for document in shown), ("documents.rows", (shown,))]
+    of_page += [("messages.commit", (number,)) for number in said_of]
     inner, said, *_ = store.at_once(
         partial(_inner, run, page),
         partial(QueryWords, run),

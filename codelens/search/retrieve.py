@@ -17,9 +17,11 @@ from codelens.search.channels.fuzzy import FuzzyChannel
 from codelens.search.channels.lexicon import LexiconChannel
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
-from codelens.search.channels.vector import VectorChannel
+from codelens.search.channels.vector import VectorChannel, nearest_question
 from codelens.search.profiles import Profile
 from codelens.search.run import SearchRun
+from codelens.search.terms import as_named
+from codelens.search.verbatim import questions_of_tokens, words_as_typed
 
 _ALL: tuple[Channel, ...] = (
     EquivalenceChannel(),
@@ -61,6 +63,20 @@ def channels_of(profile: Profile) -> Mapping[str, Channel]:
     from codelens.search.channels.keywords import KeywordTexts, TieredNames
 
     return {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
+
+
+def foresee_matches(run: SearchRun) -> None:
+    """Say what channels will ask about the query's own words, whatever stands in for these."""
+    if run.store.is_one:
+        return
+    profile, terms = run.profile, run.terms
+    taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
+    named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
+    run.store.foresee(
+        *(("units.named_as", as_named(term, run.within)) for term in named if taken & {"symbol", "exact"}),
+        *(nearest_question(run) if "vector" in taken else ()),
+        *(questions_of_tokens(words_as_typed(run)) if "fuzzy" in taken and profile.channels.get("fuzzy") else ()),
+    )
 
 
 def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
@@ -118,6 +134,7 @@ def _matches_of(channel: Channel, run: SearchRun, limit: int, share: float) -> S
             found = channel.retrieve(run, limit + min(len(without), MOST_WITHOUT))
         except EmbedderFault as fault:
             return fault
+        run.foresee(match.unit for match in found)
         run.trace.lap(channel.name)
         return [match for match in found if match.unit not in without][:limit] if without else found
     return None

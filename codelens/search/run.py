@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +20,7 @@ from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
 from codelens.query.nodes import And, Node, Query, also, going_on, without_phrases
 from codelens.query.parser import parse_query
+from codelens.search.evidence import Reading, reading_of
 from codelens.search.profiles import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
 from codelens.search.terms import load_words
@@ -82,6 +83,8 @@ class SearchRun:
     """Units that hold the query as a part of their name or a line, in the mode `fuzzy` any of its words; from there too."""
     _vector: bytes | None = None
     _recollection: Recollection | None = None
+    _reading: Reading | None = None
+    _foreseen: set[UnitId] = field(default_factory=set)
 
     @classmethod
     def start(cls, text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile) -> Self:
@@ -135,6 +138,15 @@ class SearchRun:
     def notice(self, code: str, text: str) -> None:
         """Add a line about the answer itself."""
         self.notices.append(Notice(code, text))
+
+    def foresee(self, units: Iterable[UnitId]) -> None:
+        """Say that these units will be candidates, once the terms are known: what the ranker reads of them is asked for."""
+        if self.store.is_one or self.options.files_only or self.candidates:
+            return
+        self._reading = self._reading or reading_of(self)
+        new = list(dict.fromkeys(unit for unit in units if unit not in self._foreseen))
+        self._foreseen.update(new)
+        self.store.foresee((self._reading, new))
 
     def rows(self, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
         """The rows of all matched units."""

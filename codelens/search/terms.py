@@ -149,26 +149,23 @@ def may_join(left: str, right: str) -> bool:
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
-def search_terms(run: SearchRun) -> ExpandedQuery:
+def search_terms(run: SearchRun, foresee: Callable[[SearchRun], None] = lambda _: None) -> ExpandedQuery:
     """The terms of the run's query or original, with related words and learned units; written into its trace.
 
-    Raises SettingsError for a file of aliases with faults.
+    `foresee` says what else will be asked about the query's own words. Raises SettingsError for a file of aliases with faults.
     """
     query, store, profile = run.query, run.store, run.profile
+    ahead = partial(foresee, run), partial(_foresee, run)
     if run.likeness:
-        terms = run.likeness.query
+        terms = run.terms = run.likeness.query
+        store.at_once(*ahead)
     else:
-        terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
-        store.budget.limits += terms.left_out
+        run.terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
+        store.budget.limits += run.terms.left_out
         aliases = own_aliases(run.settings.aliases) if run.settings.aliases else {}
         by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
-        terms = with_related(terms, store, aliases, profile.related if by_lexicon else {})
-    store.foresee(
-        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
-        *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
-        *(("units.named", (t.text, None, 1)) for t in terms.names),
-        *(("messages.frequency", (t.text,)) for t in terms.words if profile.features.get("messages")),
-    )
+        related = partial(with_related, run.terms, store, aliases, profile.related if by_lexicon else {})
+        terms, *_ = store.at_once(related, *ahead)
     if not run.likeness and "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
         with store.budget.part(TERMS, "unknown words were not corrected"):
             terms = with_corrections(terms, store)
@@ -180,6 +177,17 @@ def search_terms(run: SearchRun) -> ExpandedQuery:
     said = (*terms.names, *terms.words, *terms.extra, *terms.related)
     run.trace.terms = [(t.tier, t.text, t.origin) for t in said]
     return terms
+
+
+def _foresee(run: SearchRun) -> None:
+    terms, counted = run.terms, run.profile.features.get("messages")
+    run.store.foresee(
+        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
+        *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
+        *(("units.named", (t.text, None, 1)) for t in terms.names),
+        *(("messages.frequency", (t.text,)) for t in terms.words if counted),
+        *([("messages.totals", ())] if counted else []),
+    )
 
 
 def _reader(profile: Profile) -> Callable[[Sequence[str], Sequence[str], str], ExpandedQuery]:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from codelens.model.budget import TimeBudget
@@ -18,9 +18,11 @@ from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.query.nodes import Filter, leaves
 from codelens.search.terms import load_words
+from codelens.store.documents import InOrder
 from codelens.store.postings import all_trigrams
-from codelens.store.store import Part, Store
+from codelens.store.store import Expected, Part, Store
 from codelens.store.texts import DocumentText, Texts
+from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
 from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import BEGINNING
@@ -79,16 +81,10 @@ def find_verbatim(run: SearchRun) -> Typed:
     """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
     if not run.store.features().fuzzy:
         return Typed()
-    plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
-    words = [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
+    words = words_as_typed(run)
     fragment, typed = fragment_of(run), not run.options.literal and not run.options.regex
-    searches: list[Search] = []
-    for found in run.store.at_once(
-        partial(_of_fragment, fragment, run),
-        partial(_of_tokens, words if typed else (), fragment, run),
-        partial(_of_runs, words if typed else (), run),
-    ):
-        searches += found
+    typed_words = words if typed else ()
+    searches = [*_of_fragment(fragment), *_of_tokens(typed_words, fragment, run), *_of_runs(typed_words)]
     finds = _finds(run, searches, len(words))
     of_fragment = finds.pop(0) if fragment else {}
     if is_pasted(fragment):  # in code it may go on in the next string
@@ -102,6 +98,12 @@ def find_verbatim(run: SearchRun) -> Typed:
             if unit not in best or find.value > best[unit].value:
                 best[unit] = find
     return Typed(best, fragment, of_fragment)
+
+
+def words_as_typed(run: SearchRun) -> list[str]:
+    """The words of the query without the marks around them."""
+    plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
+    return [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
 
 
 def fragment_of(run: SearchRun) -> str:
@@ -143,13 +145,9 @@ def find_parts(
     found = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
     if not run.store.features().fuzzy:
         return {}
-    chosen = dict(islice(_documents(found, run, first).items(), PARTLY_READ))
-    searches = [
-        (_parts_in, {document: ([part], numbers) for document, (held, numbers) in chosen.items() if part in held})
-        for part in found
-    ]
+    search = Search(found, [(_parts_in, (part,)) for part in found], PARTLY_READ)
     by_unit: dict[UnitId, dict[str, Find]] = {}
-    for part, finds in zip(found, _finds(run, searches, 1), strict=True):
+    for part, finds in zip(found, _finds(run, [search], 1, first), strict=True):
         for unit, find in finds.items():
             by_unit.setdefault(unit, {})[part] = find
     return by_unit
@@ -161,19 +159,21 @@ def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
     no unit has is one: it may be a part of a longer word.
     """
-    store = run.store
-    folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
-    plain = [word.casefold() for word in folded if not _is_code(word)]
-    like_code = [folded[word] for word in folded if _is_code(word)]
-    store.foresee(
-        *([(partial(_look_up, names=like_code), None)] if like_code else []),
-        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
-        *(("postings.document_frequency", (word,)) for word in plain),
-    )
     found = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
     )
     return list(found)[:MOST_TOKENS]
+
+
+def questions_of_tokens(words: Iterable[str]) -> list[Expected]:
+    """The questions that say which of these words are tokens."""
+    folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
+    like_code = [folded[word] for word in folded if _is_code(word)]
+    return [
+        *([(partial(_look_up, names=like_code), None)] if like_code else []),
+        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
+        *(("postings.document_frequency", (word.casefold(),)) for word in folded if not _is_code(word)),
+    ]
 
 
 def _look_up(store: Store, _: None, names: Sequence[str]) -> None:
@@ -219,103 +219,112 @@ def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
     return places[:MOST_WINDOWS]
 
 
-def _documents(
-    texts: Sequence[str], run: SearchRun, first: Collection[DocumentId] = (), most: int = MOST_DOCUMENTS
-) -> dict[DocumentId, tuple[list[str], tuple[int, ...]]]:
-    """Document → texts that it may hold, and parts of a large one; most of them first, then those in `first`."""
-    held: dict[DocumentId, list[str]] = {}
-    parts: dict[DocumentId, set[int]] = {}
-    run.store.foresee(*_matching(texts, run))
-    allowed = None if run.within is None else run.store.files.holding(run.within)
-    for text in dict.fromkeys(texts):
-        run.budget.check()
-        expression = all_trigrams(text)
-        for document, numbers in run.store.postings.documents_matching(expression).items() if expression else ():
-            if allowed is None or document in allowed:
-                held.setdefault(document, []).append(text)
-                parts.setdefault(document, set()).update(numbers)
-    chosen: list[DocumentId] = []
-    groups: dict[tuple[int, bool], list[DocumentId]] = {}
-    for document, own in held.items():
-        groups.setdefault((len(own), document in first), []).append(document)
-    run.store.foresee(*(("documents.first", (group, most)) for group in groups.values()))
-    for key in sorted(groups, reverse=True):
-        if (room := most - len(chosen)) > 0:
-            chosen += run.store.documents.first(groups[key], most)[:room]
-    return {document: (held[document], tuple(sorted(parts[document]))) for document in chosen}
-
-
-def _matching(texts: Iterable[str], run: SearchRun) -> list[tuple[str, tuple[object]]]:
-    """The questions which documents may hold these texts, and which take part."""
-    expressions = filter(None, map(all_trigrams, dict.fromkeys(texts)))
-    holding = [("files.holding", (run.within,))] if run.within is not None else []
-    return [*(("postings.documents_matching", (expression,)) for expression in expressions), *holding]
-
-
 Place = tuple[int, float, str, bool]  # Byte of the document, number of words, text, and whether it is a token
 Places = Callable[[Sequence[str], "_Document"], Iterator[Place]]
 """Texts that a document may hold → the places of those that it holds."""
-Documents = Mapping[DocumentId, tuple[Sequence[str], Sequence[int]]]
-"""Document → texts that it may hold, and parts of a large one."""
 
 
-Search = tuple[Places, Documents]
+class Search(NamedTuple):
+    """Texts that are looked for in the documents that hold most of them."""
+
+    texts: Sequence[str]
+    ways: Sequence[tuple[Places, Collection[str]]]
+    """(how places are found, of which texts), each with finds of its own."""
+    most: int = MOST_DOCUMENTS
 
 
-def _finds(run: SearchRun, searches: Sequence[Search], words: int) -> list[dict[UnitId, Find]]:
-    """For each search: unit → the best find in it, in the order of the documents. Raises OutOfTime."""
-    wanted: dict[DocumentId, list[Wanted]] = {}
-    for search, (_, documents) in enumerate(searches):
-        for place, (document, (held, numbers)) in enumerate(documents.items()):
-            wanted.setdefault(document, []).append((search, place, held, numbers))
-    if not wanted:
-        return [{} for _ in searches]
-    look = partial(_look_for, ways=[places for places, _ in searches], words=words, texts=run.texts)
-    parts = run.store.in_parts(look, wanted)
+def _finds(
+    run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
+) -> list[dict[UnitId, Find]]:
+    """For each way of each search: unit → the best find in it, in the order of the documents. Of documents that hold as many
+    texts those in `first` are read. Raises OutOfTime.
+    """
+    if not searches:
+        return []
+    look = partial(_look_for, searches=searches, words=words, texts=run.texts)
+    parts = run.store.in_parts(look, run.within, first)
+    keys = sorted((key, number, at) for number, part in enumerate(parts) for at, key in enumerate(part.documents.keys))
+    room, places = [search.most for search in searches], dict[tuple[int, int], int]()
+    for (search, *_), number, at in keys:
+        if room[search]:
+            room[search] -= 1
+            places[number, at] = len(places)
     within = None if run.within is None else frozenset(run.within)
-    ordered = sorted((key, unit, find) for part in parts for unit, own in part.of.items() for key, find in own.items())
-    found: list[dict[UnitId, Find]] = [{} for _ in searches]
-    for (search, _, _), unit, find in ordered:
-        if within is None or unit in within:
-            found[search][unit] = find
+    ordered = sorted(
+        (way, places[number, at], order, unit, find)
+        for number, part in enumerate(parts)
+        for unit, own in part.of.items()
+        if within is None or unit in within
+        for (at, way, order), find in own.items()
+        if (number, at) in places
+    )
+    found: list[dict[UnitId, Find]] = [{} for search in searches for _ in search.ways]
+    for way, _, _, unit, find in ordered:
+        found[way][unit] = find
     return found
 
 
-def _of_fragment(fragment: str, run: SearchRun) -> list[Search]:
-    return [(_tokens_in, _documents([fragment], run, most=MOST_OF_PASTED))] if fragment else []
+def _of_fragment(fragment: str) -> list[Search]:
+    return [Search([fragment], [(_tokens_in, (fragment,))], MOST_OF_PASTED)] if fragment else []
 
 
 def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
     """A search for each token among these words but one."""
     codes = [_in_code(token) for token in tokens_of(words, run) if token != without]
-    run.store.foresee(*_matching([text for texts in codes for text in texts], run))
-    return [(_tokens_in, found) for found in run.store.at_once(*(partial(_documents, code, run) for code in codes))]
+    return [Search(code, [(_tokens_in, code)]) for code in codes]
 
 
-def _of_runs(words: Sequence[str], run: SearchRun) -> list[Search]:
+def _of_runs(words: Sequence[str]) -> list[Search]:
     windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
-    ways = partial(_runs_in, windows=windows, words=words, following=following)
-    return [(ways, _documents(list(windows), run))] if windows else []
-
-
-Wanted = tuple[int, int, Sequence[str], Sequence[int]]
-"""Number of a search, place of the document in it, texts, parts."""
+    places = partial(_runs_in, windows=windows, words=words, following=following)
+    return [Search(list(windows), [(places, list(windows))])] if windows else []
 
 
 def _look_for(
-    store: Store, wanted: Mapping[DocumentId, Sequence[Wanted]], ways: Sequence[Places], words: int, texts: Texts
+    store: Store,
+    within: UnitSet | None,
+    first: Collection[DocumentId],
+    searches: Sequence[Search],
+    words: int,
+    texts: Texts,
 ) -> Part[dict[tuple[int, int, int], Find]]:
-    """Unit → the best find of each search, by (search, place of its document, place among the units of it)."""
-    texts, of = texts.within(store), dict[UnitId, dict[tuple[int, int, int], Find]]()
-    for document in store.documents.rows(wanted):
-        for search, place, held, numbers in wanted[document.id]:
+    """The documents of each search, and unit → its best finds by (place of the document among these, way, place among the units of
+    the document).
+    """
+    texts, chosen, held_by = texts.within(store), InOrder[DocumentId]([], [], at=-2), list[tuple[list[str], set[int]]]()
+    allowed, preferred = None if within is None else store.files.holding(within), frozenset(first)
+    for number, search in enumerate(searches):
+        held: dict[DocumentId, tuple[list[str], set[int]]] = {}
+        for text in dict.fromkeys(search.texts):
+            store.budget.check()
+            expression = all_trigrams(text)
+            for document, numbers in store.postings.documents_matching(expression).items() if expression else ():
+                if allowed is None or document in allowed:
+                    own = held.setdefault(document, ([], set()))
+                    own[0].append(text)
+                    own[1].update(numbers)
+        groups: dict[tuple[int, bool], list[DocumentId]] = {}
+        for document, (own_texts, _) in held.items():
+            groups.setdefault((-len(own_texts), document not in preferred), []).append(document)
+        room = search.most
+        for group in sorted(groups):
+            documents = store.documents.first(groups[group], room) if room else InOrder([], [])
+            room -= len(documents)
+            chosen += documents
+            chosen.keys += [(number, *group, *key) for key in documents.keys]
+            held_by += [held[document] for document in documents]
+    rows = {row.id: row for row in store.documents.rows(chosen)}
+    ways = list(accumulate((len(search.ways) for search in searches), initial=0))
+    of: dict[UnitId, dict[tuple[int, int, int], Find]] = {}
+    for at, (document, (own_texts, numbers)) in enumerate(zip(chosen, held_by, strict=True)):
+        read, number = _Document(texts.of(rows[document]), sorted(numbers), store.budget), chosen.keys[at][0]
+        for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
             found: dict[UnitId, Find] = {}
-            within = _Document(texts.of(document), numbers, store.budget)
-            _add(store, document.id, ways[search](held, within), words, found)
+            _add(store, document, places([text for text in own_texts if text in looked_for], read), words, found)
             for order, (unit, find) in enumerate(found.items()):
-                of.setdefault(unit, {})[search, place, order] = find
-    return Part(of=of)
+                of.setdefault(unit, {})[at, way, order] = find
+    return Part(of=of, documents=chosen)
 
 
 class _Document:

@@ -18,7 +18,7 @@ from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.search import Candidate, Contribution, in_order
-from codelens.search.evidence import Reading
+from codelens.search.evidence import Reading, read_rows
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
@@ -61,15 +61,11 @@ class Spread:
     around: Surroundings
 
 
-def _rows(store: Store, units: Iterable[UnitId]) -> object:
-    return store.units.rows(units)
-
-
 def spread(
     ranked: Sequence[tuple[float, Candidate]],
     spreading: Spreading,
     store: Store,
-    reading: Reading = _rows,
+    reading: Reading = read_rows,
 ) -> Spread | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
     `reading` says what will be read of units that join.

@@ -269,7 +269,7 @@ class Documents:
         found: Any = self._connection.execute("SELECT id, path FROM documents")
         yield from found
 
-    def first(self, ids: Sequence[DocumentId], limit: int) -> list[DocumentId]:
+    def first(self, ids: Sequence[DocumentId], limit: int) -> InOrder[DocumentId]:
         """The first of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +32,7 @@ from codelens.store.connection import (
     unreadable,
     uri_of,
 )
-from codelens.store.documents import DocumentRow, Documents, Parts, RepositoryRow, RootNames
+from codelens.store.documents import DocumentRow, Documents, InOrder, Parts, RepositoryRow, RootNames
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories, Messages
 from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
@@ -69,6 +69,7 @@ class Part(NamedTuple, Generic[T]):
     of: Mapping[UnitId, T] = MappingProxyType({})
     """Unit → its result, for some units."""
     counts: tuple[int, ...] = ()
+    documents: InOrder[DocumentId] = InOrder((), ())
 
 
 def _home(index: Path) -> str:
@@ -83,6 +84,8 @@ class Store:
 
     missing: Sequence[str] = ()
     """Sentences about what answers are without: none, for a file."""
+    is_one = True
+    """False if this store is made of several indexes, which lie elsewhere."""
 
     def __init__(
         self,
@@ -362,12 +365,14 @@ class Store:
         """
         return [task() for task in tasks]
 
-    def in_parts(self, work: Callable[[Store, Any], Part[T]], numbers: Any = None) -> list[Part[T]]:
+    def in_parts(
+        self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
+    ) -> list[Part[T]]:
         """Do work where its data lie: each index that this store is made of does it with its own of these units or documents, a
-        list or the keys of a mapping, or of `names_by_root`; None for all. `work` belongs to a module, or is a `partial` of what
-        does. Raises OutOfTime.
+        list or the keys of a mapping, or of `names_by_root`; None for all. It also gets its own of the documents in `further`, if
+        these are given. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
         """
-        return [work(self, numbers)]
+        return [work(self, numbers) if further is None else work(self, numbers, further)]
 
     def journal_mode(self) -> str:
         """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""

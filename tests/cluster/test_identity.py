@@ -21,12 +21,12 @@ from tests.cluster.local import LocalShards, Measured, sharded
 from tests.cluster.queries import SHAPES, Question, answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
 
-MOST_ROUNDS = 12
+MOST_ROUNDS = 9
 KNOWING = 33
 """The shape that asks for knowing's ranker, which follows edges step by step through names outside of all shards."""
 MISTYPED = (4, 9)
 """Shapes that may have a mistyped word: the words that stand in for it are read in the texts of units that have them."""
-MORE_ROUNDS = {KNOWING: 55} | dict.fromkeys(MISTYPED, 15)
+MORE_ROUNDS = {KNOWING: 42} | dict.fromkeys(MISTYPED, 15)
 SLACK = 2
 """Rounds more that rare stages take: a second look at edges, or at what joins."""
 UNLIMITED = Settings(query_seconds=0)

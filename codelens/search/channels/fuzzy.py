@@ -168,6 +168,7 @@ def _with_fragment(run: SearchRun, typed: Typed, bearing: dict[UnitId, float]) -
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
     if pasted and not is_code(typed.fragment):  # what a test says of a message is not what gives it
+        run.foresee(values)
         rows = run.store.units.rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
     found = {unit: least + more * value for unit, value in values.items()} | bearing
@@ -186,6 +187,7 @@ def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     found: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
+        run.foresee(units)
         for row in run.store.units.rows(units).values():
             if dotted in row.qualified_name.lower():
                 found[row.id] = 1.0

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
 from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.run import SearchRun
-from codelens.store.store import Store
-from codelens.store.vectors import cosine
+from codelens.store.store import Expected
+from codelens.store.vectors import cosine, first_with_ties
 
 OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
@@ -35,8 +36,15 @@ class VectorChannel:
             best, enough = _near(pieces, int(limit * times), least)
             if enough or len(best) >= limit:
                 break
-        ranked = _ordered(best, store)[:limit]
+        ranked = _ordered(best, run, limit)[:limit]
         return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+
+
+def nearest_question(run: SearchRun) -> list[Expected]:
+    """The question with which the channel begins; empty without a vector."""
+    with suppress(EmbedderFault):
+        return [("vectors.nearest", (vector, run.within, 0)) for vector in query_vector(run)[:1] if vector]
+    return []
 
 
 def query_vector(run: SearchRun) -> tuple[bytes, float]:
@@ -73,8 +81,10 @@ def _says_something(run: SearchRun, embedder: Embedder) -> bool:
     return embedder.knows(run.terms.text) or any(run.store.postings.document_frequency(t.text) for t in terms)
 
 
-def _ordered(best: Mapping[UnitId, float], store: Store) -> list[UnitId]:
+def _ordered(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
     """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
+    best = first_with_ties(best, limit)
     sharing = Counter(best.values())
-    rows = store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
+    run.foresee(best)
+    rows = run.store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
     return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))

@@ -29,8 +29,7 @@ class LearnedRanker:
             return []
         evidence = run.evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
         weights = run.weights
-        if weights:
-            evidence.foresee({match.unit for found in matches.values() for match in found})
+        run.foresee(match.unit for found in matches.values() for match in found)
         candidates = fuse_matches(run, matches)
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             if weights:
