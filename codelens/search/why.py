@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from codelens.config import Settings
@@ -16,6 +18,7 @@ from codelens.model.search import (
     Candidate,
     Explanation,
     Loss,
+    Match,
     SearchOptions,
     WhyResult,
     describe_gap,
@@ -37,6 +40,9 @@ from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
 
+MOST_AT_ONCE = (
+    4  # Remedies that are tried at once where each round of questions takes its time. More would seldom be needed.
+)
 DEEP = 100_000  # How far down a channel is looked at for a match that its cut lost
 VECTOR_DEEP = 1_300
 """The same for `vector`: sqlite-vec gives 4096 neighbours at most, of which the channel wants three a match."""
@@ -223,13 +229,9 @@ class _Asker:
         cuts = self._run.trace.cuts
         if self._run.within is not None:  # the remedies' searches had other scopes
             self._store.unit_sets.hold(self._run.within)
-        for name in cuts:
-            self._store.budget.check()
-            if name == "vector" and len(cuts) > 1:
-                continue  # every unit is somewhere in its list; that says nothing
-            depth = VECTOR_DEEP if name == "vector" else DEEP
-            with self._store.interrupting():
-                matches = channels_of(self._run.profile)[name].retrieve(self._run, depth)
+        names = [name for name in cuts if name != "vector" or len(cuts) == 1]  # it ranks all units, which tells nothing
+        rankings = self._store.at_once(*(partial(self._all_of, name) for name in names))
+        for name, matches in zip(names, rankings, strict=True):
             others = (m for m in matches if m.unit not in self._run.itself)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
@@ -237,6 +239,11 @@ class _Asker:
         if best is None and (place := self._run.scope.left_out.get(unit.id)):
             return "fuzzy", place, cuts["fuzzy"]
         return best
+
+    def _all_of(self, channel: str) -> Sequence[Match]:
+        depth = VECTOR_DEEP if channel == "vector" else DEEP
+        with self._store.interrupting():
+            return channels_of(self._run.profile)[channel].retrieve(self._run, depth)
 
     # Between the candidates and the page
 
@@ -301,19 +308,26 @@ class _Asker:
         """
         options = other or self._options
         first, last = options.offset + 1, options.offset + options.limit
-        for query in queries:
-            try:
-                with self._store.spending(self._settings.query_seconds, apart=True):
-                    ranking = rank(query, self._store, options, self._settings)
-            except CodelensError:  # as --strict-query raises: then it is not a remedy
-                continue
-            if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
-                self._store.budget.cut.append("not every remedy was tried")
-                return ""
-            place = ranking.rank_of(unit.id)
-            if place is not None and first <= place <= last:
-                return query
+        most = 1 if self._store.is_one else MOST_AT_ONCE
+        for begin in range(0, len(queries), most):
+            tried = queries[begin : begin + most]
+            rankings = self._store.at_once(*(partial(self._rank, query, options) for query in tried))
+            for query, ranking in zip(tried, rankings, strict=True):
+                if ranking is None:
+                    continue
+                if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
+                    self._store.budget.cut.append("not every remedy was tried")
+                    return ""
+                place = ranking.rank_of(unit.id)
+                if place is not None and first <= place <= last:
+                    return query
         return ""
+
+    def _rank(self, query: str, options: SearchOptions) -> SearchRun | None:
+        """The ranking of a query; None if --strict-query or the like forbids it: then it helps nobody."""
+        with suppress(CodelensError), self._store.spending(self._settings.query_seconds, apart=True):
+            return rank(query, self._store, options, self._settings)
+        return None
 
 
 _WORD = re.compile(r"\w+")
