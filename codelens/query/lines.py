@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from codelens.model.budget import TimeBudget
-from codelens.model.fast_dataclass import NamedTuple, dataclass
+from codelens.model.fast_dataclass import dataclass
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, says_text
 from codelens.query.patterns import (
     ANY,

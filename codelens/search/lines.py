@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
-from codelens.model.fast_dataclass import NamedTuple, dataclass, field, replace
+from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
 from codelens.model.search import (
     FileLines,
