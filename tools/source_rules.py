@@ -40,7 +40,7 @@ MOST_MODULES: dict[str, int] = {
     "search": 42,
     "server": 26,
     "snapshots": 4,
-    "store": 19,
+    "store": 20,
     "text": 11,
     "traces": 3,
     "training": 8,

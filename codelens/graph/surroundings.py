@@ -17,6 +17,8 @@ from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, 
 from codelens.store.store import Store
 
 WIDEST = 300  # Edges that end at one node, above which they are not followed back: every tenth file uses such a thing
+MOST_NODES = 10_000
+"""Nodes whose neighbours an open index keeps, those of a hundred searches. With 27 neighbours each, about 30 MB."""
 PRECISE = TIERS["precise"].number
 UNKNOWN = "unknown"  # The name, among the weights of kinds, of the weight of kinds that are not named
 BACK: Mapping[str, str] = {"tests": "tested_by"}
@@ -43,9 +45,23 @@ class Surroundings:
         self._weight_of: dict[tuple[int, int, int], float] = {}
         """(kind, tier, whether it goes out) → weight of such an edge."""
         self._kinds_at: dict[int, Mapping[int, str]] = {}
+        self._kept: dict[int, list[tuple[int, float]]] = {}
+        if store.walked is not None:
+            key = (*weights.items(), backward, precise, self.whole)
+            self._kept = store.walked.setdefault(key, self._kept)
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
+        kept = {node: row for node in nodes if (row := self._kept.get(node)) is not None}
+        new = [node for node in nodes if node not in kept]
+        read = self._read_rows(new) if new else {}
+        if self._store.walked is not None:
+            if len(self._kept) + len(read) > MOST_NODES:
+                self._kept.clear()
+            self._kept |= read
+        return kept | read
+
+    def _read_rows(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
         stored, further = self._read(nodes)

@@ -23,6 +23,8 @@ from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import InOrder, by_document
+from codelens.store.term_arrays import COLUMNS as COLUMNS
+from codelens.store.term_arrays import K1, LEAST_IDF, B, TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
@@ -143,12 +145,8 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
     return [str(same[0]) for same in found]
 
 
-COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 MOST_KEPT = 4096  # Frequencies of terms that an open index keeps: a search asks for each several times
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks", "message_terms")
-
-
-K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +166,8 @@ class Postings:
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         self._connection, self._sets = connection, sets
         self._phrases = Phrases(connection)
+        self.arrays = TermArrays(connection, self._phrases.stems) if unchanging else None
+        """The postings of terms in memory; None for an index that may change."""
         self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
         self._registered = False
         self._mean, self._idf, self._weights = 1.0, list[float](), list[float]()
@@ -262,8 +262,12 @@ class Postings:
         """Units with any of the terms, or of those that are `proposing`, and their BM25 score by all terms (positive, higher is
         better): best first, ties by content.
         """
-        numbers = ", ".join(repr(float(weights.get(c, 1.0))) for c in COLUMNS)
-        scoring = f"-bm25(unit_terms, {numbers})"
+        factors = [float(weights.get(column, 1.0)) for column in COLUMNS]
+        if self.arrays and within is None:
+            rows = self.arrays.best(terms, factors, columns, proposing, limit)
+            if rows is not None:
+                return self._in_order(rows, limit)
+        scoring = f"-bm25(unit_terms, {', '.join(map(repr, factors))})"
         return self._best(scoring, self._phrases.expressions(terms, columns, proposing), within, limit)
 
     def bm25_given(
@@ -321,6 +325,10 @@ class Postings:
         rows: list[Any] = self._connection.execute(f"{sql} {limit + 1}", matches).fetchall()
         if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
             rows = self._connection.execute(f"{sql} -1", matches).fetchall()
+        return self._in_order(rows, limit)
+
+    def _in_order(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
+        """The first rows of these, which are ordered by score; ties by content."""
         shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
         keys = self._content_keys([unit for unit, score in rows if score in shared])
         rows.sort(key=lambda row: (-row[1], keys.get(row[0], ())))
@@ -430,8 +438,14 @@ class OccurrenceCounter:
     One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
     """
 
-    def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        self._connection, self._sets = connection, sets
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        sets: UnitSets,
+        unchanging: bool = False,
+        arrays: TermArrays | None = None,
+    ) -> None:
+        self._connection, self._sets, self._arrays = connection, sets, arrays
         self.files: Callable[[], int] = cache(self._files) if unchanging else self._files
         """Number of files."""
         self._aside = cache(self._count_aside) if unchanging else self._count_aside
@@ -447,6 +461,9 @@ class OccurrenceCounter:
         """
         if not terms:
             return {}
+        counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
+        if counted is not None:
+            return {UnitId(unit): Occurrences(*held) for unit, held in counted.items()}
         self._register()
         sql = (
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
@@ -473,17 +490,16 @@ class OccurrenceCounter:
 
         `check` is called for each term, as in `in_units`.
         """
+        counted: Any = self._arrays.in_files(documents, terms) if self._arrays else None
+        if counted is not None:
+            return counted[0], counted[1]
         numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
-        among = self._sets.within_documents("unit_terms.rowid", numbers)
-        sql = (
-            "SELECT u.document_id, count(*) FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
-            "GROUP BY u.document_id"
-        )
-        rows: Any = self._connection.execute(sql, (numbers,))
+        self._sets.hold_documents(numbers)
+        rows: Any = self._connection.execute("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
         lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
         sql = (
-            "SELECT u.document_id, count(*) FROM unit_terms CROSS JOIN units u ON u.id = unit_terms.rowid "
-            f"WHERE unit_terms MATCH ? {among} GROUP BY u.document_id"
+            "SELECT u.document, count(*) FROM unit_terms CROSS JOIN temp.unit_documents u ON u.id = unit_terms.rowid "
+            "WHERE unit_terms MATCH ? GROUP BY 1"
         )
         holding: list[Mapping[DocumentId, int]] = []
         for term in terms:

@@ -82,6 +82,8 @@ STEPS = 1000  # Instructions of SQLite's machine between two checks of the clock
 class Store:
     """An open index file. Close it, or use it as a context manager."""
 
+    walked: dict[Any, Any] | None = None
+    """Settings of a walk → the neighbours of nodes that walks came to; None if the index may change."""
     missing: Sequence[str] = ()
     """Sentences about what answers are without: none, for a file."""
     is_one = True
@@ -100,6 +102,7 @@ class Store:
         self.ours = ours
         """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
         self._connection = connection
+        self.walked = {} if unchanging else None
         self.budget = TimeBudget()
         """Remaining time of the current query."""
         self._version: tuple[int, int, int] | None = None
@@ -113,7 +116,7 @@ class Store:
         self.units = Units(connection, self.unit_sets, unchanging)
         self.references = References(connection)
         self.postings = Postings(connection, self.unit_sets, unchanging)
-        self.occurrences = OccurrenceCounter(connection, self.unit_sets, unchanging)
+        self.occurrences = OccurrenceCounter(connection, self.unit_sets, unchanging, self.postings.arrays)
         self.vectors = Vectors(connection, self.unit_sets, unchanging)
         self.edges = EdgeTable(connection)
         self.history = Histories(connection)

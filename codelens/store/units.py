@@ -40,6 +40,9 @@ _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]
 """Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
+MOST_ROWS = (
+    10_000  # Rows that an open index keeps; a search reads some 1,000, most of them several times. About 1 kB each.
+)
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
 """The order of a document's units by place; references and bindings refer to positions in it."""
 
@@ -69,13 +72,16 @@ class UnitSets:
         self._connection.execute(sql, (json.dumps(units),)).fetchall()
         self._held = units
 
-    def within_documents(self, column: str, documents: str) -> str:
-        """The condition that a column of unit ids is of these documents, given as a JSON array; as `within`."""
-        self.hold(UnitSet())
-        self._held = None
-        sql = "INSERT INTO temp.unit_set SELECT u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
+    def hold_documents(self, documents: str) -> None:
+        """Fill `temp.unit_documents` with the units of these documents, given as a JSON array, and the document of each."""
+        self._connection.execute(
+            "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
+        ).fetchall()
+        sql = (
+            "INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n "
+            "CROSS JOIN units u ON u.document_id = n.value"
+        )
         self._connection.execute(sql, (documents,)).fetchall()
-        return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
 
     def within(self, column: str, units: UnitSet | None) -> str:
         """The condition that a column of unit ids is in the set; empty if there is no set.
@@ -97,6 +103,8 @@ class Units:
         self._next = 0
         self.count: Callable[[], int] = cache(self._count) if unchanging else self._count
         """Number of units in all repositories, without TODO comments."""
+        self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None
+        """The rows that were read last."""
 
     def add(
         self,
@@ -191,6 +199,19 @@ class Units:
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         """Id → row for the ids that exist, in no particular order."""
+        if self._kept is None:
+            return self._read_rows(ids)
+        wanted = sorted({*ids})
+        kept = {unit: row for unit in wanted if (row := self._kept.get(unit))}
+        if len(kept) == len(wanted):
+            return kept
+        new = self._read_rows(unit for unit in wanted if unit not in kept)
+        if len(self._kept) + len(new) > MOST_ROWS:
+            self._kept.clear()
+        self._kept |= new
+        return {unit: row for unit in wanted if (row := kept.get(unit) or new.get(unit))}
+
+    def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"
         wanted = f"[{','.join(map(str, ids))}]"
         return {UnitId(row[0]): _unit_row(row) for row in self._connection.execute(sql, (wanted,))}

@@ -1,0 +1,203 @@
+"""Postings of terms as arrays in memory: for a process that asks one state of an index again and again.
+
+A search asks FTS5 for the postings of each word some five times: for BM25, and for counts in units and in files. Reading them
+once into an array costs less than the first of these, and words come back in later questions. The results are the same to the
+last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from codelens.model.fast_dataclass import dataclass
+from codelens.text.terms import BEGINNING
+
+COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures
+ASKED_BEFORE = 40
+"""Questions of a few searches, after which arrays answer: by then the process is a server, and numpy's start pays."""
+MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 26 bytes a unit
+FINEST = 1 << 10  # A weight that is a whole number of such parts multiplies and adds without rounding
+_CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class _TermPostings:
+    """The postings of one stem."""
+
+    places: Any
+    """Places of its units among all units, in order."""
+    counts: Any
+    """A row for each of them: how often it stands in each column."""
+    documents: Any
+    units_in: Any
+    """The documents of its units, in order, and how many of its units each has."""
+
+    @property
+    def bytes(self) -> int:
+        """Its memory."""
+        return sum(array.nbytes for array in (self.places, self.counts, self.documents, self.units_in))
+
+
+class TermArrays:
+    """Answers from arrays, those of the terms asked for last; None where FTS5 has to be asked."""
+
+    def __init__(self, connection: apsw.Connection, stems: Callable[[str], list[str]]) -> None:
+        """`stems`: the function from a term to its words as the index keeps them."""
+        self._connection, self._stems = connection, stems
+        self._asked, self._bytes = 0, 0
+        self._known: dict[str, _TermPostings] = {}
+        self._numpy: Any = None
+
+    def of(self, terms: Iterable[object]) -> list[_TermPostings] | None:
+        """The postings of these terms; None in a process that asked little yet, and if one is not a single whole word."""
+        self._asked += 1
+        if self._asked <= ASKED_BEFORE:
+            return None
+        stems = [self._stems(term) for term in terms if isinstance(term, str) and not term.endswith(BEGINNING)]
+        if len(stems) < len([*terms]) or any(len(words) != 1 for words in stems):
+            return None
+        if self._numpy is None:
+            self._read_units()
+        return [self._of(stem) for (stem,) in stems]
+
+    def best(
+        self,
+        terms: Sequence[object],
+        weights: Sequence[float],
+        columns: Collection[str],
+        proposing: Sequence[object],
+        limit: int,
+    ) -> list[tuple[int, float]] | None:
+        """(unit, BM25) of the best units, best first, and of all that are as good as the last of these."""
+        found, proposed = self.of(terms), self.of(proposing)
+        if found is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
+            return None
+        numpy = self._numpy
+        chosen = [place for place, name in enumerate(COLUMNS) if name in columns or not columns]
+        factors = numpy.array(weights)[chosen]
+        scores, held = numpy.zeros(len(self._units)), numpy.zeros(len(self._units), dtype=bool)
+        for term in found:
+            counts = term.counts[:, chosen]
+            inside = counts.any(axis=1)
+            at, often, hits = term.places[inside], counts[inside] @ factors, int(inside.sum())
+            idf = max(math.log((len(self._units) - hits + 0.5) / (hits + 0.5)), 0.0) or LEAST_IDF
+            scores[at] += idf * ((often * (K1 + 1.0)) / (often + self._long[at]))
+            held[at] = True
+        if proposing:
+            among = numpy.zeros(len(self._units), dtype=bool)
+            for term in proposed:
+                among[term.places[term.counts[:, chosen].any(axis=1)]] = True
+            held &= among
+        places = numpy.nonzero(held)[0]
+        if 0 < limit < len(places):
+            least = numpy.partition(scores[places], len(places) - limit)[len(places) - limit]
+            places = places[scores[places] >= least]
+        places = places[numpy.argsort(-scores[places], kind="stable")]
+        return list(zip(self._units[places].tolist(), scores[places].tolist(), strict=True))
+
+    def in_units(
+        self, units: Sequence[int], terms: Sequence[str], most: int, longest: int
+    ) -> dict[int, tuple[dict[int, bytes], tuple[int, ...]]] | None:
+        """Unit → (place of a term → its counts in each column, at most `most`; the lengths of the columns), in order."""
+        if (found := self.of(terms)) is None:
+            return None
+        numpy, width = self._numpy, len(COLUMNS)
+        at, _ = self._places(self._units, numpy.array(units, dtype=numpy.int64))
+        counted: dict[int, dict[int, bytes]] = {place: {} for place in at.tolist()}
+        for number, term in enumerate(found):
+            rows, _ = self._places(term.places, at)
+            packed = numpy.minimum(term.counts[rows], most).astype(numpy.uint8).tobytes()
+            for row, place in enumerate(term.places[rows].tolist()):
+                counted[place][number] = packed[row * width : row * width + width]
+        places = [place for place, counts in counted.items() if counts]
+        lengths = numpy.minimum(self._lengths[places], longest).tolist()
+        ids = self._units[places].tolist()
+        return {u: (counted[at], tuple(row)) for u, at, row in zip(ids, places, lengths, strict=True)}
+
+    def in_files(
+        self, documents: Collection[int], terms: Sequence[str]
+    ) -> tuple[dict[int, int], list[dict[int, int]]] | None:
+        """(document → number of its units; for each term, document → number of its units that have it), for these documents."""
+        if (found := self.of(terms)) is None:
+            return None
+        numpy = self._numpy
+        wanted = numpy.array(sorted(documents), dtype=numpy.int64)
+
+        def among(documents: Any, units_in: Any) -> dict[int, int]:
+            rows, those = self._places(documents, wanted)
+            return dict(zip(those.tolist(), units_in[rows].tolist(), strict=True))
+
+        return among(*self._by_document), [among(term.documents, term.units_in) for term in found]
+
+    def _places(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
+        """(places in an ordered array of the wanted values that it has, these values)."""
+        if not len(ordered):
+            return self._numpy.zeros(0, dtype=self._numpy.int64), wanted[:0]
+        at = self._numpy.searchsorted(ordered, wanted)
+        at[at == len(ordered)] = 0
+        inside = ordered[at] == wanted
+        return at[inside], wanted[inside]
+
+    def _of(self, stem: str) -> _TermPostings:
+        known = self._known.pop(stem, None)
+        if known is None:
+            known = self._read(stem)
+            self._bytes += known.bytes
+        self._known[stem] = known  # at the end, since the first is forgotten first
+        while self._bytes > MOST_BYTES and len(self._known) > 1:
+            self._bytes -= self._known.pop(next(iter(self._known))).bytes
+        return known
+
+    def _read(self, stem: str) -> _TermPostings:
+        numpy = self._numpy
+        (keys,) = self._numbers(
+            f"SELECT group_concat(doc * 8 + CASE col {_CASES} END) FROM temp.places WHERE term = ?", (stem,)
+        )
+        keys, often = numpy.unique(keys, return_counts=True)
+        units, rows = numpy.unique(keys >> 3, return_inverse=True)
+        counts = numpy.zeros((len(units), len(COLUMNS)), dtype=numpy.uint16)
+        counts[rows, keys & 7] = often
+        places = numpy.searchsorted(self._units, units)
+        return _TermPostings(places, counts, *numpy.unique(self._documents[places], return_counts=True))
+
+    def _read_units(self) -> None:
+        """Read the ids, lengths and documents of all units."""
+        import numpy
+
+        execute = self._connection.execute
+        execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'unit_terms', 'instance')"
+        ).fetchall()
+        self._numpy = numpy
+        sizes: Any = execute("SELECT id, sz FROM unit_terms_docsize ORDER BY id").fetchall()
+        self._units = numpy.array([unit for unit, _ in sizes], dtype=numpy.int64)
+        lengths = _integers(numpy, numpy.frombuffer(b"".join(size for _, size in sizes), dtype=numpy.uint8))
+        self._lengths = lengths.reshape(len(sizes), len(COLUMNS))
+        total = self._lengths.sum(axis=1)
+        mean = int(total.sum()) / len(sizes) if sizes else 1.0
+        self._long = K1 * (1 - B + B * total / mean)
+        units, documents = self._numbers("SELECT group_concat(id), group_concat(document_id) FROM units")
+        order = numpy.argsort(units)
+        self._documents = documents[order][numpy.searchsorted(units[order], self._units)]
+        self._by_document = numpy.unique(self._documents, return_counts=True)
+
+    def _numbers(self, sql: str, values: Sequence[str] = ()) -> list[Any]:
+        """Columns of a result, each of which SQLite joins to one text: five times as fast as rows."""
+        row: Any = self._connection.execute(sql, values).fetchone()
+        return [self._numpy.fromstring(text or "", dtype=self._numpy.int64, sep=",") for text in row]
+
+
+def _integers(numpy: Any, packed: Any) -> Any:
+    """SQLite's integers of variable length."""
+    ends = numpy.nonzero(packed < 0x80)[0]
+    starts = numpy.concatenate(([0], ends[:-1] + 1))
+    values = numpy.zeros(len(ends), dtype=numpy.int64)
+    for further in range(int((ends - starts).max(initial=-1)) + 1):
+        going = starts + further <= ends
+        values[going] = values[going] << 7 | packed[starts[going] + further] & 0x7F
+    return values
