@@ -62,9 +62,9 @@ def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
     Raises ValueError for a weight that is negative or not finite.
     """
     pairs = list(weights)
-    if not all(0 <= weight < math.inf for _, weight in pairs):
+    total = math.fsum([weight for _, weight in pairs])
+    if not total < math.inf or any(weight < 0 for _, weight in pairs):
         raise ValueError("a weight is negative or not finite")
-    total = math.fsum(weight for _, weight in pairs)
     return [(node, weight / total) for node, weight in pairs if weight] if total else []
 
 

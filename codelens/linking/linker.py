@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -161,18 +160,6 @@ def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:
         yield batch
 
 
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Switch the garbage collector off: it took a fifth of the time. `Catalog.trim` breaks the cycles of facts itself."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 class Invalidation:
     """Collects the changes of a run over one repository, and finds the documents that have to be linked again.
 
@@ -284,5 +271,5 @@ def link_documents(index: str, repository: RepositoryId, documents: Sequence[Doc
 
 @cache
 def _process_linker(index: str, repository: RepositoryId) -> Linker:
-    gc.disable()  # as `without_collector` does
+    gc.disable()  # `Catalog.trim` breaks the cycles of facts itself
     return Linker(Store.read_unfinished(Path(index)), repository)

@@ -150,6 +150,8 @@ class Candidate:
     says: Says | None = None
     judge: Callable[[UnitRow], float] | None = None
     """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
+    _amounts: list[float] = field(default_factory=list)
+    """The products of `measured`, as far as a score was asked for."""
 
     @property
     def confidence(self) -> float | None:
@@ -177,9 +179,12 @@ class Candidate:
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far; independent of their order."""
-        amounts = [weight * value for _, weight, value in self.measured]
-        amounts += [part.amount for part in self.recorded]
-        return math.fsum(amounts)
+        amounts, measured = self._amounts, self.measured
+        if len(amounts) > len(measured):
+            amounts.clear()
+        if len(amounts) < len(measured):
+            amounts += [weight * value for _, weight, value in measured[len(amounts) :]]
+        return math.fsum([*amounts, *[part.amount for part in self.recorded]])
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""

@@ -50,6 +50,17 @@ _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
 
+class _Scales(dict[int, float]):
+    """Length of a field → the weight of one occurrence in it."""
+
+    def __init__(self, weight: float) -> None:
+        self._weight, self.mean = weight, 1.0
+
+    def __missing__(self, length: int) -> float:
+        self[length] = scale = self._weight / (1.0 - LENGTH_SHARE + LENGTH_SHARE * length / self.mean)
+        return scale
+
+
 Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
 
 
@@ -78,7 +89,7 @@ class Evidence:
         """The share of the query's words, by rarity, that a unit holds."""
         self.related_names: dict[UnitId, float] = {}
         """The same of its name and container, for words of which only related ones stand there."""
-        self._scales: list[dict[int, float]] = [{} for _ in COLUMNS]
+        self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
         self._said_in_files: dict[DocumentId, float] = {}
@@ -176,6 +187,8 @@ class Evidence:
         if not self._means:
             lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
             self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
+            for scales, mean in zip(self._scales, self._means, strict=False):
+                scales.mean = mean or 1.0
         self._store.budget.check()
         for unit, occurrences in found.items():
             self._weigh(unit, occurrences)
@@ -199,11 +212,11 @@ class Evidence:
 
         BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
         """
-        lengths, rarity, words = found.lengths, self.rarity, self.words
+        lengths, rarity, words, scales = found.lengths, self.rarity, self.words, self._scales
         parts, related = list[float](), list[float]()
         said, named, alike = dict[int, float](), set[int](), dict[int, float]()
         for place, counts in found.counts.items():
-            frequency = math.fsum([n * self._scale(field, lengths[field]) for field, n in enumerate(counts) if n])
+            frequency = math.fsum([n * scales[field][lengths[field]] for field, n in enumerate(counts) if n])
             part = rarity[place] * frequency / (SATURATION + frequency)
             is_named = bool(counts[_NAMED[0]] or counts[_NAMED[1]])
             if place < words:
@@ -228,14 +241,6 @@ class Evidence:
         """The share of the query's words, by rarity, of which so much is held."""
         whole = self.of_words
         return math.fsum([self.rarity[word] * share for word, share in held.items()]) / whole if whole else 0.0
-
-    def _scale(self, field: int, length: int) -> float:
-        """The weight of one occurrence in a field of this length."""
-        scales = self._scales[field]
-        if length not in scales:
-            share = LENGTH_SHARE * length / (self._means[field] or 1.0)
-            scales[length] = self._weights[field] / (1.0 - LENGTH_SHARE + share)
-        return scales[length]
 
     def _count_messages(self) -> None:
         """The rarity of the query's words in the messages of past commits."""

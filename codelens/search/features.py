@@ -171,7 +171,7 @@ def _name_match(pool: Pool, e: Evidence) -> Sequence[float]:
         """F1 of the words of a name and those of the query."""
         if name not in known:
             words, matched = e.words_of_name(name)
-            precision, recall = len(matched) / len(words) if matched else 0.0, e.rarity_of(matched)
+            precision, recall = (len(matched) / len(words), e.rarity_of(matched)) if matched else (0.0, 0.0)
             known[name] = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
         return known[name]
 

@@ -7,6 +7,7 @@ never depends on how much is shown.
 from __future__ import annotations
 
 from codelens.config import Settings
+from codelens.model.budget import without_collector
 from codelens.model.code import IndexInfo
 from codelens.model.search import SearchOptions, SearchResult
 from codelens.search.channels.path import find_place
@@ -24,7 +25,7 @@ from codelens.store.store import Store
 
 def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
-    with store.spending(settings.query_seconds):
+    with store.spending(settings.query_seconds), without_collector():
         result = answer(rank(text, store, options, settings), info)
         result.trace.lap("present")
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -160,6 +160,19 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
     )
 
 
+def _lines_with(words: Iterable[str], lines: Sequence[str]) -> set[int]:
+    """Places of the lines that have one of these words, whatever the case of their letters."""
+    folded, found = "\n".join(lines).casefold(), set[int]()
+    for word in words:
+        at, place, counted = folded.find(word), 0, 0
+        while at >= 0:
+            place, counted = place + folded.count("\n", counted, at), at
+            found.add(place)
+            end = folded.find("\n", at)
+            at = folded.find(word, end + 1) if end >= 0 else -1
+    return found
+
+
 class QueryWords:
     """The words of a query as lines of code say them: in any form (in the mode `exact` as written), alone or within a name."""
 
@@ -180,13 +193,11 @@ class QueryWords:
     def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
         """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
         found: dict[int, tuple[Ranges, float]] = {}
-        for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-            line = lines[number - 1][:SCANNED_CHARACTERS]
-            folded = line.casefold()
-            if self._few and not any(
-                word in folded for word in self._few
-            ):  # ten times as fast as looking at its tokens
-                continue
+        last = min(unit.end_line, unit.start_line + SCANNED_LINES)
+        scanned = [line[:SCANNED_CHARACTERS] for line in lines[unit.start_line - 1 : last]]
+        # Looking for a few words is ten times as fast as looking at all tokens.
+        for at in sorted(_lines_with(self._few, scanned)) if self._few else range(len(scanned)):
+            number, line = unit.start_line + at, scanned[at]
             said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self._of(m[0]))]
             if said:
                 words = frozenset[str]().union(*(words for _, words in said))
@@ -196,6 +207,10 @@ class QueryWords:
 
     def _of(self, token: str) -> frozenset[str]:
         """The words of the query that a token says."""
+        if token not in self._known and self._few and token.isascii():
+            folded = token.casefold()
+            if not any(word in folded for word in self._few):
+                self._known[token] = frozenset()
         if token not in self._known:
             parts = {token.casefold().strip("_"), *split_identifier(token)}
             said = {self._stem(part) for part in parts} & self._stems.keys()

@@ -349,7 +349,8 @@ class _Document:
             while left and (at := among.find(text, at + 1)) >= 0:
                 end = at + len(text)
                 if not whole or _stands_alone(text, among, at, end):
-                    yield start + len(part[:at].encode(self._text.encoding, "replace")), end, part
+                    plain = part.isascii() and self._text.encoding == "utf-8"
+                    yield start + (at if plain else len(part[:at].encode(self._text.encoding, "replace"))), end, part
                     left -= 1
 
     def _in_lower_case(self, of_ascii: bool) -> list[str]:
@@ -361,6 +362,8 @@ class _Document:
 
 
 def _lower_ascii(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
