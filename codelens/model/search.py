@@ -226,7 +226,7 @@ class Hit:
     score: float
     channels: Mapping[str, int]
     contributions: tuple[Contribution, ...]
-    """Empty if the options want no reasons."""
+    """If the options want no reasons, only those that were recorded with theirs: ranks, factors."""
     freshness: Freshness
     root: str
     """Absolute path of the repository's root; the path of the unit is relative to it."""
@@ -399,7 +399,7 @@ class SearchOptions:
     snippet_lines: int = 3
     """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
     reasons: bool = True
-    """False where nobody reads why: hits come without contributions, whose reasons cost a tenth of a search."""
+    """False where nobody reads why: hits come without most contributions, whose reasons cost a sixth of a search."""
     whole_line: bool = False
     """For a search for lines: the text or pattern must be all of a line."""
     invert: bool = False

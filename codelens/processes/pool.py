@@ -7,6 +7,7 @@ parent that is killed.
 
 from __future__ import annotations
 
+import gc
 import marshal
 import pickle
 import threading
@@ -21,6 +22,7 @@ from codelens.processes.worker import WorkerProcess
 
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 
+OBJECTS = 100_000  # See `codelens/cli/main.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
 
 P = ParamSpec("P")
@@ -144,6 +146,7 @@ class _PoolThread:
 
 def main() -> None:
     """Answer calls from standard input until it ends. Runs inside the worker process."""
+    gc.set_threshold(OBJECTS)
     inbox, outbox = connection()
     read_frame(inbox)  # the greeting, which is empty
     write_frame(outbox, "ready")

@@ -149,7 +149,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
         score=candidate.score,
         confidence=candidate.confidence,
         channels=dict(sorted(candidate.channels.items())),
-        contributions=tuple(candidate.contributions) if reasons else (),
+        contributions=tuple(candidate.contributions if reasons else candidate.recorded),
         freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
         root=str(root),
         line=candidate.unit.name_line or candidate.unit.start_line,

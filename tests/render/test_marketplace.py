@@ -14,7 +14,7 @@ from tests.render import results
 
 def test_its_fields_join_ours() -> None:
     result = results.result()
-    record, ours = response_record(result, 0, contributions=True), search_record(result, 0)
+    record, ours = response_record(result, 0), search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2
     assert {name: record[name] for name in ours if name != "results"} == {
         name: value for name, value in ours.items() if name != "results"

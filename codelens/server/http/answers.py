@@ -25,7 +25,7 @@ from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOption
 from codelens.render.context import layout_of
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle
-from codelens.render.records import Record, hit_record, search_record, to_json
+from codelens.render.records import Record, search_record, to_json
 from codelens.render.relations import related_record
 from codelens.render.reports import status_record
 from codelens.render.why_json import why_record
@@ -45,13 +45,12 @@ from codelens.server.http.questions import (
 )
 
 
-def response_record(result: SearchResult, exit_code: int, contributions: bool = False) -> Record:
+def response_record(result: SearchResult, exit_code: int) -> Record:
     """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
     record = search_record(result, exit_code)
     known = result.trace.metadata
-    results = [
-        hit_record(hit, contributions) | market_fields(hit, known.get(hit.unit.document, {})) for hit in result.hits
-    ]
+    pairs = zip(record["results"], result.hits, strict=True)
+    results = [row | market_fields(hit, known.get(hit.unit.document, {})) for row, hit in pairs]
     faults = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
     return record | {"results": results, "count": len(results)} | ({"error": faults[0]} if faults else {})
 
@@ -99,11 +98,11 @@ class Endpoint:
 
 def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
-    options = search_options(request, index.settings)
+    options = replace(search_options(request, index.settings), reasons=request.contributions)
     ranked = request.files_only or request.model_fields_set & RANKING
     lines = not ranked and index.answers_with_lines(request.query, options)
     result = (index.search_lines if lines else index.search)(request.query, options)
-    return response_record(result, 0 if result.hits else 1, request.contributions)
+    return response_record(result, 0 if result.hits else 1)
 
 
 RANKING = frozenset(("mode", "profile", "intent", "fusion", "rrf_k", "weights", "expand", "depth", "min_score"))

@@ -30,7 +30,7 @@ def valid(record: dict[str, Any], kind: str) -> None:
 
 def test_search_is_what_the_command_prints_with_the_fields_of_the_marketplace(client: TestClient, built: Path) -> None:
     with Index.open(built) as index:
-        expected = response_record(index.search("place an order", SearchOptions(limit=5)), 0)
+        expected = response_record(index.search("place an order", SearchOptions(limit=5, reasons=False)), 0)
     asked = client.get("/api/search", params={"q": "place an order", "limit": 5})
     assert asked.status_code == 200
     assert asked.headers["content-type"] == "application/json"
