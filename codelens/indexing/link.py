@@ -89,6 +89,7 @@ def _link(
             write_links(store, batch, fresh=whole)
             if run.batches:
                 update.transaction.commit()
+                update.transaction.begin()  # outside of a transaction, each query locks the file and reads its header
     if not whole:
         linker.inheritance.renew(store, ordered, update.invalidation.holders(linker.catalog))
     if known:

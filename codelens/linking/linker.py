@@ -141,8 +141,7 @@ def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
         for one in links
         for source, kind, target, line, tier in one.edges
     )
-    for one in links:
-        store.edges.set_keys(DocumentId(one.document), one.keys, one.offered)
+    store.edges.set_keys((DocumentId(one.document), one.keys, one.offered) for one in links)
     store.changed.update(one.document for one in links)
     store.edges.set_linked([DocumentId(one.document) for one in links], recipe())
     store.edges.set_counts([(DocumentId(one.document), one.counts, one.unresolved) for one in links if one.counts])

@@ -268,17 +268,19 @@ class EdgeTable:
 
     # Dependencies of links
 
-    def set_keys(self, document: DocumentId, keys: Sequence[int], offered: Sequence[int]) -> None:
-        """Store the tokens of keys on which a document's edges depend, and those on which the names that it offers
+    def set_keys(self, found: Iterable[tuple[DocumentId, Sequence[int], Sequence[int]]]) -> None:
+        """Store for each document the tokens of keys on which its edges depend, and those on which the names that it offers
         depend.
 
         The caller has deleted earlier ones (`forget`).
         """
         rows = [
             (row, " ".join([f"{key:012x}" for key in tokens]))
+            for document, keys, offered in found
             for row, tokens in ((document, keys), (-document, offered))
             if tokens
         ]
+        rows.sort()  # FTS5 begins a new segment at each row whose number is below that of the last
         self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
