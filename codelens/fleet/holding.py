@@ -123,31 +123,52 @@ class ShardsHere(OpenShards):
         return found
 
 
+class HeldShards:
+    """Shards that are open in a worker, which gets one message for all of them."""
+
+    def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int) -> None:
+        self._held: dict[int, HeldShard] = {}
+        self._faults: dict[int, str] = {}
+        for number, entry in entries.items():
+            try:
+                self._held[number] = HeldShard(url, entry, most_bytes, shared=True)
+            except CodelensError as fault:
+                self._faults[number] = str(fault)
+
+    def each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
+        """Shard → (what the method gives there, why it gives nothing)."""
+        found: dict[int, tuple[Any, str]] = {}
+        for number, given in calls.items():
+            try:
+                missing = self._faults.get(number, "")
+                found[number] = (None if missing else getattr(self._held[number], method)(*given)), missing
+            except Exception as fault:  # the others answer all the same
+                text = str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
+                found[number] = None, text
+        return found
+
+
 class ShardsOfWorkers(OpenShards):
-    """Shards that workers hold: one message to each that a call concerns, all sent before the first answer is read."""
+    """Shards that workers hold: one message to each worker that a call concerns, all sent before the first answer is read."""
 
     def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
         """`seconds`: how long an answer may take."""
         super().__init__()
         self._client, self._seconds = client, seconds
         names = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        self._workers = [dict(list(enumerate(entries))[at :: len(names) or 1]) for at in range(len(names) or 1)]
+        """The shards of each worker."""
         placed = {
-            number: client.submit(
-                HeldShard,
-                url,
-                entry,
-                most_bytes,
-                True,
-                actor=True,
-                pure=False,
-                workers=[names[number % len(names)]] if names else None,
+            at: client.submit(
+                HeldShards, url, held, most_bytes, actor=True, pure=False, workers=names[at : at + 1] or None
             )
-            for number, entry in enumerate(entries)
+            for at, held in enumerate(self._workers)
+            if held
         }
         self._placed = placed  # actors end with the last who holds their future
         with client.as_current():  # there may be other clients in this process
             self._actors: dict[int, Any] = self._results(placed)
-        self._read_facts(list(self._actors))
+        self._read_facts([number for at in self._actors for number in self._workers[at]])
 
     def close(self) -> None:
         """Let the actors end."""
@@ -156,20 +177,28 @@ class ShardsOfWorkers(OpenShards):
         self._client.close()
 
     def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        return self._results({number: getattr(self._actors[number], method)(*given) for number, given in calls.items()})
+        wanted = {at: {n: calls[n] for n in self._workers[at] if n in calls} for at in self._actors}
+        futures = {at: self._actors[at].each(method, own) for at, own in wanted.items() if own}
+        found = {}
+        for answers in self._results(futures).values():
+            for number, (answer, fault) in answers.items():
+                if fault:
+                    self.lost[number] = fault
+                else:
+                    found[number] = answer
+        return found
 
     def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
-        """Wait for results; shards without one in time are lost."""
+        """Worker → its result; the shards of workers without one in time are lost."""
         until, found = time.monotonic() + self._seconds, {}
-        for number, future in futures.items():
+        for at, future in futures.items():
             left = until - time.monotonic()
             try:
                 if left <= 0 and not future.done():
                     raise TimeoutError
-                found[number] = future.result(timeout=max(FETCH_SECONDS, left))
-            except CodelensError as fault:
-                self.lost[number] = str(fault)
+                found[at] = future.result(timeout=max(FETCH_SECONDS, left))
             except Exception as fault:  # whatever Dask makes of a worker that died
                 slow = isinstance(fault, TimeoutError)
-                self.lost[number] = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
+                text = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
+                self.lost |= dict.fromkeys(self._workers[at], text)
         return found
