@@ -122,7 +122,11 @@ class Layout:
     shards: int
     workers: int
     message_cpu: float = 0.0
-    """CPU seconds of who sends a message and merges its answer."""
+    """CPU seconds of who asks for the answer of a shard, to merge it."""
+    client_cpu: float = 0.0
+    """CPU seconds of who sends a message, except for that."""
+    joint: bool = False
+    """True for one message to each worker, False for one to each of its shards."""
     byte_cpu: float = 0.0
     """The same for each byte of an answer."""
     worker_cpu: float = 0.0
@@ -246,12 +250,13 @@ class Searching:
             for (child, count), messages in zip(held, sizes, strict=True):
                 size = cost.got * (1 if child.children and cost.cut else count)
                 spent = messages * self.layout.message_cpu + size * self.layout.byte_cpu
+                spent += (1 if self.layout.joint else messages) * self.layout.client_cpu
                 if root:
                     self.outcome.bytes += size + cost.sent * count
                 self._send(child, cost, asked, self._receiver(node, size, spent, merged))
 
         if root:
-            self.outcome.messages += sum(sizes)
+            self.outcome.messages += len(held) if self.layout.joint else sum(sizes)
         if not held:
             done()
             return
@@ -273,7 +278,8 @@ class Searching:
                 held = child.shards if asked is None else [shard for shard in child.shards if shard in asked]
                 weights = [self.layout.weights[shard] for shard in held] if self.layout.weights else [1.0] * len(held)
                 seconds = sum(self.drawn(cost.service * weight) for weight in weights)
-                child.process.do(seconds + len(held) * self.layout.worker_cpu, back)
+                messages = 1 if self.layout.joint else len(held)
+                child.process.do(seconds + messages * self.layout.worker_cpu, back)
 
         def back() -> None:
             self.clock.after(latency, answered)

@@ -26,7 +26,7 @@ import psutil
 
 from codelens.cluster.calls import CALLS
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import HeldSet, Request, Shard, Transport
+from codelens.cluster.shards import IN_PARTS, REHEARSE, HeldSet, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore, Whole
 from codelens.fleet.holding import ShardsOfWorkers
 from codelens.fleet.manifest import ShardEntry
@@ -91,10 +91,10 @@ def _named(messages: Mapping[int, Sequence[Request]]) -> int:
     """The number of ids that the requests of a round name, if all of them name some."""
     counts = {0}
     for request in (request for message in messages.values() for request in message):
-        if not any(place == 0 for place, _ in CALLS[request.method].cuts) or request.arguments[0] is None:
+        if not any(place == _place(request) for place, _ in CALLS[request.method].cuts) or _ids(request) is None:
             return 0
     for place in range(max(map(len, messages.values()), default=0)):
-        held = [message[place].arguments[0] for message in messages.values() if place < len(message)]
+        held = [_ids(message[place]) for message in messages.values() if place < len(message)]
         counts.add(
             sum(
                 len(one.units or ()) if isinstance(one, HeldSet) else len(one) if hasattr(one, "__len__") else 1
@@ -102,6 +102,15 @@ def _named(messages: Mapping[int, Sequence[Request]]) -> int:
             )
         )
     return max(counts)
+
+
+def _place(request: Request) -> int:
+    """The place of the argument that may name ids: work that a shard does comes before its units or documents."""
+    return 1 if request.method in (IN_PARTS, REHEARSE) else 0
+
+
+def _ids(request: Request) -> Any:
+    return request.arguments[_place(request)]
 
 
 def _holds(answer: Any) -> bool:
@@ -185,9 +194,9 @@ def _profiles(many: ShardedStore, transport: Timed, wanted: Sequence[Question]) 
     for question in wanted:
         answer_bytes(question, many, UNLIMITED)  # what is kept over searches is known, as in a server
         transport.rounds = []
-        start = time.thread_time()
+        start = time.process_time()  # tasks that go on at once have threads of their own
         answer_bytes(question, many, UNLIMITED)
-        spent = time.thread_time() - start
+        spent = time.process_time() - start
         rounds, transport.rounds = transport.rounds, []  # the next question's must not be added to these
         shards = sum(sum(one.seconds) for one in rounds)
         yield Profile(rounds, spent - shards)

@@ -79,10 +79,10 @@ def at_scale(
     skipped = figures["avoided"] if sketches else 0.0
     growth = service_ms(figures, megabytes) / service_ms(figures, figures.ground_mb)
     rounds = []
-    for _, ids, sent, got, mean, *_ in query["rounds"]:
+    for number, ids, sent, got, mean, *_ in query["rounds"]:
         if ids:
             held = max(1, round(shards * (1 - (1 - 1 / shards) ** ids)))
-            seconds = (figures["few_ms"] + figures["few_ms_an_id"] * ids / held) / 1e3
+            seconds = (figures["few_ms"] + mean * number / held) / 1e3
             rounds.append(RoundCost(held, sent / held, got / held, seconds, cut=False))
         else:
             asked = max(1, round(shards * (1 - skipped)))
@@ -98,7 +98,9 @@ def on_network(fleet: Fleet, figures: Figures, groups: int) -> Layout:
     return Layout(
         len(fleet.shards),
         workers_of(fleet, figures),
-        message_cpu=(figures["merge_cpu_ms"] + figures["client_cpu_ms"]) / 1e3,
+        message_cpu=figures["merge_cpu_ms"] / 1e3,
+        client_cpu=figures["client_cpu_ms"] / 1e3,
+        joint=True,
         byte_cpu=figures["merge_cpu_ms_a_kb"] / 1e6,
         worker_cpu=figures["worker_cpu_ms"] / 1e3,
         latency=(figures["latency_ms"] + figures["round_trip_ms"] / 2) / 1e3,
@@ -111,12 +113,14 @@ def on_network(fleet: Fleet, figures: Figures, groups: int) -> Layout:
 
 
 def on_one_machine(shards: int, workers: int, cores: int, figures: Figures) -> Layout:
-    """A layout as it was measured; without workers, everything is in one process and nothing is packed."""
-    dask = figures["client_cpu_ms"] if workers else 0.0
+    """A layout as it was measured, with one message to each shard; without workers, everything is in one process and nothing is
+    packed.
+    """
     return Layout(
         shards,
         min(workers, shards) or 1,
-        message_cpu=(figures["merge_cpu_ms"] + dask) / 1e3,
+        message_cpu=figures["merge_cpu_ms"] / 1e3,
+        client_cpu=figures["client_cpu_ms"] / 1e3 if workers else 0.0,
         byte_cpu=figures["merge_cpu_ms_a_kb"] / 1e6,
         worker_cpu=figures["worker_cpu_ms"] / 1e3 if workers else 0.0,
         latency=figures["round_trip_ms"] / 2e3 if workers else 0.0,
