@@ -210,10 +210,13 @@ def _take(environment: Mapping[str, str]) -> None:
 
 
 class _Stream(io.RawIOBase):
-    """Keeps the output of a command."""
+    """A stream like that of the client, which keeps the output."""
 
-    def __init__(self, pieces: Pieces, number: int) -> None:
-        self._pieces, self._number, self._length = pieces, number, 0
+    def __init__(self, pieces: Pieces, number: int, is_terminal: bool = False) -> None:
+        self._pieces, self._number, self._is_terminal, self._length = pieces, number, is_terminal, 0
+
+    def isatty(self) -> bool:
+        return self._is_terminal
 
     def writable(self) -> bool:
         return True
@@ -224,17 +227,6 @@ class _Stream(io.RawIOBase):
             raise _Unanswerable
         self._pieces.append((self._number, bytes(output)))
         return len(output)
-
-
-class _Text(io.TextIOWrapper):
-    """A stream like that of the client."""
-
-    def __init__(self, pieces: Pieces, number: int, is_terminal: bool, encoding: str, errors: str) -> None:
-        super().__init__(io.BufferedWriter(_Stream(pieces, number)), encoding, errors, line_buffering=is_terminal)
-        self._pieces, self._is_terminal = pieces, is_terminal
-
-    def isatty(self) -> bool:
-        return self._is_terminal
 
     def page(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Leave output to the client, which has the screen."""
@@ -248,7 +240,11 @@ def _writing_to(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
     """Keep the output. There is no stdin: what is read from it would be missing if this process ended."""
     before = sys.stdin, sys.stdout, sys.stderr
     try:
-        sys.stdin, sys.stdout, sys.stderr = None, *(_Text(pieces, n, *streams[n - 1]) for n in (1, 2))
+        sys.stdin = None
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(io.BufferedWriter(_Stream(pieces, n, terminal)), encoding, errors, line_buffering=terminal)
+            for n, (terminal, encoding, errors) in enumerate(streams, start=1)
+        )
         yield
         sys.stdout.flush()
         sys.stderr.flush()

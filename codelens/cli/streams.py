@@ -30,7 +30,7 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     if paged and terminal:
         from codelens.cli.pager import show_long
 
-        chunks = getattr(sys.stdout, "page", show_long)(chunks)
+        chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", show_long)(chunks)
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
     sys.stdout.buffer.flush()

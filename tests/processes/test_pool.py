@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from codelens.cli.main import OBJECTS
 from codelens.errors import CodelensError, UsageError
 from codelens.processes.pool import WorkerPool
 
@@ -26,6 +28,11 @@ def test_results_and_faults() -> None:
             quotients[1].result()
         assert any("in a worker process" in note for note in fault.value.__notes__)
         assert pool.submit(int, "12", base=3).result() == 5
+
+
+def test_workers_look_for_cycles_as_seldom_as_a_command() -> None:
+    with WorkerPool(1) as pool:
+        assert pool.submit(gc.get_threshold).result()[0] == OBJECTS
 
 
 def test_our_errors_keep_their_hints() -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.search import SearchOptions
-from codelens.server.http.answers import response_record
+from codelens.search.walk import Ways
+from codelens.server.http.answers import outcome, response_record
 from tests.accepted import accepted
 from tests.server.http.conftest import Serve
 
@@ -26,6 +28,23 @@ SEED = {"id", "name", "slug", "description", "final_score", "rrf_score", "semant
 def valid(record: dict[str, Any], kind: str) -> None:
     definitions = json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
     Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions}).validate(record)
+
+
+def test_reasons_are_found_only_for_whoever_asks_for_them(built: Path) -> None:
+    calls: list[object] = []
+    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code) if event == "call" else None)
+    try:
+        results = [outcome(built, Settings(), "search", json.dumps(question)) for question in REASONED]
+        counts = [calls.count(Ways.find.__code__)]
+        outcome(built, Settings(), "search", json.dumps(REASONED[0] | {"contributions": True}))
+        counts.append(calls.count(Ways.find.__code__))
+    finally:
+        sys.setprofile(None)
+    assert counts == [0, 1]
+    assert all(len(result.body) < 15_000 for result in results)
+
+
+REASONED: list[dict[str, Any]] = [{"query": query, "limit": 10} for query in ("place an order", "newOrderID", "cart")]
 
 
 def test_search_is_what_the_command_prints_with_the_fields_of_the_marketplace(client: TestClient, built: Path) -> None:
