@@ -45,21 +45,20 @@ class Surroundings:
         self._weight_of: dict[tuple[int, int, int], float] = {}
         """(kind, tier, whether it goes out) → weight of such an edge."""
         self._kinds_at: dict[int, Mapping[int, str]] = {}
-        self._kept: dict[int, list[tuple[int, float]]] = {}
-        if store.walked is not None:
-            key = (*weights.items(), backward, precise, self.whole)
-            self._kept = store.walked.setdefault(key, self._kept)
+        key = (*weights.items(), backward, precise, self.whole)
+        self._kept: dict[int, list[tuple[int, float]]] = (
+            {} if store.walked is None else store.walked.setdefault(key, {})
+        )
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
-        kept = {node: row for node in nodes if (row := self._kept.get(node)) is not None}
-        new = [node for node in nodes if node not in kept]
-        read = self._read_rows(new) if new else {}
-        if self._store.walked is not None:
-            if len(self._kept) + len(read) > MOST_NODES:
-                self._kept.clear()
-            self._kept |= read
-        return kept | read
+        kept, new = self._kept, [node for node in nodes if node not in self._kept]
+        if new:
+            if len(kept) + len(new) > MOST_NODES:
+                kept.clear()
+                new = [*nodes]
+            kept |= self._read_rows(new)
+        return {node: kept[node] for node in nodes}
 
     def _read_rows(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         found: dict[int, dict[int, float]] = {node: {} for node in nodes}

@@ -9,38 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import BEGINNING
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
 K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures
 ASKED_BEFORE = 40
 """Questions of a few searches, after which arrays answer: by then the process is a server, and numpy's start pays."""
-MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 26 bytes a unit
+MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 52 bytes a unit
 FINEST = 1 << 10  # A weight that is a whole number of such parts multiplies and adds without rounding
 _CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COLUMNS))
 
 
-@dataclass(frozen=True, slots=True)
-class _TermPostings:
-    """The postings of one stem."""
+class _TermPostings(NamedTuple):
+    """The postings of one stem: the places of its units among all units, in order; for each of them how often it stands in each
+    column; and the documents of its units, in order, each with its number of them."""
 
     places: Any
-    """Places of its units among all units, in order."""
     counts: Any
-    """A row for each of them: how often it stands in each column."""
     documents: Any
     units_in: Any
-    """The documents of its units, in order, and how many of its units each has."""
-
-    @property
-    def bytes(self) -> int:
-        """Its memory."""
-        return sum(array.nbytes for array in (self.places, self.counts, self.documents, self.units_in))
 
 
 class TermArrays:
@@ -58,8 +49,8 @@ class TermArrays:
         self._asked += 1
         if self._asked <= ASKED_BEFORE:
             return None
-        stems = [self._stems(term) for term in terms if isinstance(term, str) and not term.endswith(BEGINNING)]
-        if len(stems) < len([*terms]) or any(len(words) != 1 for words in stems):
+        stems = [self._stems(t) if isinstance(t, str) and not t.endswith(BEGINNING) else [] for t in terms]
+        if any(len(words) != 1 for words in stems):
             return None
         if self._numpy is None:
             self._read_units()
@@ -88,12 +79,12 @@ class TermArrays:
             idf = max(math.log((len(self._units) - hits + 0.5) / (hits + 0.5)), 0.0) or LEAST_IDF
             scores[at] += idf * ((often * (K1 + 1.0)) / (often + self._long[at]))
             held[at] = True
-        if proposing:
-            among = numpy.zeros(len(self._units), dtype=bool)
-            for term in proposed:
-                among[term.places[term.counts[:, chosen].any(axis=1)]] = True
-            held &= among
-        places = numpy.nonzero(held)[0]
+        if proposed:
+            among = [term.places[term.counts[:, chosen].any(axis=1)] for term in proposed]
+            places = numpy.unique(numpy.concatenate(among))
+            places = places[held[places]]
+        else:
+            places = numpy.nonzero(held)[0]
         if 0 < limit < len(places):
             least = numpy.partition(scores[places], len(places) - limit)[len(places) - limit]
             places = places[scores[places] >= least]
@@ -147,10 +138,10 @@ class TermArrays:
         known = self._known.pop(stem, None)
         if known is None:
             known = self._read(stem)
-            self._bytes += known.bytes
+            self._bytes += _size(known)
         self._known[stem] = known  # at the end, since the first is forgotten first
         while self._bytes > MOST_BYTES and len(self._known) > 1:
-            self._bytes -= self._known.pop(next(iter(self._known))).bytes
+            self._bytes -= _size(self._known.pop(next(iter(self._known))))
         return known
 
     def _read(self, stem: str) -> _TermPostings:
@@ -170,14 +161,13 @@ class TermArrays:
         import numpy
 
         execute = self._connection.execute
-        execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'unit_terms', 'instance')"
-        ).fetchall()
+        table = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places"
+        execute(f"{table} USING fts5vocab('main', 'unit_terms', 'instance')").fetchall()
         self._numpy = numpy
         sizes: Any = execute("SELECT id, sz FROM unit_terms_docsize ORDER BY id").fetchall()
         self._units = numpy.array([unit for unit, _ in sizes], dtype=numpy.int64)
         lengths = _integers(numpy, numpy.frombuffer(b"".join(size for _, size in sizes), dtype=numpy.uint8))
-        self._lengths = lengths.reshape(len(sizes), len(COLUMNS))
+        self._lengths = lengths.reshape(len(sizes), len(COLUMNS)).astype(numpy.int32)
         total = self._lengths.sum(axis=1)
         mean = int(total.sum()) / len(sizes) if sizes else 1.0
         self._long = K1 * (1 - B + B * total / mean)
@@ -190,6 +180,10 @@ class TermArrays:
         """Columns of a result, each of which SQLite joins to one text: five times as fast as rows."""
         row: Any = self._connection.execute(sql, values).fetchone()
         return [self._numpy.fromstring(text or "", dtype=self._numpy.int64, sep=",") for text in row]
+
+
+def _size(term: _TermPostings) -> int:
+    return sum(array.nbytes for array in term)
 
 
 def _integers(numpy: Any, packed: Any) -> Any:

@@ -201,15 +201,13 @@ class Units:
         """Id → row for the ids that exist, in no particular order."""
         if self._kept is None:
             return self._read_rows(ids)
-        wanted = sorted({*ids})
-        kept = {unit: row for unit in wanted if (row := self._kept.get(unit))}
-        if len(kept) == len(wanted):
-            return kept
-        new = self._read_rows(unit for unit in wanted if unit not in kept)
-        if len(self._kept) + len(new) > MOST_ROWS:
-            self._kept.clear()
-        self._kept |= new
-        return {unit: row for unit in wanted if (row := kept.get(unit) or new.get(unit))}
+        kept, wanted = self._kept, sorted({*ids})
+        if new := [unit for unit in wanted if unit not in kept]:
+            if len(kept) + len(new) > MOST_ROWS:
+                kept.clear()
+                new = wanted
+            kept |= self._read_rows(new)
+        return {unit: kept[unit] for unit in wanted if unit in kept}
 
     def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
+from codelens.graph import surroundings
 from codelens.index import Index
 from codelens.model.search import SearchOptions, SearchResult
-from codelens.store import term_arrays
+from codelens.store import term_arrays, units
+from codelens.store.store import Store
 
 QUERIES = (
     *("price", "coupon", "Coupon.Apply", "reserve stock of several products atomically", "verify_password", "notes"),
@@ -43,3 +45,39 @@ def test_a_warm_process_answers_the_same(
             assert told(index.search(query, SearchOptions())) == cold[query], query
         assert index._store.postings.arrays
         assert index._store.postings.arrays._numpy is not None
+
+
+def test_little_memory_changes_no_answer(
+    indexed: Path, cold: dict[str, list[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(term_arrays, "ASKED_BEFORE", 0)
+    monkeypatch.setattr(term_arrays, "MOST_BYTES", 1)
+    monkeypatch.setattr(surroundings, "MOST_NODES", 3)
+    monkeypatch.setattr(units, "MOST_ROWS", 3)
+    with Index.open(indexed / ".codelens/index.db", Settings(query_seconds=0)) as index:
+        for query in QUERIES:
+            assert told(index.search(query, SearchOptions())) == cold[query], query
+
+
+def test_a_changed_index_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resting: list[Store] = []
+    monkeypatch.setattr("codelens.index._RESTING", resting)
+    monkeypatch.setattr(term_arrays, "ASKED_BEFORE", 0)
+    root, place = tmp_path / "tree", tmp_path / "i.db"
+    root.mkdir()
+    (root / "harbour.py").write_text("def anchor(ship):\n    return ship\n")
+
+    def find() -> list[tuple[str, int]]:
+        with Index.reopen(place, Settings()) as index:
+            hits = index.search("anchor", SearchOptions()).hits
+        return sorted((hit.unit.qualified_name, hit.line) for hit in hits)
+
+    Index.build(place, [root], Settings())
+    assert find() == find() == [("anchor", 1)]
+    (root / "harbour.py").write_text(
+        "\n\ndef anchor(ship):\n    return ship\n\n\ndef anchor_of(boat):\n    return boat\n"
+    )
+    Index.build(place, [root], Settings())
+    assert find() == find() == [("anchor", 3), ("anchor_of", 7)]
+    for store in resting:
+        store.close()
