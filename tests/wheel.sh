@@ -4,9 +4,9 @@ set -eu
 builder=$(pwd)/$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$builder" -m build --wheel --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
-"$builder" -m venv "$work/env"
-"$work/env/bin/python" -m pip install --quiet "$work"/dist/*.whl
+"$builder" -m build --wheel --no-isolation --outdir "$work/dist" . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+"$builder" -m venv --without-pip "$work/env"
+"$builder" -m pip --python "$work/env/bin/python" install --quiet --no-compile "$work"/dist/*.whl
 cp -r sample_repos/notes/repo "$work/notes"
 cd "$work/notes"
 "$work/env/bin/codelens" --version
