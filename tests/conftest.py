@@ -7,11 +7,13 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.metadata import Distribution, requires
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from packaging.requirements import Requirement
 
 from tests import tiers
 from tests.commands import SAMPLES, Ran, Run
@@ -47,23 +49,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="the same, with ten times as many examples, new ones each time: for campaigns",
     )
+    parser.addoption("--slow", action="store_true", help="run only the tests marked slow, those that --all adds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--many"):
         config.option.all, tiers.share = True, 1.0
-    elif config.getoption("--all"):
+    elif config.getoption("--all") or config.getoption("--slow"):
         tiers.share = 0.2
+    if tiers.share > 0.1 and (missing := sorted(_missing_packages("dev"))):
+        raise pytest.UsageError(
+            f"tests would be skipped without {', '.join(missing)}: make test-all installs all packages"
+        )
     settings.load_profile("many" if config.getoption("--many") else "all" if config.getoption("--all") else "codelens")
 
 
+def _missing_packages(extra: str) -> Iterator[str]:
+    """Names of the packages of an extra of codelens that are not installed."""
+    for line in requires("codelens") or ():
+        requirement = Requirement(line)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        if requirement.name == "codelens":
+            for inner in requirement.extras:
+                yield from _missing_packages(inner)
+        elif not [*Distribution.discover(name=requirement.name)]:
+            yield requirement.name
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `slow`, unless --all is given or the test is named on the command line."""
+    """Leave out tests marked `slow`, or all others with --slow, unless --all is given or a test is named on the command line."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    others = [item for item in items if not item.get_closest_marker("slow")]
+    items[:], left_out = (slow, others) if config.getoption("--slow") else (others, slow)
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture

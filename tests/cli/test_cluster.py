@@ -20,6 +20,8 @@ from codelens.fleet.stores import open_store
 from codelens.fleet.workers import client_of
 from tests.commands import SAMPLES, Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

@@ -43,9 +43,9 @@ def one_line(ran: object, *names: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "eval FILE",
-        "eval --topics FILE --qrels FILE",
-        "eval --compare FILE FILE",
+        pytest.param("eval FILE", marks=pytest.mark.slow),
+        pytest.param("eval --topics FILE --qrels FILE", marks=pytest.mark.slow),
+        pytest.param("eval --compare FILE FILE", marks=pytest.mark.slow),
         "graph traces FILE",
         "search --metadata FILE x",
     ],

@@ -18,6 +18,8 @@ from codelens.text.counts import quantity
 from tests.accepted import accepted
 from tests.commands import SAMPLES, Run
 
+pytestmark = pytest.mark.slow
+
 TREC = ("--topics", str(SAMPLES / "notes/queries.jsonl"), "--qrels", str(SAMPLES / "notes/qrels.tsv"))
 
 
@@ -99,7 +101,6 @@ def test_trec_files_ask_one_index(indexed: Path, run: Run) -> None:
     assert record["configuration"]["profile"]["channels"]["vector"] == 0
 
 
-@pytest.mark.slow
 def test_a_run_is_kept_and_compared(indexed: Path, run: Run, tmp_path: Path) -> None:
     before, after, drawn = (str(tmp_path / name) for name in ("before.json", "after.json", "plot.png"))
     assert run("eval", *TREC, "--out", before, "--mode", "fuzzy", "-q", cwd=indexed).out == ""
@@ -183,7 +184,6 @@ def test_without_an_index(tasks: Path, run: Run, tmp_path: Path) -> None:
     assert "no elsewhere.db or notes.db" in ran.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "more"), [("ir_measures", []), ("matplotlib", ["--plot", "x.png"])])
 def test_without_the_extra_it_says_what_to_install(tasks: Path, indexed: Path, missing: str, more: list[str]) -> None:
     """In a process of its own, in which the package cannot be imported."""

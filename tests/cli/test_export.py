@@ -18,6 +18,8 @@ from tests.graph.linked import FILES, linked
 from tests.render.schema import check
 from tests.search.trees import QUICK, Tree
 
+pytestmark = pytest.mark.slow
+
 networkx = pytest.importorskip("networkx")  # the extra `graph`
 
 FOUND = 0
@@ -87,7 +89,6 @@ def test_graphviz_reads_the_dot(shapes: Path, run: Run) -> None:
 NASTY = {'a"\x1b<&>.py': 'def f(a="<&>\\x00"):\n    g()\n\n\ndef g():\n    pass\n'}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
 @pytest.mark.parametrize("form", FORMATS)
 def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
@@ -100,7 +101,6 @@ def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
         assert dict(networkx.parse_graphml(out).nodes(data=True))["n0"]["path"] == 'a"\ufffd<&>.py'
 
 
-@pytest.mark.slow
 def test_equal_contents_give_equal_bytes_whatever_came_before(tmp_path: Path, run: Run) -> None:
     """Ids of an index that saw files come and go are others than those of a fresh one."""
     tree = Tree(tmp_path, {"z.py": "def z():\n    a()\n"} | FILES)

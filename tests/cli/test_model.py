@@ -70,6 +70,7 @@ def refused(ran: Ran, said: str) -> None:
     assert hint.startswith("hint: ")
 
 
+@pytest.mark.slow
 def test_info_says_all_that_a_file_says_of_itself(base: Path, run: Run, home: Path) -> None:
     told = run("model", "info", str(base), cwd=home)
     lines = dict(line.split(maxsplit=1) for line in told.out.splitlines())
@@ -111,6 +112,7 @@ def test_list_marks_the_one_in_use_and_says_who_set_it(
     assert "no model is called 'gone'" in run("model", "list", cwd=home).out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_use_writes_the_setting_and_nothing_else(mine: Path, base: Path, run: Run, home: Path) -> None:
     place = user_file(home)
     assert run("model", "use", "mine", cwd=home).code == 0
@@ -202,7 +204,7 @@ def test_a_model_is_found_by_its_name(
         ("train tree --from mine --name codelens", "'codelens' is the name of a shipped model"),
         ("train tree --from mine --name mine", "already exists, trained on other code"),
         ("train tree --from mine --steps 0", "--steps must be at least 1"),
-        ("train tree --from mine", "only 0 pairs of words and code"),
+        pytest.param("train tree --from mine", "only 0 pairs of words and code", marks=pytest.mark.slow),
         ("train tree --from mine --progress bar", "--progress must be auto, json or none"),
         ("eval nowhere", "not a folder: nowhere"),
         ("eval tree --models nope", "no model is called 'nope'"),

@@ -81,6 +81,7 @@ def test_an_address_in_the_users_file_is_no_path(own: Path, run: Run, tmp_path: 
     assert 'model = "https://host/v1#m"\n' in run("config", cwd=own).out
 
 
+@pytest.mark.slow
 def test_doctor_tells_the_model_and_what_is_installed(
     own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,5 +1,7 @@
 """Small models in the layouts of others: a table of model2vec, ONNX graphs of sentence-transformers' kind.
 
+Tests that make one are slow: the first tier is without the packages for it.
+
 A graph is a table of random rows, gathered by the tokens' ids: rank 3, as an encoder's last layer gives it.
 """
 
@@ -11,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from tests.embed.models import WORDS
 
@@ -26,8 +25,10 @@ def table(seed: int, dimensions: int) -> Any:
     return np.random.default_rng(seed).standard_normal((len(TOKENS), dimensions)).astype(np.float32)
 
 
-def tokenizer(frame: bool) -> Tokenizer:
+def tokenizer(frame: bool) -> Any:
     """Words as they stand, in lower case; with a `frame`, [CLS] before and [SEP] after them."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
     made = Tokenizer(models.WordLevel({token: i for i, token in enumerate(TOKENS)}, unk_token="[UNK]"))
     made.normalizer = normalizers.Lowercase()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -57,6 +58,9 @@ def make_graph(
     **layout: Any,
 ) -> Path:
     """A folder with a graph; `whole`: that gives one vector for a text. `layout`: a file's name without .json → its content."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
     file_path = folder / file
     file_path.parent.mkdir(parents=True, exist_ok=True)
     nodes = [helper.make_node("Gather", ["rows", "input_ids"], ["last_hidden_state"])]

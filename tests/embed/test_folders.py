@@ -17,6 +17,8 @@ from codelens.embed.registry import open_embedder
 from codelens.errors import UsageError, install_command
 from tests.embed.folders import TOKENS, make_graph, make_table, sentence_layout, table
 
+pytestmark = pytest.mark.slow
+
 
 def entry(body: str, name: str = "", signature: str = "") -> EmbeddedFields:
     return EmbeddedFields(name, "", signature, body)

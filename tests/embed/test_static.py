@@ -39,6 +39,7 @@ def as_vector(packed: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return found / np.linalg.norm(found)
 
 
+@pytest.mark.slow
 def test_the_file_gives_the_trainers_vectors(model: Path) -> None:
     words = corpus()
     floats, names = model_of(ModelFile(model))
@@ -51,6 +52,7 @@ def test_the_file_gives_the_trainers_vectors(model: Path) -> None:
         assert as_vector(embedder.embed_query(asked[i]["query"])) @ queries[i] > 0.999
 
 
+@pytest.mark.slow
 def test_a_vector_is_the_same_alone_and_among_others(model: Path) -> None:
     fields = [EmbeddedFields(p["name"], p["context"], p["signature"], p["body"]) for p in pairs(9, 300)]
     together = StaticEmbedder(model).embed_code(fields)
@@ -58,6 +60,7 @@ def test_a_vector_is_the_same_alone_and_among_others(model: Path) -> None:
     assert [alone.embed_code([f])[0] for f in fields[::7]] == together[::7]
 
 
+@pytest.mark.slow
 def test_what_has_no_words_has_no_vector(model: Path) -> None:
     embedder = StaticEmbedder(model)
     assert embedder.embed_query("") == b""
@@ -66,6 +69,7 @@ def test_what_has_no_words_has_no_vector(model: Path) -> None:
     assert embedder.embed_code([]) == []
 
 
+@pytest.mark.slow
 def test_a_query_imports_no_numpy(model: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from codelens.embed.static import StaticEmbedder;"
@@ -85,12 +89,14 @@ def test_the_hash_is_of_the_numbers_and_not_of_the_card(tmp_path: Path) -> None:
     assert written("one", 1, "x") != written("two", 3, "x")
 
 
+@pytest.mark.slow
 def test_rows_are_found_by_name(model: Path) -> None:
     file = ModelFile(model)
     assert [file.row_of(name) for name in file.names] == list(range(len(file.names)))
     assert file.row_of("no such word") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -35,6 +35,8 @@ from tools.weights.__main__ import with_features
 from tools.weights.folds import fit_shipped
 from tools.weights.repositories import read_manifest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PLANTED = np.array([3.0, -2.0, 0.0], np.float32)
 

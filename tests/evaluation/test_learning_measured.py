@@ -81,6 +81,7 @@ def test_what_weighs_nothing_is_measured_too(index: Path, tmp_path: Path) -> Non
             assert one.values[:, COLUMNS.index(name)].any(), name
 
 
+@pytest.mark.slow
 def test_a_task_without_an_answer_holds_no_candidates(index: Path) -> None:
     found = sample_tasks(tasks("nowhere"), index, Settings())
     assert [one.answered for one in found] == [False] * len(ASKED)
@@ -108,6 +109,7 @@ def test_what_is_kept_is_what_was_measured(index: Path, measured: list[Sample], 
     assert read_measured(tmp_path / "none.npz", "these") is None
 
 
+@pytest.mark.slow
 def test_folds_are_of_whole_repositories(measured: list[Sample]) -> None:
     many = [replace(one, repository=name, task=f"{name}/{one.task}") for name in ("a", "b", "c") for one in measured]
     assert list(fold_repositories(many, 2)) == [{"a", "c"}, {"b"}]

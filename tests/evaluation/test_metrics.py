@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, figures, judge, strict
 from codelens.evaluation.tasks import ABSENT, Relevant, Task
 
+pytestmark = pytest.mark.slow
+
 
 def of(judged: Judgement) -> dict[str, float]:
     return figures({"t": judged})["t"]

@@ -113,6 +113,7 @@ def made(repository: str, name: str, query: str, right: bool, ms: float, tier: s
     return TaskResult(task(repository, name, query, "x", tier=tier), judged, (), 1, ms, 2 * ms)
 
 
+@pytest.mark.slow
 def test_means_over_tasks_and_over_repositories() -> None:
     asked = [
         made("a", "1", "one", True, 10, "hard"),
@@ -139,6 +140,7 @@ def test_means_over_tasks_and_over_repositories() -> None:
     assert (groups[0].cpu_ms, groups[0].wall_ms["p50"]) == ({"p50": 30, "p95": 40}, 60)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_mean() -> None:
     asked = [made("a", str(n), "one", n % 2 == 0, 1) for n in range(100)]
     whole = summarise(asked, figures({answer.task.key: answer.judged for answer in asked}))[0]

@@ -27,6 +27,8 @@ from codelens.index import Index
 from codelens.model.search import SearchOptions
 from tests.fleet.clones import clone
 
+pytestmark = pytest.mark.slow
+
 TRUSTING = Settings(trust_indexes=True)
 WAIT_SECONDS = 60
 

@@ -36,6 +36,8 @@ from tests.fleet.clones import clone, commit, git
 from tools.campaign import Report
 from tools.faults.fleet import run
 
+pytestmark = pytest.mark.slow
+
 UNLIMITED = Settings(query_seconds=0)
 
 
@@ -297,7 +299,6 @@ def test_a_shard_that_fails_on_one_worker_is_built_on_another(fleet: Fleet) -> N
         shutil.rmtree(fleet.url)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
     """Whoever builds the shard of this one is killed; the shard before it is stored."""
@@ -357,7 +358,6 @@ def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
     assert grouped({"a": Member(99), "b": Member(1)}, 20, []) == [["a"], ["b"]]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_killed_workers_and_coordinators_lose_nothing(tmp_path: Path) -> None:
     """A few kills; `make faults ONLY=fleet` tries more."""
@@ -386,7 +386,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_ctrl_c_ends_a_run_with_one_line_and_the_next_goes_on(fleet: Fleet, tmp_path: Path) -> None:
     """The signal reaches the workers, too, as on a terminal."""

@@ -26,6 +26,8 @@ from tests.cluster.queries import answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
 from tests.fleet.clones import clone
 
+pytestmark = pytest.mark.slow
+
 UNLIMITED = Settings(query_seconds=0)
 OPTIONS = SearchOptions(limit=50)
 
@@ -89,7 +91,6 @@ def stopped(held: Held, worker: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 def test_a_shard_that_is_too_slow_is_left_out_in_the_midst_of_a_session(held: Held, tmp_path: Path) -> None:
     """Shards 1 and 3 are the first worker's, shard 2 is the other's. What answers is an index of the rest."""

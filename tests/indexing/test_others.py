@@ -71,6 +71,7 @@ def test_folders_in_any_dimensions(make: Callable[..., Path], dimensions: int, s
     sources.equals_fresh(settings)
 
 
+@pytest.mark.slow
 def test_from_one_model_to_another_and_back(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using("hashing"))
     before = dump(sources.index)["vectors"]
@@ -84,6 +85,7 @@ def test_from_one_model_to_another_and_back(sources: Tree, tmp_path: Path) -> No
     assert dump(sources.index)["vectors"] == before
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_gone_costs_its_channel_alone(sources: Tree, tmp_path: Path) -> None:
     settings = using(make_graph(tmp_path / "m"))
     sources.run(settings=settings)
@@ -94,6 +96,7 @@ def test_a_folder_that_is_gone_costs_its_channel_alone(sources: Tree, tmp_path: 
     assert said.startswith(f"no-model: no vector results: no model at {tmp_path / 'm'}; ")
 
 
+@pytest.mark.slow
 def test_an_index_is_not_believed_about_a_folder(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using(make_graph(tmp_path / "m")))
     (said,) = notices(sources.index, using("hashing"))

@@ -36,6 +36,7 @@ def build(data: Path, model: str, *more: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_pairs_become_a_model(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     embedder = StaticEmbedder(build(data, "one.model", "--name", "mine"))
     assert embedder.name == "mine"
@@ -49,6 +50,7 @@ def test_pairs_become_a_model(data: Path, capsys: pytest.CaptureFixture[str]) ->
     assert figures[0] > 0.05
 
 
+@pytest.mark.slow
 def test_it_can_be_repeated_and_the_seed_counts(data: Path) -> None:
     one, again, other = build(data, "one.model"), build(data, "two.model"), build(data, "three.model", "--seed", "2")
     assert one.read_bytes() == again.read_bytes()

@@ -26,6 +26,8 @@ import yaml
 
 from tests.commands import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: Mapping[str, Mapping[str, Any]] = COMPOSE["services"]
@@ -223,7 +225,6 @@ def running(place: Path, settings: Mapping[str, str] | None = None) -> Iterator[
         yield here
 
 
-@pytest.mark.slow
 def test_the_services_index_and_answer_together(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     pytest.importorskip("moto")
@@ -248,7 +249,6 @@ def test_the_services_index_and_answer_together(tmp_path: Path) -> None:
         assert shown[0] == shown[1]
 
 
-@pytest.mark.slow
 def test_the_cluster_answers_over_tls_and_to_nobody_without_a_certificate(tmp_path: Path) -> None:
     """With the settings that docs/organisation.md names."""
     pytest.importorskip("distributed")

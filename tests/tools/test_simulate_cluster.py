@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("scipy", reason="the extra `train` is not installed")
+
 from tools.cluster_costs import ASSUMED, COSTS, Figures, fitted, power, read
 from tools.simulate_cluster import (
     MOST_SHARDS,
@@ -23,6 +25,8 @@ from tools.simulate_cluster import (
     main,
     search,
 )
+
+pytestmark = pytest.mark.slow
 
 FIGURES = read()
 RECORD = json.loads(COSTS.read_text(encoding="utf-8"))

@@ -154,6 +154,7 @@ def test_ratios_of_two_results() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_growth_is_drawn(tmp_path: Path) -> None:
     """What only one tool has, and what none has, are no fault."""
     trees = [

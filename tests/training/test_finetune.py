@@ -81,6 +81,7 @@ def test_it_can_be_repeated(base: ModelFile, port: Path, learnt: FineTuned) -> N
     assert (again.names, again.measured) == (learnt.names, learnt.measured)
 
 
+@pytest.mark.slow
 def test_a_training_that_moves_nothing_gains_nothing(base: ModelFile, port: Path) -> None:
     tuned = fine_tune(base, [port], replace(OWN, steps=5, rate=0.0))
     assert not tuned.gained
@@ -223,6 +224,7 @@ def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:
     assert rows[0].tobytes() == rows[1].tobytes()
 
 
+@pytest.mark.slow
 def test_between_two_models_lie_their_means(base: ModelFile) -> None:
     one, _ = model_of(base)
     other = one.copy()
@@ -233,6 +235,7 @@ def test_between_two_models_lie_their_means(base: ModelFile) -> None:
     assert (middle.temperature, middle.factors.tolist()) == (one.temperature + 1, one.factors.tolist())
 
 
+@pytest.mark.slow
 def test_too_little_to_learn_from_is_reported(base: ModelFile, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f'def f(x):\n    """{question((0, "sail"))}."""\n    return x\n')
     with pytest.raises(UsageError, match="only 1 pairs") as fault:
@@ -240,6 +243,7 @@ def test_too_little_to_learn_from_is_reported(base: ModelFile, tmp_path: Path) -
     assert "name more repositories" in fault.value.hint
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_read_is_reported(base: ModelFile, tmp_path: Path) -> None:
     write_tree(tmp_path, seed=1)
     git(tmp_path, "init", "-q")  # no commit

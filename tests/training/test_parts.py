@@ -22,6 +22,7 @@ def test_parts_are_runs_of_letters_and_know_where_a_word_ends() -> None:
     assert parts_of("a", (4,)) == []
 
 
+@pytest.mark.slow
 def test_a_part_needs_several_names_and_a_name_shares_itself_out() -> None:
     found = shares(NAMES, RECIPE).toarray()
     assert found.shape[1] == 5  # <par pars arse <wal walk
@@ -29,6 +30,7 @@ def test_a_part_needs_several_names_and_a_name_shares_itself_out() -> None:
     assert (found**2).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_row_moves_with_those_that_share_its_parts() -> None:
     rows = np.ones((len(NAMES), 8), np.float32)
     summed = Summed(rows, NAMES, RECIPE)
@@ -40,6 +42,7 @@ def test_a_row_moves_with_those_that_share_its_parts() -> None:
     assert moved[3] == moved[4] == 0
 
 
+@pytest.mark.slow
 def test_without_parts_words_learn_alone() -> None:
     rows = np.ones((len(NAMES), 8), np.float32)
     summed = Summed(rows, NAMES, replace(RECIPE, part_lengths=()))

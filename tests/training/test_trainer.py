@@ -13,6 +13,8 @@ from codelens.training.trainer import batches, forget, gradients, mean_reciproca
 from tests.training.small import SAID, WRITTEN, corpus
 from tools.model.build import begin, build, frequencies
 
+pytestmark = pytest.mark.slow
+
 SMALL = Recipe(dimensions=16, steps=120, batch=128, run=32, rate=0.02, sif=0.1)
 WHOLE = replace(SMALL, dropped=(0.0, 0.0, 0.0, 0.0), forgotten=(0.0, 0.0))
 

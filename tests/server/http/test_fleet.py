@@ -27,6 +27,8 @@ from codelens.server.http.keys import add_key
 from tests.commands import SAMPLES
 from tests.server.http.conftest import Serve
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = (
     "search?q=apply+coupon&limit=50",
     "search?q=def&literal=true",

@@ -18,6 +18,8 @@ from codelens.server.http.gate import Rules
 from codelens.server.http.keys import KeyRing
 from codelens.server.http.openapi import openapi
 
+pytestmark = pytest.mark.slow
+
 schemathesis = pytest.importorskip("schemathesis")
 EXAMPLES = 3
 """Of each operation and each kind, so that all of it takes some ten seconds."""
@@ -34,7 +36,6 @@ def operations(built: Path) -> Iterator[Any]:
     desk.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [False, True], ids=["allowed", "not allowed"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("name", sorted(ENDPOINTS))
