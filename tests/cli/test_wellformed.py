@@ -126,6 +126,7 @@ def lines(chance: random.Random, command: Command) -> Iterator[list[str]]:
         yield chance.choices([*WORDS, *names], k=chance.randint(0, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_both_readers_agree(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """Also that a line which typer takes needs no typer."""
