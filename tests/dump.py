@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from codelens.store.connection import load_vector_extension
+from codelens.store.vectors import BLOCK, pack_signs
 
 _PATH = (
     "(SELECT r.name || '/' || d.path FROM documents d JOIN repositories r ON r.id = d.repository_id WHERE d.id = {})"
@@ -79,9 +81,7 @@ _TABLES = {
     ),
     "ref_names": f"SELECT term, {_PATH.format('doc')} FROM temp.ref_names_rows",
     "imports": f"SELECT {_PATH.format('document_id')}, start_byte, line, module, name, alias FROM imports",
-    "vectors": (
-        f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding, b.bits FROM vectors v JOIN vector_bits b USING (id)"
-    ),
+    "vectors": f"SELECT {_UNIT.format('v.id / 64')}, v.id % 64, v.embedding FROM vectors v",
     "file_vectors": f"SELECT {_PATH.format('v.id')}, v.embedding FROM file_vectors v",
     "unit_terms": f"SELECT term, {_UNIT.format('doc')}, col, offset FROM temp.unit_terms_rows",
     "text_trigrams": (
@@ -142,7 +142,10 @@ def orphans(path: Path) -> list[str]:
         sql = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {owner})"
         found += [f"{table}: {row[0]}" for row in connection.execute(sql)]
     vectors = {row for (row,) in connection.execute("SELECT id FROM vectors")}
-    bits = {row for (row,) in connection.execute("SELECT id FROM vector_bits")}
+    blocks: list[Any] = connection.execute("SELECT block, ids, bits FROM vector_bits").fetchall()
+    unlike = [block for block, ids, bits in blocks if pack_signs(connection, block) != (ids, bits)]
+    bits = {block * BLOCK * 64 + number for block, ids, _ in blocks for number in array("I", ids)}
     wanted = {u * 64 + n for u, pieces in connection.execute("SELECT id, pieces FROM units") for n in range(pieces)}
     connection.close()
+    found += [f"signs of block {block}" for block in unlike]
     return found + [f"vectors: {row}" for row in (vectors ^ wanted) | (bits ^ wanted)]

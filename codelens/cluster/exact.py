@@ -98,11 +98,14 @@ class ShardVectors:
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
         """The calls that a method would make first."""
-        return [("vectors.sign_counts", arguments[:2])] if method == "nearest" else []
+        if method != "nearest":
+            return []
+        query, within, limit = arguments
+        return [("vectors.sign_counts", (query, within, max(FIRST_PASS, limit)))]
 
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         most, held, last = max(FIRST_PASS, limit), 0, math.inf
-        counts: dict[float, int] = self._ask("vectors.sign_counts", query, within)
+        counts: dict[float, int] = self._ask("vectors.sign_counts", query, within, most)
         for far, count in counts.items():
             held += count
             if held >= most:

@@ -17,7 +17,7 @@ from codelens.store.codec import decompress, unpack_bindings, unpack_references
 from codelens.store.documents import DOCUMENT_OF_PART, PART_BASE, Parts
 from codelens.store.history import unpack_changes, unpack_runs
 from codelens.store.snapshots import SnapshotLog
-from codelens.store.vectors import PIECES
+from codelens.store.vectors import PIECES, pack_signs
 
 
 class Finding(NamedTuple):
@@ -49,7 +49,6 @@ _OWNERS = {
     "commits": ("repository_id", "repositories", "id"),
     "written_lines": ("repository_id", "repositories", "id"),
     "vectors": (f"id / {PIECES}", "units", "id"),
-    "vector_bits": (f"id / {PIECES}", "units", "id"),
     "file_vectors": ("id", "documents", "id"),
     "uses": ("unit", "units", "id"),
 }
@@ -74,7 +73,7 @@ _FEW = {
     ),
     "vector_bits": (
         "signs of vectors more or fewer than vectors",
-        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT count(*) FROM vector_bits))",
+        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT coalesce(sum(length(ids)), 0) / 4 FROM vector_bits))",
     ),
 }
 _MANY = (
@@ -105,9 +104,8 @@ _MANY = (
     ),
     (
         "vectors",
-        "lengths that differ, or do not fit the signs",
-        "SELECT count(*) FROM vectors v LEFT JOIN vector_bits b USING (id) WHERE length(v.embedding) <> "
-        "(SELECT length(embedding) FROM vectors LIMIT 1) OR b.id IS NULL OR length(b.bits) * 8 <> length(v.embedding)",
+        "lengths that differ",
+        "SELECT count(*) FROM vectors WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)",
     ),
     (
         "file_vectors",
@@ -167,6 +165,9 @@ def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
     yield from _count_faulty(
         "messages", "changed paths that cannot be unpacked", (_works(unpack_changes, bytes(row[0])) for row in packed)
     )
+    blocks: Any = connection.execute("SELECT block, ids, bits FROM vector_bits")
+    matching = (pack_signs(connection, block) == (ids, bits) for block, ids, bits in blocks)
+    yield from _count_faulty("vector_bits", "blocks of signs that are not those of the vectors", matching)
     kept = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
     if kept and kept[0] is not None:
         facts = partial(SnapshotLog(connection).facts, newest=b"")

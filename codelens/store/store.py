@@ -442,6 +442,7 @@ class Store:
 
     def commit(self) -> None:
         """Commit what was written since `begin`."""
+        self.vectors.update_signs()
         try:
             self._connection.execute("COMMIT").fetchall()
         finally:  # Python raises an interrupt when SQLite returns, which may be after the commit
@@ -449,6 +450,7 @@ class Store:
 
     def rollback(self) -> None:
         """Undo what was written since `begin`; does nothing without a transaction."""
+        self.vectors.forget_changes()
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK").fetchall()
 

@@ -271,8 +271,9 @@ CREATE TABLE uses (
 )
 
 CREATE TABLE vector_bits (
-    id   INTEGER PRIMARY KEY,
-    bits BLOB NOT NULL                -- one for each dimension: whether it is above 0
+    block INTEGER PRIMARY KEY,        -- unit / 8192
+    ids   BLOB NOT NULL,              -- the vectors' ids less that of the block's first, in order: 32-bit integers, little-endian
+    bits  BLOB NOT NULL               -- for each dimension, one bit for each vector: whether it is above 0; in whole bytes
 )
 
 CREATE TABLE vectors (

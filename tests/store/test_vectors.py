@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
 import pytest
 
+from codelens.embed.base import EmbeddedFields
+from codelens.embed.static import StaticEmbedder
 from codelens.model.code import DocumentId, UnitId
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
-from codelens.store.vectors import ASKED_BEFORE, FIRST_PASS
+from codelens.store.vectors import BLOCK, FIRST_PASS, PIECES, Signs, weigh_dimensions
 
 DIMENSIONS = 64
 
@@ -118,7 +122,7 @@ def test_a_process_that_asks_again_finds_the_same(tmp_path: Path, count: int) ->
         assert store.load_vectors()
         for _ in range(2):
             query = made(chance)
-            answers = [store.vectors.nearest(query, None, 20) for _ in range(ASKED_BEFORE + 2)]
+            answers = [store.vectors.nearest(query, None, 20) for _ in range(3)]
             assert answers == [answers[0]] * len(answers)
             assert len(answers[0]) == min(20, count)
 
@@ -128,6 +132,97 @@ def test_all_equal_vectors_are_found(tmp_path: Path) -> None:
     many: dict[int, Sequence[bytes]] = {unit: [same] for unit in range(1, FIRST_PASS + 100)}
     with store_with(tmp_path / "a.db", many, many) as store:
         assert store.vectors.nearest(same, None, 50)[49][1] == 0
+
+
+def sign_distance(query: bytes, vector: bytes) -> int:
+    """The first pass's distance, dimension by dimension."""
+    return sum((1 << exponent) * ((0 < vector[n] < 128) != above) for n, exponent, above in weigh_dimensions(query))
+
+
+@pytest.fixture
+def scattered(tmp_path: Path) -> Iterator[tuple[Store, dict[int, bytes]]]:
+    """A store with vectors in four blocks, some of which were replaced or removed, and those that are left, by id."""
+    chance = random.Random(9)
+    units = sorted(chance.sample(range(3 * BLOCK + 50), 600))
+    vectors = {unit: [made(chance) for _ in range(1 + unit % 3)] for unit in units}
+    with store_with(tmp_path / "a.db", vectors, chance.sample(units, len(units))) as store:
+        with store.writing():
+            store.vectors.remove([(UnitId(unit), len(vectors[unit])) for unit in units[::2]])
+            for unit in units[::4]:
+                vectors[unit] = [made(chance)]
+                store.vectors.add([UnitId(unit)], [vectors[unit]])
+        left = {unit: pieces for n, (unit, pieces) in enumerate(vectors.items()) if n % 4 != 2}
+        yield store, {u * PIECES + piece: one for u, pieces in left.items() for piece, one in enumerate(pieces)}
+
+
+def test_distances_of_signs_are_summed_for_all_vectors_at_once(scattered: tuple[Store, dict[int, bytes]]) -> None:
+    store, vectors = scattered
+    signs, query = Signs(store._connection), made(random.Random(10))
+    far = {number: sign_distance(query, vector) for number, vector in vectors.items()}
+    within = UnitSet(UnitId(number // PIECES) for number in list(vectors)[::3])
+    ordered = sorted(far.values())
+    distances = signs.distances(query)
+    for units in (None, within, UnitSet(), UnitSet([UnitId(7), UnitId(9 * BLOCK)])):
+        chosen = [number for number in vectors if units is None or number // PIECES in units]
+        mask = signs.select(units)
+        assert signs.ids(mask) == chosen
+        assert distances.counts(mask, len(chosen) + 1) == Counter(far[number] for number in chosen)
+        for limit in (0, ordered[50], ordered[50] + 0.5, math.inf):
+            assert signs.ids(distances.below(mask, limit)) == [number for number in chosen if far[number] < limit]
+    mask = signs.select(None)
+    assert signs.ids(distances.nearest(mask, 100)) == [number for number in vectors if far[number] < ordered[99]]
+    assert distances.counts(mask, 100) == Counter(value for value in far.values() if value <= ordered[99])
+
+
+def test_signs_do_not_depend_on_history_and_survive_a_rollback(
+    scattered: tuple[Store, dict[int, bytes]], tmp_path: Path
+) -> None:
+    store, vectors = scattered
+    sql = "SELECT * FROM vector_bits"
+    stored = store._connection.execute(sql).fetchall()
+    with pytest.raises(KeyError), store.writing():
+        store.vectors.add([UnitId(1)], [[made(random.Random(11))]])
+        raise KeyError
+    with store.writing():
+        pass
+    assert store._connection.execute(sql).fetchall() == stored
+    units: dict[int, list[bytes]] = {}
+    for number, vector in vectors.items():
+        units.setdefault(number // PIECES, []).append(vector)
+    with store_with(tmp_path / "fresh.db", units, units) as fresh:
+        assert fresh._connection.execute(sql).fetchall() == stored
+
+
+@pytest.mark.slow
+def test_the_first_pass_keeps_the_nearest_vectors_of_real_code(tmp_path: Path) -> None:
+    """Lines of our own code, asked by sentences of our manual. SQLite does as much for all of them as for half."""
+    import numpy
+
+    embedder = StaticEmbedder(ROOT / "codelens/embed/models/codelens.model")
+    sources = [
+        path.read_text(encoding="utf-8")
+        for path in sorted([*ROOT.glob("codelens/**/*.py"), *ROOT.glob("tests/**/*.py")])
+    ]
+    lines = sorted({line.strip() for text in sources for line in text.splitlines() if len(line) > 40})
+    vectors = embedder.embed_code([EmbeddedFields(name="", context="", signature="", body=line) for line in lines])
+    pages = " ".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md")))
+    asked = [embedder.embed_query(text) for text in re.findall(r"(?<=\. )[A-Z][a-z ,]{40,}\.", pages)[:60]]
+    recalls, steps = [], []
+    for some in (vectors[::2], vectors):
+        assert len(some) > 4 * FIRST_PASS
+        matrix = numpy.frombuffer(b"".join(some), dtype=numpy.int8).reshape(len(some), -1).astype(numpy.float32)
+        with store_with(tmp_path / f"{len(some)}.db", {n: [v] for n, v in enumerate(some)}, range(len(some))) as store:
+            for query in asked:
+                far = ((matrix - numpy.frombuffer(query, dtype=numpy.int8)) ** 2).sum(axis=1)
+                count = itertools.count()
+                store._connection.set_progress_handler(lambda count=count: bool(next(count) < 0), 100)
+                found = store.vectors.nearest(query, None, 200)
+                steps.append(next(count))
+                last = numpy.sqrt(numpy.partition(far, 199)[199])
+                recalls.append(sum(distance <= last + 1e-3 for _, distance in found) / 200)
+    assert len(asked) == 60
+    assert sum(recalls) / len(recalls) >= 0.95
+    assert max(steps) < 1.3 * min(steps)
 
 
 ROOT = Path(__file__).parents[2]
