@@ -148,6 +148,8 @@ class Read(NamedTuple):
 class Rehearsal:
     """A shard's store that records what is read."""
 
+    walked = None  # Neighbours that an earlier walk came to would not be recorded
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self.record: list[Read] = []

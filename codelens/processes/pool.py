@@ -22,7 +22,7 @@ from codelens.processes.worker import WorkerProcess
 
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 
-OBJECTS = 100_000  # See `codelens/cli/main.py`
+OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
 
 P = ParamSpec("P")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cli.main import OBJECTS
+from codelens.cli.warm import OBJECTS
 from codelens.errors import CodelensError, UsageError
 from codelens.processes.pool import WorkerPool
 

@@ -244,7 +244,14 @@ def downgrade(index: Path, version: int) -> None:
             with suppress(apsw.SQLError):  # a part of a virtual table that is gone
                 connection.execute(f"DROP TABLE {table}").fetchall()
             continue
-        for row in reversed(connection.execute(f"PRAGMA table_info({table})").fetchall()):
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        if (key := {row[1] for row in columns if row[5]}) and kept.isdisjoint(
+            key
+        ):  # another table of this name, with another primary key
+            sql: Any = old.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+            connection.execute(f"DROP TABLE {table}; {sql[0]}").fetchall()
+            continue
+        for row in reversed(columns):
             if row[1] not in kept:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {row[1]}").fetchall()
     rows: list[Any] = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
