@@ -10,7 +10,6 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing import build
 from codelens.indexing.run import IndexRun
-from codelens.snapshots import record
 from tests.indexing.here import derive_here
 from tests.steps import calls, statements
 
@@ -46,9 +45,8 @@ def test_the_statements_of_an_update_do_not_grow_with_the_tree(tmp_path: Path, m
 
 @pytest.mark.slow
 def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only paths of the other documents are read, and whole pieces of the log."""
+    """Only paths of the other documents are read."""
     derive_here(monkeypatch)
-    monkeypatch.setattr(record, "PIECE", 1000)
     root, db = tree(tmp_path / "tree", 160), tmp_path / "index.db"
     Index.build(db, [root], SETTINGS)
     edit(root)
@@ -56,7 +54,7 @@ def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: p
     assert made["documents._document_row"] == 0
     assert 0 < made["facts.__init__"] <= 10
     assert made["catalog._add"] <= 161
-    assert 0 < made["record._named"] < 60
+    assert 0 < made["facts.lines_of"] <= 10
 
 
 @pytest.mark.slow
