@@ -160,7 +160,7 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
     )
 
 
-def _lines_with(words: Iterable[str], lines: Sequence[str]) -> set[int]:
+def _find_lines(words: Iterable[str], lines: Sequence[str]) -> set[int]:
     """Places of the lines that have one of these words, whatever the case of their letters."""
     folded, found = "\n".join(lines).casefold(), set[int]()
     for word in words:
@@ -196,7 +196,7 @@ class QueryWords:
         last = min(unit.end_line, unit.start_line + SCANNED_LINES)
         scanned = [line[:SCANNED_CHARACTERS] for line in lines[unit.start_line - 1 : last]]
         # Looking for a few words is ten times as fast as looking at all tokens.
-        for at in sorted(_lines_with(self._few, scanned)) if self._few else range(len(scanned)):
+        for at in sorted(_find_lines(self._few, scanned)) if self._few else range(len(scanned)):
             number, line = unit.start_line + at, scanned[at]
             said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self._of(m[0]))]
             if said:

@@ -44,7 +44,7 @@ class TermArrays:
         self._known: dict[str, _TermPostings] = {}
         self._numpy: Any = None
 
-    def of(self, terms: Iterable[object]) -> list[_TermPostings] | None:
+    def find(self, terms: Iterable[object]) -> list[_TermPostings] | None:
         """The postings of these terms; None in a process that asked little yet, and if one is not a single whole word."""
         self._asked += 1
         if self._asked <= ASKED_BEFORE:
@@ -54,7 +54,7 @@ class TermArrays:
             return None
         if self._numpy is None:
             self._read_units()
-        return [self._of(stem) for (stem,) in stems]
+        return [self._find_stem(stem) for (stem,) in stems]
 
     def best(
         self,
@@ -65,7 +65,7 @@ class TermArrays:
         limit: int,
     ) -> list[tuple[int, float]] | None:
         """(unit, BM25) of the best units, best first, and of all that are as good as the last of these."""
-        found, proposed = self.of(terms), self.of(proposing)
+        found, proposed = self.find(terms), self.find(proposing)
         if found is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
             return None
         numpy = self._numpy
@@ -95,7 +95,7 @@ class TermArrays:
         self, units: Sequence[int], terms: Sequence[str], most: int, longest: int
     ) -> dict[int, tuple[dict[int, bytes], tuple[int, ...]]] | None:
         """Unit → (place of a term → its counts in each column, at most `most`; the lengths of the columns), in order."""
-        if (found := self.of(terms)) is None:
+        if (found := self.find(terms)) is None:
             return None
         numpy, width = self._numpy, len(COLUMNS)
         at, _ = self._places(self._units, numpy.array(units, dtype=numpy.int64))
@@ -114,7 +114,7 @@ class TermArrays:
         self, documents: Collection[int], terms: Sequence[str]
     ) -> tuple[dict[int, int], list[dict[int, int]]] | None:
         """(document → number of its units; for each term, document → number of its units that have it), for these documents."""
-        if (found := self.of(terms)) is None:
+        if (found := self.find(terms)) is None:
             return None
         numpy = self._numpy
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)
@@ -134,7 +134,7 @@ class TermArrays:
         inside = ordered[at] == wanted
         return at[inside], wanted[inside]
 
-    def _of(self, stem: str) -> _TermPostings:
+    def _find_stem(self, stem: str) -> _TermPostings:
         known = self._known.pop(stem, None)
         if known is None:
             known = self._read(stem)
