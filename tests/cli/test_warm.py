@@ -222,6 +222,7 @@ def _all(peer: socket.socket) -> bytes:
     return b"".join(iter(lambda: peer.recv(65_536), b""))
 
 
+@pytest.mark.slow
 def test_an_answer_that_breaks_off_anywhere_is_not_used(answerer: Answerer) -> None:
     """Whether the connection is closed then, or stays open for as long as the client waits."""
     line = ("search", "water height", "--json")
@@ -299,6 +300,7 @@ FATAL = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
 STRIKES = (*FATAL, signal.SIGSTOP)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strike", STRIKES, ids=lambda strike: strike.name)
 def test_a_search_after_the_answerer_was_struck(answerer: Answerer, strike: signal.Signals) -> None:
     own, _ = answerer.ask("search", "tide", CODELENS_WARM="false")
@@ -320,6 +322,7 @@ def struck(answerer: Answerer, strike: signal.Signals) -> Iterator[None]:
             answerer.process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strike", [*STRIKES, None], ids=lambda strike: strike.name if strike else "hangs")
 def test_a_search_during_which_the_answerer_is_struck(answerer: Answerer, strike: signal.Signals | None) -> None:
     """It takes the question and waits at a pipe for its words, without end if nothing strikes it; so does the client after it."""
@@ -405,6 +408,7 @@ def test_an_update_is_in_the_next_answer(answerer: Answerer) -> None:
     assert b"lost_buoy" in answerer.ask("search", "lost buoy")[0][1]
 
 
+@pytest.mark.slow
 def test_it_ends_with_whoever_started_it_and_one_that_was_killed_is_replaced(answerer: Answerer) -> None:
     answerer.process.send_signal(signal.SIGKILL)
     answerer.process.wait()

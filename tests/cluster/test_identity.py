@@ -20,6 +20,7 @@ from codelens.store.store import Store
 from tests.cluster.local import LocalShards, Measured, sharded
 from tests.cluster.queries import SHAPES, Question, answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES
+from tests.tiers import examples
 
 MOST_ROUNDS = 9
 KNOWING = 33
@@ -85,10 +86,11 @@ def asked(both: Both, number: int, seed: int) -> list[Question]:
 
 
 def test_answers_are_the_same_bytes(both: Both) -> None:
-    for question in asked(both, 80, seed=1):
+    for question in asked(both, examples(400), seed=1):
         assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
 
 
+@pytest.mark.slow
 def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
     """Three shards have the names, and one has `settle_invoice`. Vectors are compared in all of them, so `mode` is exact."""
     sketches = {number: sketch_of(store) for number, store in enumerate(both.shards)}
@@ -105,6 +107,7 @@ def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
     assert messages[1] < messages[0]
 
 
+@pytest.mark.slow
 def test_accounts_are_the_same_bytes(both: Both) -> None:
     for place, question in enumerate(asked(both, 24, seed=2)):
         unit = both.units[place * 37 % len(both.units)]
@@ -126,12 +129,14 @@ def rounds_of(both: Both, question: Question) -> int:
     return both.measured.traffic.rounds - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
 def test_a_question_takes_few_rounds(both: Both, shape: int) -> None:
     found = [rounds_of(both, question) for question in asked(both, 120, seed=3)[shape :: len(SHAPES)]]
     assert max(found) <= MORE_ROUNDS.get(shape, MOST_ROUNDS), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [
@@ -154,6 +159,7 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
     options = SearchOptions(literal=True, limit=10_000)
     rounds, kept = [], []
     for stores in (both, larger):
+        stores.many.ask.forget()  # what searches of other tests asked for
         before = stores.measured.traffic.rounds
         search = LineSearch.start(text, stores.many, options, UNLIMITED)
         found = [(file.repository, file.path, list(file.lines)) for file in search.files()]
