@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field
@@ -132,26 +132,44 @@ class QueryTarget:
 Says = Callable[[UnitRow, str, float], str]  # Function from unit, feature and value to the reason
 
 
-@dataclass(slots=True)
 class Candidate:
     """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
 
-    A search measures some twenty features of hundreds of candidates and shows those of a few, so their reasons are written
-    only when somebody reads `contributions`.
+    A search measures some twenty features of hundreds of candidates and shows those of a few, so contributions are made,
+    with their reasons, only when somebody reads them. Until then their amounts are kept.
     """
 
-    unit: UnitRow
-    channels: dict[str, int] = field(default_factory=dict)
-    """Channel → rank, from 1."""
-    recorded: list[Contribution] = field(default_factory=list)
-    """Contributions that came with their reason: ranks, the walk, factors."""
-    measured: list[tuple[str, float, float]] = field(default_factory=list)
-    """(feature, weight, value)."""
-    says: Says | None = None
-    judge: Callable[[UnitRow], float] | None = None
-    """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
-    _amounts: list[float] = field(default_factory=list)
-    """The products of `measured`, as far as a score was asked for."""
+    __slots__ = (
+        "_amounts",
+        "_features",
+        "_recorded",
+        "_score",
+        "_summed",
+        "_unmade",
+        "channels",
+        "judge",
+        "says",
+        "unit",
+    )
+
+    def __init__(
+        self, unit: UnitRow, channels: dict[str, int] | None = None, recorded: list[Contribution] | None = None
+    ) -> None:
+        self.unit = unit
+        self.channels: dict[str, int] = {} if channels is None else channels
+        """Channel → rank, from 1."""
+        self.says: Says | None = None
+        self.judge: Callable[[UnitRow], float] | None = None
+        """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
+        self._recorded = recorded
+        self._unmade: list[tuple[Any, ...]] = []
+        """Functions that make further contributions, each with what it is given."""
+        self._features: list[Any] = []
+        """(name, weight) of each of some features, and their values; of further features; and so on."""
+        self._amounts: list[float] = []
+        """The amounts of `_unmade` and `_features`."""
+        self._score, self._summed = 0.0, 0
+        """The sum of so many amounts."""
 
     @property
     def confidence(self) -> float | None:
@@ -159,47 +177,80 @@ class Candidate:
         return self.judge(self.unit) if self.judge else None
 
     @property
+    def recorded(self) -> list[Contribution]:
+        """Contributions that are not features: ranks, factors, what later steps added."""
+        if self._recorded is None:
+            self._recorded = []
+        if self._unmade:
+            self._recorded += [make(*given) for make, *given in self._unmade]
+            self._unmade = []
+            self._amounts = [weight * value for _, weight, value in self.measured]
+        return self._recorded
+
+    @property
+    def measured(self) -> list[tuple[str, float, float]]:
+        """(feature, weight, value), without values of 0."""
+        rows = zip(self._features[::2], self._features[1::2], strict=True)
+        return [(*of, value) for features, row in rows for of, value in zip(features, row, strict=True) if value]
+
+    @property
     def contributions(self) -> list[Contribution]:
         """All parts of the score: ranks, features, then factors on the sum of these."""
-        says = self.says
-        features = [
-            Contribution(
-                name, weight * value, says(self.unit, name, value), "bonus", {"weight": weight, "value": value}
-            )
-            for name, weight, value in self.measured
-            if says is not None
-        ]
-        ranks = len(self.channels)
-        return self.recorded[:ranks] + features + self.recorded[ranks:]
+        recorded, says, ranks = self.recorded, self.says, len(self.channels)
+        features = [_bonus(*of, says(self.unit, of[0], of[2])) for of in self.measured if says is not None]
+        return recorded[:ranks] + features + recorded[ranks:]
 
     def write_reasons(self) -> None:
         """Write all reasons now: those of the walk need the index, which may be closed later."""
-        self.recorded, self.measured = self.contributions, []
+        self._recorded, self._features, self._amounts = self.contributions, [], []
+
+    def forget_features(self) -> None:
+        """Leave the features out of the score."""
+        self._recorded, self._features, self._amounts = self.recorded, [], []
 
     @property
     def score(self) -> float:
         """The exact sum (fsum) of the contributions so far; independent of their order."""
-        amounts, measured = self._amounts, self.measured
-        if len(amounts) > len(measured):
-            amounts.clear()
-        if len(amounts) < len(measured):
-            amounts += [weight * value for _, weight, value in measured[len(amounts) :]]
-        return math.fsum([*amounts, *[part.amount for part in self.recorded]])
+        if self._recorded:
+            return math.fsum([*self._amounts, *[part.amount for part in self._recorded]])
+        if self._summed != len(self._amounts):
+            self._score, self._summed = math.fsum(self._amounts), len(self._amounts)
+        return self._score
+
+    def add(self, amount: float, make: Callable[..., Contribution], *given: object) -> None:
+        """Add a contribution of this amount, which `make` makes of `given` when somebody reads it."""
+        self._amounts.append(amount)
+        self._unmade.append((make, *given))
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""
-        operands = {"weight": weight, "value": value}
-        self.recorded.append(Contribution(source, weight * value, reason, "bonus", operands))
+        self.add(weight * value, _bonus, source, weight, value, reason)
+
+
+def _bonus(source: str, weight: float, value: float, reason: str) -> Contribution:
+    return Contribution(source, weight * value, reason, "bonus", {"weight": weight, "value": value})
+
+
+def add_features(candidates: Sequence[Candidate], columns: Iterable[tuple[str, float, Sequence[float]]]) -> None:
+    """Add features to the scores: each its name, its weight, and the values of all candidates, in order."""
+    if not (columns := [column for column in columns if any(column[2])]):
+        return
+    features = [(name, weight) for name, weight, _ in columns]
+    rows = zip(*[values for _, _, values in columns], strict=True)
+    products = zip(*[[weight * value for value in values] for _, weight, values in columns], strict=True)
+    for candidate, row, amounts in zip(candidates, rows, products, strict=True):
+        if any(row):
+            candidate._features += features, row
+            candidate._amounts += amounts
 
 
 def with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]]:
     """(score, candidate) in the total order: best first, and by content where scores are equal, which few are."""
     pairs = sorted([(candidate.score, candidate) for candidate in candidates], key=itemgetter(0), reverse=True)
-    ordered: list[tuple[float, Candidate]] = []
-    for _, group in groupby(pairs, key=itemgetter(0)):
-        equal = list(group)
-        ordered += equal if len(equal) == 1 else sorted(equal, key=lambda pair: pair[1].unit.content_order())
-    return ordered
+    shared = {score for (score, _), (other, _) in pairwise(pairs) if score == other}
+    if shared:
+        pairs.sort(key=lambda pair: (-pair[0], pair[1].unit.content_order() if pair[0] in shared else ()))
+    return pairs
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:

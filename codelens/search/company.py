@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from codelens.graph.surroundings import WIDEST
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.graph import KINDS
-from codelens.model.search import Candidate, with_scores
+from codelens.model.search import Candidate, add_features, with_scores
 from codelens.store.store import Store
 
 IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
@@ -88,8 +88,7 @@ def add_company(candidates: Sequence[Candidate], weights: Mapping[str, float], s
     if not candidates or not any(weights.get(name) for name in COMPANY):
         return None
     company = Company(candidates, store)
-    for candidate in candidates:
-        for name in COMPANY:
-            if (weight := weights.get(name)) and (value := company.values[name].get(candidate.unit.id)):
-                candidate.measured.append((name, weight, value))
+    units = [candidate.unit.id for candidate in candidates]
+    weighing = [(name, weight, company.values[name]) for name in COMPANY if (weight := weights.get(name))]
+    add_features(candidates, [(n, weight, [of.get(unit, 0.0) for unit in units]) for n, weight, of in weighing])
     return company

@@ -16,7 +16,7 @@ from typing import TypeVar
 from codelens.model.budget import TimeBudget
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Candidate
+from codelens.model.search import Candidate, add_features
 from codelens.search.company import COMPANY
 from codelens.search.evidence import Evidence
 from codelens.text.counts import format_day, quantity
@@ -440,9 +440,9 @@ FEATURES: Mapping[str, Feature] = {
 def measure(
     candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float], budget: TimeBudget
 ) -> None:
-    """Write the features of these candidates, in place: those that have a weight and whose channel takes part.
+    """Add the features of these candidates, in place: those that have a weight and whose channel takes part.
 
-    Raises OutOfTime with some of them measured.
+    Raises OutOfTime with none of them added.
     """
     measured = list(candidates)
     pool = Pool([candidate.unit for candidate in measured])
@@ -456,12 +456,11 @@ def measure(
 
     for candidate in measured:
         candidate.says = says
+    columns: list[tuple[str, float, Sequence[float]]] = []
     for name, feature in FEATURES.items():
         weight = weights.get(name)
         if not weight or (feature.channel and feature.channel not in evidence.channels):
             continue
         budget.check()
-        if column := feature.column(pool, evidence):
-            for candidate, value in zip(measured, column, strict=True):
-                if value:
-                    candidate.measured.append((name, weight, value))
+        columns.append((name, weight, feature.column(pool, evidence)))
+    add_features(measured, columns)

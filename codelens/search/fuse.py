@@ -49,15 +49,13 @@ def fuse(
         weight, matches = weights.get(channel, 0.0), rankings[channel]
         shares = _shares([match.raw_score for match in matches], fusion)
         for rank, (match, share) in enumerate(zip(matches, shares, strict=True), start=1):
-            candidate = candidates.setdefault(match.unit, Candidate(units[match.unit]))
+            if (candidate := candidates.get(match.unit)) is None:
+                candidate = candidates[match.unit] = Candidate(units[match.unit])
             candidate.channels[channel] = rank
-            place = f"rank {rank}" if share is None else f"{share:.1%} of the channel's best"
-            reason = f"{place}: {match.reason}"
-            candidate.recorded.append(
-                _by_rank(channel, weight, k, rank, reason)
-                if share is None
-                else _by_share(channel, weight, k, share, reason)
-            )
+            if share is None:
+                candidate.add(weight / (k + rank), _by_rank, channel, weight, k, rank, match.reason)
+            else:
+                candidate.add(weight * share / (k + 1), _by_share, channel, weight, k, share, match.reason)
     return list(candidates.values())
 
 
@@ -70,10 +68,12 @@ def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
     return [max(0.0, (score - worst) / reach) if reach > 0 else 1.0 for score in scores]
 
 
-def _by_rank(channel: str, weight: float, k: int, rank: int, reason: str) -> Contribution:
-    return Contribution(channel, weight / (k + rank), reason, "rrf", {"weight": weight, "k": k, "rank": rank})
+def _by_rank(channel: str, weight: float, k: int, rank: int, said: str) -> Contribution:
+    operands = {"weight": weight, "k": k, "rank": rank}
+    return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", operands)
 
 
-def _by_share(channel: str, weight: float, k: int, share: float, reason: str) -> Contribution:
+def _by_share(channel: str, weight: float, k: int, share: float, said: str) -> Contribution:
     operands = {"weight": weight, "share": share, "k": k}
+    reason = f"{share:.1%} of the channel's best: {said}"
     return Contribution(channel, weight * share / (k + 1), reason, "share", operands)

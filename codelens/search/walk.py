@@ -17,7 +17,7 @@ from codelens.graph.walk import Adjacency, Push, Trail, Trails, push
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution, in_order
+from codelens.model.search import Candidate, Contribution, add_features, in_order
 from codelens.search.evidence import Reading, read_rows
 from codelens.store.store import Store
 
@@ -157,9 +157,9 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, wei
     The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
     """
     ways = Ways(found, restart, store, {c.unit.id: c.unit.qualified_name for c in candidates})
-    for candidate in candidates:
-        if held := found.mass.get(candidate.unit.id):
-            candidate.measured.append((WALK, weight, math.log(held / ways.most + LEAST) / SPAN + 1.0))
+    masses = [found.mass.get(candidate.unit.id) for candidate in candidates]
+    values = [math.log(held / ways.most + LEAST) / SPAN + 1.0 if held else 0.0 for held in masses]
+    add_features(candidates, [(WALK, weight, values)])
     return ways
 
 

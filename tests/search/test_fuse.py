@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.config import load_weights
-from codelens.model.code import UnitId
-from codelens.model.search import Candidate, Contribution, Match
+from codelens.model.code import UnitId, UnitRow
+from codelens.model.search import Candidate, Contribution, Match, add_features, with_scores
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse, normalised
@@ -55,6 +55,43 @@ def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Matc
     assert [(c.unit.id, c.score, c.contributions) for c in one] == [
         (c.unit.id, c.score, c.contributions) for c in other
     ]
+
+
+def test_contributions_are_made_when_somebody_reads_them_and_once() -> None:
+    made: list[str] = []
+
+    def make(name: str, amount: float) -> Contribution:
+        made.append(name)
+        return Contribution(name, amount, "")
+
+    first, second = (Candidate(unit(n)) for n in range(2))
+    for candidate, amount in ((first, 0.1), (second, 0.2)):
+        candidate.add(amount, make, f"part {candidate.unit.id}", amount)
+    add_features([first, second], [("bm25", 0.7, [1.0, 0.0]), ("file", 0.3, [0.5, 0.0]), ("walk", 1.0, [0.0, 0.0])])
+    assert [score for score, _ in with_scores([first, second])] == [math.fsum([0.1, 0.7, 0.15]), 0.2]
+    assert made == []
+    assert (first.measured, second.measured) == ([("bm25", 0.7, 1.0), ("file", 0.3, 0.5)], [])
+    assert [part.source for part in first.recorded + first.recorded] == ["part 0", "part 0"]
+    assert made == ["part 0"]
+    first.add(0.4, make, "later", 0.4)
+    assert first.score == math.fsum([0.1, 0.7, 0.15, 0.4])
+    first.forget_features()
+    assert (first.score, made) == (math.fsum([0.1, 0.4]), ["part 0", "later"])
+
+
+def test_only_candidates_of_equal_scores_are_compared_by_content() -> None:
+    compared: list[int] = []
+
+    class Row(UnitRow):
+        def content_order(self) -> tuple[str, str, int, str, str]:
+            compared.append(self.id)
+            return super().content_order()
+
+    candidates = [Candidate(Row(*unit(n))) for n in range(9)]
+    for candidate in candidates:
+        candidate.add_bonus("exact", 1.0, float(max(2, candidate.unit.id)), "")
+    assert [c.unit.id for _, c in with_scores(candidates[::-1])] == [8, 7, 6, 5, 4, 3, 0, 1, 2]
+    assert sorted(compared) == [0, 1, 2]
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0.001, 1000), min_size=1))

@@ -46,7 +46,7 @@ class LearnedRanker:
                     candidate.judge = judge
             return candidates
         for candidate in candidates:
-            candidate.measured.clear()
+            candidate.forget_features()
         return candidates
 
 

@@ -97,7 +97,7 @@ def weigh(
     )
     for candidate in pool:
         standing = known.get(candidate.unit.id, NOTHING)
-        candidate.recorded = [_share(part, weights["rrf"], best) for part in candidate.recorded]
+        candidate.recorded[:] = [_share(part, weights["rrf"], best) for part in candidate.recorded]
         _add_rating(candidate, weights["rating"], standing.rating)
         _add_logarithm(candidate, "stars", weights["stars"], standing.stars, most_stars)
         _add_logarithm(candidate, "usage", weights["usage"], standing.uses, most_uses)
