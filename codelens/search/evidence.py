@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from codelens.errors import EmbedderFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
-from codelens.model.search import Match
+from codelens.model.search import ExpandedQuery, Match
 from codelens.search.lexicon import LEXICON
 from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
@@ -61,6 +61,40 @@ class _Scales(dict[int, float]):
         return scale
 
 
+class _TermsOfNames(dict[str, str]):
+    """Word of a name → the term of the query that it is a form of; empty if there is no such term."""
+
+    def __init__(self, query: ExpandedQuery) -> None:
+        self.stems = {stem(t.text): t.text for t in reversed(query.words)}
+        self._begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
+
+    def __missing__(self, word: str) -> str:
+        if not (term := self.stems.get(stem(word), "")) and self._begun:
+            term = next((term for begun, term in self._begun.items() if word.startswith(begun)), "")
+        self[word] = term
+        return term
+
+    def find(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
+        """(the words of a name, those of them that are forms of terms), single letters left out."""
+        words, stems = _words_and_stems(name)
+        if not self._begun and self.stems.keys().isdisjoint(stems):
+            return words, ()
+        return words, [word for word in words if self[word]]
+
+
+@lru_cache(maxsize=20_000)
+def _words_and_stems(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    words = tuple([word for word in words_in(name) if len(word) > 1])
+    return words, tuple(map(stem, words))
+
+
+@lru_cache(maxsize=10_000)
+def _fields_with(counts: bytes) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """((place of a field, count) for the fields that hold a word, whether name or container are among them)."""
+    held = tuple((field, n) for field, n in enumerate(counts) if n)
+    return held, any(field in _NAMED for field, _ in held)
+
+
 Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
 
 
@@ -89,11 +123,12 @@ class Evidence:
         """The share of the query's words, by rarity, that a unit holds."""
         self.related_names: dict[UnitId, float] = {}
         """The same of its name and container, for words of which only related ones stand there."""
+        self._shares: dict[tuple[int, ...], tuple[float, float]] = {}
+        """Places of terms → the values of the last two for units and names that hold just these."""
         self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
         self._said_in_files: dict[DocumentId, float] = {}
-        self._words: dict[str, tuple[list[str], list[str]]] = {}
         self.uses: dict[int, int] = {}
         self.messages: dict[DocumentId, tuple[float, int]] = {}
         """File → (share of the query that the messages of its commits say, number of the message that says most)."""
@@ -112,8 +147,8 @@ class Evidence:
     def _read_query(self) -> None:
         query = self.query
         self.query_words = words_said(query)
-        self.stems = {stem(t.text): t.text for t in reversed(query.words)}
-        self.begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
+        self._term_of = _TermsOfNames(query)
+        self.words_of_name = self._term_of.find
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
         holder, name = split_qualified(query.text)
@@ -190,8 +225,7 @@ class Evidence:
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
         self._store.budget.check()
-        for unit, occurrences in found.items():
-            self._weigh(unit, occurrences)
+        self._weigh(found)
         if self._vector:
             distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
@@ -206,36 +240,41 @@ class Evidence:
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
 
-    def _weigh(self, unit: UnitId, found: Occurrences) -> None:
-        """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that the
+    def _weigh(self, found: Mapping[UnitId, Occurrences]) -> None:
+        """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that each
         unit and its name hold. A word counts in part where only a related one stands.
 
         BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
         """
-        lengths, rarity, words, scales = found.lengths, self.rarity, self.words, self._scales
-        parts, related = list[float](), list[float]()
-        said, named, alike = dict[int, float](), set[int](), dict[int, float]()
-        for place, counts in found.counts.items():
-            frequency = math.fsum([n * scales[field][lengths[field]] for field, n in enumerate(counts) if n])
-            part = rarity[place] * frequency / (SATURATION + frequency)
-            is_named = bool(counts[_NAMED[0]] or counts[_NAMED[1]])
-            if place < words:
-                parts.append(part)
-                said[place] = 1.0
+        rarity, scales, stands_for = self.rarity, self._scales, self._stands_for
+        for unit, held in found.items():
+            lengths = held.lengths
+            named: list[int] = []
+            parts: list[float] = []
+            related: list[float] = []
+            for place, counts in held.counts.items():
+                fields, is_named = _fields_with(counts)
+                frequency = math.fsum([n * scales[field][lengths[field]] for field, n in fields])
+                part = rarity[place] * frequency / (SATURATION + frequency)
+                (related if place in stands_for else parts).append(part)
                 if is_named:
-                    named.add(place)
-            elif (stands_for := self._stands_for.get(place)) is None:
-                parts.append(part)
-            else:
-                related.append(part)
-                strength = self._strength[self.terms[place]]
-                for word in stands_for:
-                    said[word] = max(said.get(word, 0.0), strength)
-                    if is_named:
-                        alike[word] = max(alike.get(word, 0.0), strength)
-        self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
-        self.said[unit] = self._share(said)
-        self.related_names[unit] = self._share({word: held for word, held in alike.items() if word not in named})
+                    named.append(place)
+            self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
+            self.said[unit] = self._shares_of(tuple(held.counts))[0]
+            self.related_names[unit] = self._shares_of(tuple(named))[1]
+
+    def _shares_of(self, places: tuple[int, ...]) -> tuple[float, float]:
+        """The shares of the query's words that these terms say, and that only related ones of them say; computed once for all
+        units that hold the same terms."""
+        if places not in self._shares:
+            said = {place: 1.0 for place in places if place < self.words}
+            related: dict[int, float] = {}
+            for place in places:
+                for word in self._stands_for.get(place, ()):
+                    if word not in said:
+                        related[word] = max(related.get(word, 0.0), self._strength[self.terms[place]])
+            self._shares[places] = self._share(said | related), self._share(related)
+        return self._shares[places]
 
     def _share(self, held: Mapping[int, float]) -> float:
         """The share of the query's words, by rarity, of which so much is held."""
@@ -275,8 +314,8 @@ class Evidence:
                 counts[document].append((place, count))
         for document, found in counts.items():
             norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
-            self.files[document] = math.fsum(self.rarity[place] * count / (count + norm) for place, count in found)
-            held = math.fsum(self.rarity[place] for place, _ in found if place < self.words)
+            self.files[document] = math.fsum([self.rarity[place] * count / (count + norm) for place, count in found])
+            held = math.fsum([self.rarity[place] for place, _ in found if place < self.words])
             self._said_in_files[document] = held / self.of_words if self.of_words else 0.0
 
     # What features ask
@@ -301,22 +340,9 @@ class Evidence:
         """The share of the query's words, by rarity, that the file's units hold together."""
         return self._said_in_files[document]
 
-    def words_of_name(self, name: str) -> tuple[list[str], list[str]]:
-        """(the words of a name, those of them that the query says), single letters left out."""
-        if name not in self._words:
-            words = [w for w in words_in(name) if len(w) > 1]
-            self._words[name] = words, [w for w in words if self._term_of(w)]
-        return self._words[name]
-
-    def _term_of(self, word: str) -> str:
-        """The term of the query that a word of a name is a form of; empty if there is no such term."""
-        if (found := self.stems.get(stem(word))) or not self.begun:
-            return found or ""
-        return next((term for begun, term in self.begun.items() if word.startswith(begun)), "")
-
     def rarity_of(self, words: Iterable[str]) -> float:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
-        places = {self.place[self._term_of(w)] for w in words}
+        places = {self.place[self._term_of[w]] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
 
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from codelens.model.budget import TimeBudget
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, add_features
 from codelens.search.company import COMPANY
 from codelens.search.evidence import Evidence
 from codelens.text.counts import format_day, quantity
 from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
+
+Value = TypeVar("Value")
+_fold = lru_cache(maxsize=20_000)(fold_identifier)
+"""`fold_identifier`, remembered: the candidates of one search share names with those of the next."""
 
 
 class Pool:
@@ -32,12 +36,19 @@ class Pool:
         self.documents = [unit.document for unit in units]
         self.symbols = [unit if unit.kind not in CHUNK_KINDS else None for unit in units]
         """The unit, or None for a piece of text: its name is a file's or a heading."""
+        self.names = [unit.name if unit else "" for unit in self.symbols]
+        self.roles = frozenset[str]().union(*{unit.roles for unit in units})
+        """The roles that any of them has."""
 
     @cached_property
     def folded(self) -> list[str]:
         """The folded names of symbols; empty for pieces of text."""
-        known = {name: fold_identifier(name) for name in {unit.name for unit in self.symbols if unit}}
-        return [known[unit.name] if unit else "" for unit in self.symbols]
+        return self.of_names(_fold)
+
+    def of_names(self, function: Callable[[str], Value]) -> list[Value]:
+        """The values of a function of the names of symbols, empty for pieces of text; it is called once for each name."""
+        known = {name: function(name) for name in set(self.names)}
+        return [known[name] for name in self.names]
 
 
 Key = TypeVar("Key", bound=int)
@@ -159,23 +170,19 @@ def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
     return list(map(value, pool.symbols, pool.folded))
 
 
-def _precision(of_name: tuple[list[str], list[str]]) -> float:
+def _precision(of_name: tuple[Sequence[str], Sequence[str]]) -> float:
     words, matched = of_name
     return len(matched) / len(words) if matched else 0.0
 
 
 def _name_match(pool: Pool, e: Evidence) -> Sequence[float]:
-    known: dict[str, float] = {}
-
     def value(name: str) -> float:
         """F1 of the words of a name and those of the query."""
-        if name not in known:
-            words, matched = e.words_of_name(name)
-            precision, recall = (len(matched) / len(words), e.rarity_of(matched)) if matched else (0.0, 0.0)
-            known[name] = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
-        return known[name]
+        words, matched = e.words_of_name(name)
+        precision, recall = (len(matched) / len(words), e.rarity_of(matched)) if matched else (0.0, 0.0)
+        return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
-    return [value(unit.name) if unit else 0.0 for unit in pool.symbols]
+    return pool.of_names(value)
 
 
 def _name_part(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -215,9 +222,9 @@ def _role(role: str) -> Column:
     """1 on such a path, where neither the query nor the original of `--like` asks for just that."""
 
     def column(pool: Pool, e: Evidence) -> Sequence[float]:
-        if ROLE_WORDS[role] & e.query_words or role in e.roles_of_original:
+        if role not in pool.roles or ROLE_WORDS[role] & e.query_words or role in e.roles_of_original:
             return ()
-        return [float(role in unit.roles) for unit in pool.units]
+        return [1.0 if role in unit.roles else 0.0 for unit in pool.units]
 
     return column
 
@@ -242,7 +249,8 @@ def _near_unmet(pool: Pool, e: Evidence) -> Sequence[float]:
 
 
 def _kinds(kinds: Sequence[str]) -> Column:
-    return lambda pool, _: [float(unit.kind in kinds) for unit in pool.units]
+    values = dict.fromkeys(kinds, 1.0)
+    return lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units]
 
 
 def _lines(pool: Pool, _: Evidence) -> Sequence[float]:
@@ -250,22 +258,14 @@ def _lines(pool: Pool, _: Evidence) -> Sequence[float]:
 
 
 def _parts(pool: Pool, _: Evidence) -> Sequence[float]:
-    known: dict[str, float] = {}
-
-    def value(name: str) -> float:
-        if name not in known:
-            known[name] = min(len(words_in(name)), MOST_PARTS) / MOST_PARTS
-        return known[name]
-
-    return [value(unit.name) if unit else 0.0 for unit in pool.symbols]
+    return pool.of_names(lambda name: min(len(words_in(name)), MOST_PARTS) / MOST_PARTS)
 
 
 # What the rest of the code says
 
 
 def _uses(pool: Pool, e: Evidence) -> Sequence[float]:
-    value = {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}
-    return _looked_up(value, pool.ids)
+    return _looked_up({unit: min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}, pool.ids)
 
 
 def _messages_said(unit: UnitRow, e: Evidence, _: float) -> str:
@@ -413,11 +413,13 @@ FEATURES: Mapping[str, Feature] = {
             lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
         ),
         Feature(
-            "local", lambda p, e: [float(unit.local) for unit in p.units], lambda u, e, v: f"local to {u.container}"
+            "local",
+            lambda p, e: [1.0 if unit.local else 0.0 for unit in p.units],
+            lambda u, e, v: f"local to {u.container}",
         ),
         Feature(  # a definition in the code that a document quotes
             "quoted",
-            lambda p, e: [float(unit.is_quoted) for unit in p.units],
+            lambda p, e: [1.0 if unit.local and unit.is_quoted else 0.0 for unit in p.units],
             _constant("quoted by a document"),
         ),
         Feature("lines", _lines, _lines_said),

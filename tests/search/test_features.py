@@ -12,11 +12,12 @@ import pytest
 
 from codelens.config import Settings
 from codelens.model.search import Candidate, SearchOptions
-from codelens.search.features import FEATURES
+from codelens.search.features import FEATURES, Pool
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
+from tests.search.units import unit
 from tests.worktree.git_history import Past
 
 FILES = {
@@ -229,3 +230,31 @@ def test_every_feature_has_an_expected_value() -> None:
 @pytest.mark.parametrize("row", EXPECTED, ids=[row.feature for row in EXPECTED])
 def test_values(row: Row, measured: dict[str, dict[str, dict[str, float]]]) -> None:
     assert measured[row.query][row.unit][row.feature] == pytest.approx(row.value, abs=2e-6)
+
+
+def test_a_name_is_looked_at_once_however_many_units_bear_it() -> None:
+    asked: list[str] = []
+
+    def count(name: str) -> int:
+        asked.append(name)
+        return len(name)
+
+    units = [unit(n)._replace(name=name) for n, name in enumerate(["run", "close", "run", "run", "close"])]
+    text = unit(9)._replace(kind="text", name="README.md")
+    assert Pool([*units, text]).of_names(count) == [3, 5, 3, 3, 5, 0]
+    assert sorted(asked) == ["", "close", "run"]
+
+
+def test_shares_are_computed_once_for_units_that_hold_the_same_terms(tmp_path: Path) -> None:
+    """However many units a query finds, there are as many shares as there are sets of terms."""
+    many = {f"gate_{n}.py": f"def close_gate_{n}():\n    pass\n\n\ndef boat_{n}():\n    pass\n" for n in range(40)}
+    tree = Tree(tmp_path, many, Settings(jobs=1))
+    tree.index().close()
+    with Store.read(Path(tree.db)) as opened:
+        options = SearchOptions()
+        evidence = rank("close gate boat", opened, options, QUICK, load_profile(options)).evidence
+        assert evidence is not None
+        held = {tuple(found.counts) for found in evidence.found.values()}
+        assert len(evidence.found) >= 80
+        assert evidence._shares.keys() >= held
+        assert len(evidence._shares) < 10
