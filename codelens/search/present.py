@@ -173,8 +173,9 @@ def _find_lines(words: Iterable[str], lines: Sequence[str]) -> set[int]:
     return found
 
 
-class QueryWords:
-    """The words of a query as lines of code say them: in any form (in the mode `exact` as written), alone or within a name."""
+class QueryWords(dict[str, frozenset[str]]):
+    """Token of a line → the words of the query that it says: in any form (in the mode `exact` as written), alone or within a
+    name."""
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]
@@ -188,7 +189,6 @@ class QueryWords:
             for word in whole:
                 frequency = run.store.postings.document_frequency(word)
                 self._stems[self._stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
-        self._known: dict[str, frozenset[str]] = {}
 
     def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
         """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
@@ -198,25 +198,22 @@ class QueryWords:
         # Looking for a few words is ten times as fast as looking at all tokens.
         for at in sorted(_find_lines(self._few, scanned)) if self._few else range(len(scanned)):
             number, line = unit.start_line + at, scanned[at]
-            said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self._of(m[0]))]
+            said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self[m[0]])]
             if said:
-                words = frozenset[str]().union(*(words for _, words in said))
-                rarity = math.fsum(self._stems.get(word, 1.0) for word in sorted(words))
-                found[number] = tuple(span for span, _ in said), rarity
+                words = said[0][1].union(*[words for _, words in said[1:]])
+                rarity = math.fsum([self._stems.get(word, 1.0) for word in words])
+                found[number] = tuple([span for span, _ in said]), rarity
         return found
 
-    def _of(self, token: str) -> frozenset[str]:
-        """The words of the query that a token says."""
-        if token not in self._known and self._few and token.isascii():
-            folded = token.casefold()
-            if not any(word in folded for word in self._few):
-                self._known[token] = frozenset()
-        if token not in self._known:
-            parts = {token.casefold().strip("_"), *split_identifier(token)}
+    def __missing__(self, token: str) -> frozenset[str]:
+        said: set[str] = set()
+        folded = token.casefold()
+        if not self._few or not token.isascii() or any(map(folded.__contains__, self._few)):
+            parts = {folded.strip("_"), *split_identifier(token)}
             said = {self._stem(part) for part in parts} & self._stems.keys()
             said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
-            self._known[token] = frozenset(said)
-        return self._known[token]
+        self[token] = words = frozenset(said)
+        return words
 
 
 def _typed_place(run: SearchRun, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
