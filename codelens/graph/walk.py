@@ -11,6 +11,7 @@ Parallel edges add up, as in knowing: a class that both calls and imports anothe
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -56,14 +57,14 @@ def lookup(adjacency: Adjacency) -> Neighbours:
     return lambda nodes: {node: adjacency[node] for node in nodes if node in adjacency}
 
 
-def shares(weights: Iterable[Neighbour]) -> list[Neighbour]:
+def shares(row: Iterable[Neighbour]) -> list[Neighbour]:
     """Weights as parts of their sum, in the same order; empty if the sum is 0, as at a dead end.
 
     Raises ValueError for a weight that is negative or not finite.
     """
-    pairs = list(weights)
-    total = math.fsum([weight for _, weight in pairs])
-    if not total < math.inf or any(weight < 0 for _, weight in pairs):
+    pairs = list(row)
+    total = math.fsum(weights := [weight for _, weight in pairs])
+    if not total < math.inf or min(weights, default=0.0) < 0:
         raise ValueError("a weight is negative or not finite")
     return [(node, weight / total) for node, weight in pairs if weight] if total else []
 
@@ -179,8 +180,9 @@ class Push:
 
     mass: dict[Node, float]
     """Settled mass, in no order; the true mass is at least this."""
-    residual: dict[Node, float]
-    """Waiting mass, of the same nodes. It sums to 1 with the settled mass."""
+    waiting: Mapping[Node, int]
+    """Node → the mass that waits there, as `WHOLE` counts it."""
+    alpha: float
     rows: dict[Node, Sequence[Neighbour]]
     """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
     rounds: int
@@ -192,6 +194,11 @@ class Push:
     def expanded(self) -> int:
         """Number of nodes whose neighbours were read, each once."""
         return len(self.rows)
+
+    @property
+    def residual(self) -> dict[Node, float]:
+        """Waiting mass, of the same nodes. It sums to 1 with the settled mass."""
+        return {node: (1 - self.alpha) * held / WHOLE for node, held in self.waiting.items()}
 
     @property
     def unspread(self) -> float:
@@ -225,16 +232,17 @@ def push(
     if not epsilon > 0 or wide < 1:
         raise ValueError(f"epsilon must be above 0 and wide at least 1, not {epsilon} and {wide}")
     restart = spread_over_seeds(seeds, alpha)
-    came = {node: int(part * WHOLE) for node, part in restart}
-    """Node → all mass that ever came to it."""
+    started = {node: int(part * WHOLE) for node, part in restart}
+    waiting = defaultdict(int, started)
+    """Node → how much of the mass that came to it waits."""
     sent: dict[Node, int] = {}
-    """Node → how much of that it has sent on or settled."""
+    """Node → how much it has sent on or settled."""
     least = epsilon * WHOLE / (1 - alpha) if alpha < 1 else math.inf
     read: dict[Node, Sequence[Neighbour]] = {}
     rows: dict[Node, list[Neighbour]] = {}
-    touched = set(came)
+    touched = set(started)
     rounds = pushes = edges = 0
-    while full := {node: held for node in touched if (held := came[node] - sent.get(node, 0)) >= least}:
+    while full := {node: held for node in touched if (held := waiting[node]) >= least}:
         new = _chosen([node for node in full if node not in read], full, max_nodes - len(read))
         found = neighbours(new) if new else {}
         for node in new:
@@ -248,14 +256,14 @@ def push(
                 row = rows[node] = shares(read[node]) or restart
             going = (1 - alpha) * held
             sent[node] = sent.get(node, 0) + held
+            waiting[node] -= held
             pushes, edges = pushes + 1, edges + len(row)
             for target, part in row:
-                came[target] = came.get(target, 0) + int(going * part)
-            touched.update(target for target, _ in row)
+                waiting[target] += int(going * part)
+            touched.update([target for target, _ in row])
         rounds += 1
-    mass = {node: alpha * all_of_it / WHOLE for node, all_of_it in came.items()}
-    waiting = {node: (1 - alpha) * (all_of_it - sent.get(node, 0)) / WHOLE for node, all_of_it in came.items()}
-    return Push(mass, waiting, read, rounds, pushes, edges)
+    mass = {node: alpha * (held + sent.get(node, 0)) / WHOLE for node, held in waiting.items()}
+    return Push(mass, waiting, alpha, read, rounds, pushes, edges)
 
 
 def _chosen(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Node]:

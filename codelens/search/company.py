@@ -55,7 +55,8 @@ class Company:
                 seeds.setdefault(unit.document, []).append(unit.id)
         found: dict[UnitId, float] = {}
         for unit in units:
-            other = next((one for one in seeds.get(unit.document, ()) if one != unit.id), None)
+            of_file = seeds.get(unit.document, ())
+            other = next((one for one in of_file if one != unit.id), None) if of_file else None
             if other is not None:
                 found[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
         return found
@@ -65,9 +66,8 @@ class Company:
         for node, other, kind, _, goes_out in (
             store.edges.around(list(self._votes), WIDEST, False) if self._votes else ()
         ):
-            seed, unit = UnitId(node), UnitId(other)
-            if kind in _USES and unit in units and seed != unit:
-                lifted.setdefault((USED_BY if goes_out else USES, unit), set()).add(seed)
+            if other in units and kind in _USES and node != other:
+                lifted.setdefault((USED_BY if goes_out else USES, UnitId(other)), set()).add(UnitId(node))
         found: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
         places = {unit: place for place, unit in enumerate(self._votes)}
         for (feature, unit), seeds in lifted.items():

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import cast
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
@@ -75,7 +76,8 @@ def spread(
     A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
     first few lead (ranking.md's recipe), whatever all of them have in common.
     """
-    symbols = [(c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS][: spreading.seeds + 1]
+    walkable = ((c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS)
+    symbols = list(islice(walkable, spreading.seeds + 1))
     if not symbols:
         return None
     best, low = symbols[0][1], symbols[-1][1] if len(symbols) > 1 else 0.0
@@ -83,9 +85,10 @@ def spread(
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
     whole = math.fsum(seeds.values())
-    ahead = partial(_walk_ahead, spreading=spreading, whole=whole, reading=reading)
-    weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
-    store.foresee((ahead, weights | seeds))
+    if not store.is_one:
+        ahead = partial(_walk_ahead, spreading=spreading, whole=whole, reading=reading)
+        weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
+        store.foresee((ahead, weights | seeds))
     around, pushed = _push_from(store, seeds, spreading, spreading.epsilon)
     return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
 
@@ -120,14 +123,14 @@ def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[U
     came, total = pushed.mass.copy(), math.fsum(seeds.values())
     for seed, weight in seeds.items():
         came[seed] -= restart * weight / total
-    return {UnitId(node): held for node, held in came.items() if held > 0}
+    return {node: held for node, held in cast("dict[UnitId, float]", came).items() if held > 0}
 
 
 def nearness(found: Spread) -> dict[UnitId, float]:
     """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
     most = max(found.pushed.mass.values(), default=1.0)
-    near = {UnitId(node): held / most for node, held in found.pushed.mass.items()}
-    return near | {UnitId(seed): 1.0 for seed in found.seeds}
+    near = {node: held / most for node, held in cast("dict[UnitId, float]", found.pushed.mass).items()}
+    return near | dict.fromkeys(map(UnitId, found.seeds), 1.0)
 
 
 def joining(
@@ -147,8 +150,10 @@ def joining(
 
 def _most(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
     """So many units with the most mass; more, where several hold the last's."""
-    least = sorted(mass.values(), reverse=True)[:number][-1:]
-    return [unit for unit, held in mass.items() if [held] >= least]
+    if len(mass) <= number:
+        return [*mass]
+    least = sorted(mass.values(), reverse=True)[number - 1]
+    return [unit for unit, held in mass.items() if held >= least]
 
 
 def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
@@ -156,7 +161,7 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, wei
 
     The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
     """
-    ways = Ways(found, restart, store, {c.unit.id: c.unit.qualified_name for c in candidates})
+    ways = Ways(found, restart, store, candidates)
     masses = [found.mass.get(candidate.unit.id) for candidate in candidates]
     values = [math.log(held / ways.most + LEAST) / SPAN + 1.0 if held else 0.0 for held in masses]
     add_features(candidates, [(WALK, weight, values)])
@@ -166,11 +171,11 @@ def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, wei
 class Ways:
     """How the mass of a walk came to a unit, in words. Nodes are numbered by content here, which decides between equal ways."""
 
-    def __init__(self, found: Spread, restart: float, store: Store, names: dict[UnitId, str]) -> None:
+    def __init__(self, found: Spread, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
         self._found = found
         self._restart = restart
         self._store = store
-        self._names = names
+        self._candidates = candidates
         self._ways: dict[UnitId, Sequence[UnitId]] = {}
         self.most = max(found.mass.values(), default=0.0)
         """The most mass that came to a unit."""
@@ -192,6 +197,10 @@ class Ways:
         others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
         if others:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
+
+    @cached_property
+    def _names(self) -> dict[UnitId, str]:
+        return {candidate.unit.id: candidate.unit.qualified_name for candidate in self._candidates}
 
     @cached_property
     def _nodes(self) -> ByContent:
