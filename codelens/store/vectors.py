@@ -39,6 +39,8 @@ FIRST_PASS = 3000
 """Vectors that the first pass keeps. Of the nearest 200 among 363,000 (700 questions, commits and names; 87 packages) they hold
 .971, 2000 hold .950, 4000 .981; of the nearest twenty, 3000 hold .998.
 """
+ASKED_BEFORE = 10  # Questions of a few searches, after which all vectors stay in memory: the process is a server
+MOST_BYTES = 64 << 20  # of all vectors in memory; more stay in the file
 
 
 def cosine(distance: float) -> float:
@@ -64,6 +66,8 @@ class Vectors:
         self._connection, self._sets = connection, sets
         self._unchanging = unchanging
         self._signs: Signs | None = None
+        self._asked = 0
+        self._array: VectorArray | None = None
         self._outdated: set[int] = set()
         """Blocks whose signs are not those of their vectors."""
 
@@ -133,7 +137,7 @@ class Vectors:
         among = signs.select(within)
         if among.bit_count() >= most:
             among = signs.distances(query).nearest(among, most)
-        return self._nearest_of(signs.ids(among), query, limit)
+        return self._nearest_of(signs, among, query, limit)
 
     def sign_counts(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
         """Distance of signs → number of vectors, for the `most` nearest and for all that are as near as the last of them.
@@ -148,8 +152,7 @@ class Vectors:
     ) -> list[tuple[UnitId, float]]:
         """The same as `nearest`, where the first pass keeps the vectors whose signs are nearer than `last`."""
         signs = self._read_signs()
-        ids = signs.ids(signs.distances(query).below(signs.select(within), last))
-        return self._nearest_of(ids, query, limit)
+        return self._nearest_of(signs, signs.distances(query).below(signs.select(within), last), query, limit)
 
     def _read_signs(self) -> Signs:
         """The signs of all vectors. They stay in memory if the file cannot change."""
@@ -157,16 +160,27 @@ class Vectors:
         self._signs = signs if self._unchanging else None
         return signs
 
-    def _nearest_of(self, ids: Iterable[int], query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+    def _in_memory(self, width: int) -> VectorArray | None:
+        """All vectors, in a process that asked before, unless they are too many."""
+        self._asked += 1
+        if self._unchanging and self._asked == ASKED_BEFORE + 1 and 0 < self.count() * width <= MOST_BYTES:
+            self._array = VectorArray(self._connection, width, self._read_signs())
+        return self._array
+
+    def _nearest_of(self, signs: Signs, among: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+        if array := self._in_memory(len(query)):
+            return array.nearest(among, query, limit)
         sql = (
             "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
             f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
         )
-        found = self._connection.execute(sql, (query, f"[{','.join(map(str, ids))}]"))
+        found = self._connection.execute(sql, (query, f"[{','.join(map(str, signs.ids(among)))}]"))
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
     def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
+        if array := self._in_memory(len(query)):
+            return array.least(units, query)
         self._sets.hold(units)
         sql = (
             "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p "
@@ -189,6 +203,47 @@ class Vectors:
         """Number of vectors, not of units."""
         row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
         return int(row[0]) if row else 0
+
+
+class VectorArray:
+    """All vectors in memory. sqlite-vec finds the same distances: their squares are whole numbers, and roots have 32 bits."""
+
+    def __init__(self, connection: apsw.Connection, width: int, signs: Signs) -> None:
+        import numpy  # 100 ms
+
+        rows: list[Any] = connection.execute("SELECT id, embedding FROM vectors ORDER BY id").fetchall()
+        self._numpy, self._signs = numpy, signs
+        self._units = numpy.array([number // PIECES for number, _ in rows], numpy.int64)
+        self._vectors = numpy.frombuffer(b"".join(vector for _, vector in rows), numpy.int8).reshape(len(rows), width)
+        self._squares = numpy.einsum("ij,ij->i", self._vectors, self._vectors, dtype=numpy.int32)
+        self._slots = self._places(signs.select(None))
+
+    def nearest(self, mask: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+        """Pairs (unit, distance) of the nearest vectors in a mask, nearest first; equally near ones in order of id."""
+        rows = self._numpy.searchsorted(self._slots, self._places(mask))
+        distances = self._distances(rows, query)
+        first = self._numpy.argsort(distances, kind="stable")[:limit]
+        return list(zip(self._units[rows[first]].tolist(), distances[first].tolist(), strict=True))
+
+    def least(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
+        """Unit → the distance of its nearest vector, in order of id."""
+        numpy = self._numpy
+        wanted = numpy.bincount(numpy.array(units, numpy.int64), minlength=int(self._units[-1]) + 1)
+        rows = numpy.flatnonzero(wanted[self._units])
+        held = self._units[rows]
+        first = numpy.flatnonzero(numpy.diff(held, prepend=-1))
+        least = numpy.minimum.reduceat(self._distances(rows, query), first)
+        return dict(zip(held[first].tolist(), least.tolist(), strict=True))
+
+    def _places(self, mask: int) -> Any:
+        in_bytes = self._numpy.frombuffer(mask.to_bytes(self._signs.bytes, "little"), self._numpy.uint8)
+        return self._numpy.flatnonzero(self._numpy.unpackbits(in_bytes, bitorder="little"))
+
+    def _distances(self, rows: Any, query: bytes) -> Any:
+        numpy, asked = self._numpy, self._numpy.frombuffer(query, self._numpy.int8)
+        products = numpy.einsum("ij,j->i", self._vectors[rows], asked, dtype=numpy.int32)
+        of_query = numpy.einsum("j,j", asked, asked, dtype=numpy.int32)
+        return numpy.sqrt((self._squares[rows] + of_query - 2 * products).astype(numpy.float32))
 
 
 def pack_signs(connection: apsw.Connection, block: int) -> tuple[bytes, bytes]:
@@ -219,13 +274,13 @@ class Signs:
         self._last: tuple[bytes, SignDistances] | None = None
         self._blocks: dict[int, tuple[int, array[int]]] = {}
         """Block → (its first byte in masks and columns, the numbers of its vectors)."""
-        self._bytes = 0
+        self.bytes = 0
         for block, numbers in connection.execute("SELECT block, ids FROM vector_bits ORDER BY block"):
             in_block = array("I", numbers)
             if sys.byteorder == "big":
                 in_block.byteswap()
-            self._blocks[block] = self._bytes, in_block
-            self._bytes += (len(in_block) + 7) // 8
+            self._blocks[block] = self.bytes, in_block
+            self.bytes += (len(in_block) + 7) // 8
 
     @cached_property
     def _bits(self) -> list[tuple[int, bytes]]:
@@ -242,7 +297,7 @@ class Signs:
         """The mask of the vectors of some units, or of all."""
         if units is None:
             return self._all
-        mask = bytearray(self._bytes)
+        mask = bytearray(self.bytes)
         for unit in units:
             if unit // BLOCK in self._blocks:
                 start, numbers = self._blocks[unit // BLOCK]
@@ -255,7 +310,7 @@ class Signs:
 
     def ids(self, mask: int) -> list[int]:
         """The ids of the vectors in a mask, in order."""
-        in_bytes = mask.to_bytes(self._bytes, "little")
+        in_bytes = mask.to_bytes(self.bytes, "little")
         return [
             block * BLOCK * PIECES + numbers[place]
             for block, (start, numbers) in self._blocks.items()

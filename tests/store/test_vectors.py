@@ -17,10 +17,12 @@ import pytest
 from codelens.embed.base import EmbeddedFields
 from codelens.embed.static import StaticEmbedder
 from codelens.model.code import DocumentId, UnitId
+from codelens.store import vectors as vectors_module
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import BLOCK, FIRST_PASS, PIECES, Signs, weigh_dimensions
+from tests.steps import statements
 
 DIMENSIONS = 64
 
@@ -125,6 +127,59 @@ def test_a_process_that_asks_again_finds_the_same(tmp_path: Path, count: int) ->
             answers = [store.vectors.nearest(query, None, 20) for _ in range(3)]
             assert answers == [answers[0]] * len(answers)
             assert len(answers[0]) == min(20, count)
+
+
+@pytest.fixture
+def warm(scattered: tuple[Store, dict[int, bytes]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A reader of the scattered vectors that keeps them in memory."""
+    store, _ = scattered
+    store.set_meta("state", "complete")
+    monkeypatch.setattr(vectors_module, "ASKED_BEFORE", 0)
+    with Store.read(store.path) as reader:
+        yield reader
+
+
+def test_vectors_in_memory_are_as_near_as_sqlite_vec_finds_them(
+    scattered: tuple[Store, dict[int, bytes]], warm: Store
+) -> None:
+    (plain, held), chance = scattered, random.Random(12)
+    units = sorted({number // PIECES for number in held})
+    sets = [UnitSet(map(UnitId, units[::3])), UnitSet([UnitId(5 * BLOCK)]), UnitSet()]
+    for query in (made(chance), next(iter(held.values()))):
+        for within in (None, *sets):
+            for limit in (0, 1, 40, 10_000):
+                assert warm.vectors.nearest(query, within, limit) == plain.vectors.nearest(query, within, limit)
+            below = plain.vectors.nearest_below(query, within, 30, 50)
+            assert warm.vectors.nearest_below(query, within, 30, 50) == below
+        for within in (*sets, UnitSet(map(UnitId, units))):
+            found = warm.vectors.distances(within, query)
+            assert [*found.items()] == [*plain.vectors.distances(within, query).items()]
+    assert warm.vectors._array
+
+
+def test_equally_near_vectors_in_memory_stay_in_order_of_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same, other = made(random.Random(13)), made(random.Random(14))
+    vectors: dict[int, Sequence[bytes]] = {unit: [same, other, same] for unit in range(1, 50)}
+    with store_with(tmp_path / "a.db", vectors, vectors) as store:
+        store.set_meta("state", "complete")
+        expected = store.vectors.nearest(same, None, 33)
+    monkeypatch.setattr(vectors_module, "ASKED_BEFORE", 0)
+    with Store.read(tmp_path / "a.db") as reader:
+        assert reader.vectors.nearest(same, None, 33) == expected
+    assert [unit for unit, _ in expected] == sorted(unit for unit, _ in expected)
+
+
+def test_vectors_in_memory_are_read_once(warm: Store) -> None:
+    def ask(times: int) -> int:
+        def run() -> None:
+            with Store.read(warm.path) as store:
+                for _ in range(times):
+                    query = made(random.Random(times))
+                    store.vectors.distances(UnitSet(unit for unit, _ in store.vectors.nearest(query, None, 20)), query)
+
+        return statements(run)
+
+    assert ask(10) == ask(1)
 
 
 def test_all_equal_vectors_are_found(tmp_path: Path) -> None:
