@@ -70,21 +70,26 @@ class TermArrays:
             return None
         numpy = self._numpy
         chosen = [place for place, name in enumerate(COLUMNS) if name in columns or not columns]
-        factors = numpy.array(weights)[chosen]
-        scores, held = numpy.zeros(len(self._units)), numpy.zeros(len(self._units), dtype=bool)
-        for term in found:
+        factors, scores = numpy.array(weights)[chosen], numpy.zeros(len(self._units))
+        held, among = numpy.zeros((2, len(self._units)), dtype=bool)
+
+        def inside(term: _TermPostings) -> tuple[Any, Any]:
+            """The places and counts of a term in these columns."""
+            if not columns:
+                return term.places, term.counts
             counts = term.counts[:, chosen]
-            inside = counts.any(axis=1)
-            at, often, hits = term.places[inside], counts[inside] @ factors, int(inside.sum())
-            idf = max(math.log((len(self._units) - hits + 0.5) / (hits + 0.5)), 0.0) or LEAST_IDF
+            rows = counts.any(axis=1)
+            return term.places[rows], counts[rows]
+
+        for term in found:
+            at, counts = inside(term)
+            often = counts @ factors
+            idf = max(math.log((len(self._units) - len(at) + 0.5) / (len(at) + 0.5)), 0.0) or LEAST_IDF
             scores[at] += idf * ((often * (K1 + 1.0)) / (often + self._long[at]))
             held[at] = True
-        if proposed:
-            among = [term.places[term.counts[:, chosen].any(axis=1)] for term in proposed]
-            places = numpy.unique(numpy.concatenate(among))
-            places = places[held[places]]
-        else:
-            places = numpy.nonzero(held)[0]
+        for term in proposed or found:
+            among[inside(term)[0]] = True
+        places = numpy.nonzero(held & among)[0]
         if 0 < limit < len(places):
             least = numpy.partition(scores[places], len(places) - limit)[len(places) - limit]
             places = places[scores[places] >= least]
