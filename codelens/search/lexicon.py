@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from codelens.errors import SettingsError
@@ -191,23 +191,26 @@ def _stems_like(word: str, store: Store) -> list[str]:
 
     Stems are compared, or the word itself if its ending is mistyped.
     """
-    from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
+    from rapidfuzz import process  # 27 ms, and most queries have no mistake
+    from rapidfuzz.distance import OSA
 
     store.budget.check()
-    near = []
     forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
     shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
     longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
-    for term, units in store.postings.vocabulary(word[0], shortest, longest):
-        if len(term) >= 2 * LONGEST_ENDING and word.startswith(term) and len(word) - len(term) <= LONGEST_ENDING:
-            near.append((1, -units, term))  # a mistake in the ending, which the stem has lost
-            continue
-        for form in forms:
-            most = min(MOST_SLIPS_IN_A_WORD, min(len(form), len(term)) // LETTERS_PER_SLIP)
-            if abs(len(term) - len(form)) <= most and (slips := OSA.distance(form, term, score_cutoff=most)) <= most:
-                near.append((slips, -units, term))
-                break
-    return [term for _, _, term in sorted(near)[:MOST_CORRECTIONS]]
+    units_of = dict(store.postings.vocabulary(word[0], shortest, longest))
+    likely = partial(process.extract, choices=units_of.keys(), scorer=OSA.distance, score_cutoff=MOST_SLIPS_IN_A_WORD)
+    near = {
+        term: slips
+        for form in reversed(forms)
+        for term, slips, _ in likely(form, limit=None)
+        if slips <= min(len(form), len(term)) // LETTERS_PER_SLIP
+    }
+    ends = range(max(2 * LONGEST_ENDING, len(word) - LONGEST_ENDING), len(word) + 1)
+    near |= {
+        word[:end]: 1 for end in ends if word[:end] in units_of
+    }  # its ending, which the stem has lost, is mistyped
+    return sorted(near, key=lambda term: (near[term], -units_of[term], term))[:MOST_CORRECTIONS]
 
 
 def _units_with(stem: str) -> Expected:
