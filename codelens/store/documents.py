@@ -257,11 +257,8 @@ class Documents:
         if ids is None:
             found = self._connection.execute(f"SELECT {_ROW} FROM documents").fetchall()
         else:
-            found = [
-                r
-                for i in sorted(set(ids))
-                for r in self._connection.execute(f"SELECT {_ROW} FROM documents WHERE id = ?", (i,))
-            ]
+            sql = f"SELECT {_ROW} FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+            found = self._connection.execute(sql, (json.dumps(sorted(set(ids))),)).fetchall()
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
     def paths(self) -> Iterator[tuple[DocumentId, str]]:

@@ -244,7 +244,7 @@ def text_of(document: DocumentRow, store: Store) -> DocumentText:
 
 
 def _lines_of(text: DocumentText) -> list[str]:
-    lines = [line.removesuffix("\r") for line in text.text.removesuffix("\n").split("\n")]
+    lines = (text.text.removesuffix("\n") + "\n").replace("\r\n", "\n")[:-1].split("\n")
     return list(map(shown_line, lines)) if text.language == NOTEBOOK else lines
 
 
