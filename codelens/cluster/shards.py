@@ -148,7 +148,7 @@ class Read(NamedTuple):
 class Rehearsal:
     """A shard's store that records what is read."""
 
-    walked = None  # Neighbours that an earlier walk came to would not be recorded
+    walked = filters = None  # What is known from earlier searches would not be recorded
 
     def __init__(self, store: Store) -> None:
         self._store = store

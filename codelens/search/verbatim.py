@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, islice
@@ -292,33 +293,38 @@ def _look_for(
     """The documents of each search, and unit → its best finds by (place of the document among these, way, place among the units of
     the document).
     """
-    texts, chosen, held_by = texts.within(store), InOrder[DocumentId]([], [], at=-2), list[tuple[list[str], set[int]]]()
+    texts, chosen = texts.within(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.holding(within), frozenset(first)
+    holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]
     for number, search in enumerate(searches):
-        held: dict[DocumentId, tuple[list[str], set[int]]] = {}
         for text in dict.fromkeys(search.texts):
             store.budget.check()
-            expression = all_trigrams(text)
-            for document, numbers in store.postings.documents_matching(expression).items() if expression else ():
-                if allowed is None or document in allowed:
-                    own = held.setdefault(document, ([], set()))
-                    own[0].append(text)
-                    own[1].update(numbers)
+            if expression := all_trigrams(text):
+                holding[number][text] = store.postings.documents_matching(expression)
         groups: dict[tuple[int, bool], list[DocumentId]] = {}
-        for document, (own_texts, _) in held.items():
-            groups.setdefault((-len(own_texts), document not in preferred), []).append(document)
+        for document, count in Counter(chain.from_iterable(holding[number].values())).items():
+            if allowed is None or document in allowed:
+                groups.setdefault((-count, document not in preferred), []).append(document)
         room = search.most
         for group in sorted(groups):
             documents = store.documents.first(groups[group], room) if room else InOrder([], [])
             room -= len(documents)
             chosen += documents
             chosen.keys += [(number, *group, *key) for key in documents.keys]
-            held_by += [held[document] for document in documents]
     rows = {row.id: row for row in store.documents.rows(chosen)}
     ways = list(accumulate((len(search.ways) for search in searches), initial=0))
     of: dict[UnitId, dict[tuple[int, int, int], Find]] = {}
-    for at, (document, (own_texts, numbers)) in enumerate(zip(chosen, held_by, strict=True)):
-        read, number = _Document(texts.of(rows[document]), sorted(numbers), store.budget), chosen.keys[at][0]
+    for at, document in enumerate(chosen):
+        number = chosen.keys[at][0]
+        own_texts = [text for text, held in holding[number].items() if document in held]
+        numbers = set(chain.from_iterable(holding[number][text][document] for text in own_texts))
+        if store.filters and not numbers:
+            own_texts = [text for text in own_texts if not store.filters.lacks(document, text.lower())]
+        if not own_texts:
+            continue
+        read = _Document(texts.of(rows[document]), sorted(numbers), store.budget)
+        if store.filters and not numbers:
+            store.filters.keep(document, partial(read.in_lower_case, of_ascii=True))
         for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
             found: dict[UnitId, Find] = {}
             _add(store, document, places([text for text in own_texts if text in looked_for], read), words, found)
@@ -343,7 +349,7 @@ class _Document:
     def places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
         """(byte, end in the part, part) of the first finds of a text, which is in lower case unless `exact`."""
         left = MOST_FINDS
-        searched = [part for _, part in self._parts] if exact else self._in_lower_case(text.isascii())
+        searched = [part for _, part in self._parts] if exact else self.in_lower_case(text.isascii())
         for (start, part), among in zip(self._parts, searched, strict=True):
             at = -1
             while left and (at := among.find(text, at + 1)) >= 0:
@@ -353,7 +359,7 @@ class _Document:
                     yield start + (at if plain else len(part[:at].encode(self._text.encoding, "replace"))), end, part
                     left -= 1
 
-    def _in_lower_case(self, of_ascii: bool) -> list[str]:
+    def in_lower_case(self, of_ascii: bool) -> list[str]:
         """The parts with all letters, or those of ASCII alone, in lower case: in a text with any other, all take ten times
         as long."""
         if of_ascii not in self._lowered:

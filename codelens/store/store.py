@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -41,6 +42,7 @@ from codelens.store.snapshots import SnapshotLog
 from codelens.store.trust import IDENTITY, is_ours, is_settled, marked_place, refuse_roots_outside, sign
 from codelens.store.units import Identity, Units, UnitSets
 from codelens.store.vectors import Vectors
+from codelens.text.terms import TextFilters
 
 if TYPE_CHECKING:
     from codelens.store.checks import Finding
@@ -84,6 +86,8 @@ class Store:
 
     walked: dict[Any, Any] | None = None
     """Settings of a walk → the neighbours of nodes that walks came to; None if the index may change."""
+    filters: TextFilters | None = None
+    """Filters of the texts of documents; None if the index may change."""
     missing: Sequence[str] = ()
     """Sentences about what answers are without: none, for a file."""
     is_one = True
@@ -102,7 +106,8 @@ class Store:
         self.ours = ours
         """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
         self._connection = connection
-        self.walked = {} if unchanging else None
+        self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
+        self._value_of = cache(self._read_meta) if unchanging else self._read_meta
         self.budget = TimeBudget()
         """Remaining time of the current query."""
         self._version: tuple[int, int, int] | None = None
@@ -260,8 +265,12 @@ class Store:
 
     def meta(self, key: str, default: str = "") -> str:
         """A value of the `meta` table; `default` if the key is missing."""
+        value = self._value_of(key)
+        return default if value is None else value
+
+    def _read_meta(self, key: str) -> str | None:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else default
+        return str(row[0]) if row else None
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
         """Kind → number of units, from the end of the last run; empty if something was written since. Counting reads the whole

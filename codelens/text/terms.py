@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -228,3 +228,46 @@ def _distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedi
     first = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return keys[first]
+
+
+RUN = 6  # Bytes. Of phrases that a text lacks, runs of five tell 87 %, of six 92 %, of eight 91 %.
+READ_BEFORE = 300  # Texts of a few searches, after which filters are made: the process is a server
+MOST_OF_FILTERS = 32 << 20  # Bytes, a fifth of those of the texts; texts that are read later have no filter
+_SPREAD = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio: products differ in their upper bits
+
+
+class TextFilters:
+    """Tells what texts do not hold, without reading them again: each has a Bloom filter of its runs of six bytes. A long text
+    has all trigrams of many phrases that it lacks, and few of their runs.
+    """
+
+    def __init__(self) -> None:
+        self._read, self._bytes, self._kept = 0, 0, dict[int, bytes]()
+
+    def lacks(self, number: int, text: str) -> bool:
+        """True if the text of this number certainly does not hold another one, which is in lower case."""
+        flags = self._kept.get(number, b"")
+        shift = 62 - len(flags).bit_length()
+        return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _runs(text))
+
+    def keep(self, number: int, read: Callable[[], Iterable[str]]) -> None:
+        """Make the filter of a text, whose pieces `read` returns with the letters of ASCII in lower case."""
+        self._read += 1
+        if self._read <= READ_BEFORE or number in self._kept or self._bytes > MOST_OF_FILTERS:
+            return
+        import numpy as np
+
+        packed = "".join(read()).encode("utf-8", "surrogatepass")
+        runs = np.ndarray(max(len(packed) - RUN + 1, 0), "<u8", packed + bytes(8), strides=(1,))
+        bits = max(3, len(packed).bit_length())
+        held = np.zeros(1 << bits, np.bool_)
+        held[(runs << np.uint64(64 - 8 * RUN)) * np.uint64(_SPREAD) >> np.uint64(64 - bits)] = True
+        self._kept[number] = np.packbits(held, bitorder="little").tobytes()
+        self._bytes += len(self._kept[number])
+
+
+@lru_cache(maxsize=1024)
+def _runs(text: str) -> Sequence[int]:
+    """The runs of a text, spread over 64 bits; none if it has other characters than those of ASCII."""
+    runs = [text[at : at + RUN].encode() for at in range(len(text) - RUN + 1)] if text.isascii() else []
+    return [(int.from_bytes(run, "little") << 64 - 8 * RUN) * _SPREAD & (1 << 64) - 1 for run in runs]

@@ -10,8 +10,10 @@ from codelens.config import Settings
 from codelens.graph import surroundings
 from codelens.index import Index
 from codelens.model.search import SearchOptions, SearchResult
-from codelens.store import term_arrays, units
+from codelens.store import term_arrays, units, vectors
 from codelens.store.store import Store
+from codelens.text import terms
+from tests.steps import calls
 
 QUERIES = (
     *("price", "coupon", "Coupon.Apply", "reserve stock of several products atomically", "verify_password", "notes"),
@@ -40,11 +42,17 @@ def test_a_warm_process_answers_the_same(
     indexed: Path, cold: dict[str, list[object]], asked_before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(term_arrays, "ASKED_BEFORE", asked_before)
+    if not asked_before:
+        monkeypatch.setattr(vectors, "ASKED_BEFORE", 0)
+        monkeypatch.setattr(terms, "READ_BEFORE", 0)
     with Index.open(indexed / ".codelens/index.db", Settings(query_seconds=0)) as index:
         for query in (*QUERIES, *reversed(QUERIES)):
             assert told(index.search(query, SearchOptions())) == cold[query], query
         assert index._store.postings.arrays
         assert index._store.postings.arrays._numpy is not None
+        assert index._store.vectors._array
+        assert index._store.filters
+        assert asked_before or index._store.filters._kept
 
 
 def test_little_memory_changes_no_answer(
@@ -54,9 +62,25 @@ def test_little_memory_changes_no_answer(
     monkeypatch.setattr(term_arrays, "MOST_BYTES", 1)
     monkeypatch.setattr(surroundings, "MOST_NODES", 3)
     monkeypatch.setattr(units, "MOST_ROWS", 3)
+    monkeypatch.setattr(vectors, "ASKED_BEFORE", 0)
+    monkeypatch.setattr(vectors, "MOST_BYTES", 1)
+    monkeypatch.setattr(terms, "READ_BEFORE", 0)
+    monkeypatch.setattr(terms, "MOST_OF_FILTERS", 1)
     with Index.open(indexed / ".codelens/index.db", Settings(query_seconds=0)) as index:
         for query in QUERIES:
             assert told(index.search(query, SearchOptions())) == cold[query], query
+
+
+def test_a_text_that_lacks_a_phrase_is_read_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its trigrams are there, apart from each other."""
+    monkeypatch.setattr(terms, "READ_BEFORE", 0)
+    (root := indexed / "apart").mkdir()
+    for n in range(3):
+        (root / f"s{n}.py").write_text(f"def says_{n}():\n    return 'gate', 'te i e is', 'is s s sh', 'shut'\n")
+    Index.build(root / "i.db", [root], Settings())
+    with Index.open(root / "i.db", Settings()) as index:
+        asked = [calls(lambda: index.search("gate is shut", SearchOptions())) for _ in range(3)]
+    assert [counts["verbatim.__init__"] for counts in asked] == [3, 0, 0]
 
 
 def test_a_changed_index_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
