@@ -70,7 +70,7 @@ _TABLES = {
         "x.start_byte, x.end_byte, x.name_start, x.name_end, x.body_start, x.start_line, x.end_line, x.name_line, "
         "x.name_column, x.local, x.pieces, x.signature, x.doc, x.decorators FROM units x"
     ),
-    "refs": f"SELECT {_PATH.format('document_id')}, columns, bindings FROM refs",
+    "refs": f"SELECT {_PATH.format('document_id')}, packed FROM refs",
     "externals": "SELECT name FROM externals",
     "edges": f"SELECT {_NODE.format('x.source')}, kind, {_NODE.format('x.target')}, line, tier FROM edges x",
     "uses": f"SELECT {_UNIT.format('x.unit')}, x.files FROM uses x",

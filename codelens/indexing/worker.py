@@ -55,7 +55,7 @@ _import_row = attrgetter("module", "name", "alias", "start", "line")
 _posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
     *("content_hash", "digest", "language", "encoding", "confidence", "bom", "lines", "recipe"),
-    *("references.columns", "references.names", "references.bindings"),
+    *("references.packed", "references.names"),
     *("vectors", "file_vector", "embedder", "trigrams", "snapshot", "roles"),
 )
 
@@ -150,12 +150,12 @@ def _skip(seen: SeenFile, reason: str, detail: str) -> Skip:
 
 
 def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> DerivedDocument:
-    content_hash, digest, language, encoding, confidence, bom, lines, recipe, columns, names, bindings, *rest = document
+    content_hash, digest, language, encoding, confidence, bom, lines, recipe, references, names, *rest = document
     vectors, file_vector, embedder, trigrams, snapshot, roles = rest
     return DerivedDocument(
         *(seen, content_hash, digest, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
-        references=PackedReferences(columns, names, bindings),
+        references=PackedReferences(references, names),
         postings=tuple([Posting(*row) for row in postings]),
         vectors=vectors,
         file_vector=file_vector,

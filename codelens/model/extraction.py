@@ -152,12 +152,10 @@ class Posting:
 class PackedReferences:
     """A document's references as they are stored."""
 
-    columns: bytes
-    """Empty if there are no references."""
+    packed: bytes
+    """The references and the bindings; empty without any."""
     names: str
     """The distinct names, separated by spaces, for finding documents by name; without LITERAL_KINDS."""
-    bindings: bytes = b""
-    """The bindings, packed like the references; empty without bindings."""
 
 
 class UnfinishedFile(Exception):

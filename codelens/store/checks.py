@@ -155,7 +155,7 @@ def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """Packed values that cannot be unpacked, and texts that do not match their digests."""
     texts = (_is_text(connection, row) for row in _texts(connection))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)
-    rows = connection.execute("SELECT columns, bindings FROM refs")
+    rows = connection.execute("SELECT packed FROM refs")
     yield from _count_faulty("refs", "references that cannot be unpacked", map(_is_references, rows))
     packed: Any = connection.execute("SELECT runs FROM written_lines")
     yield from _count_faulty(
@@ -219,4 +219,4 @@ def _is_text(connection: apsw.Connection, row: Any) -> bool:
 
 
 def _is_references(row: Any) -> bool:
-    return _works(unpack_references, bytes(row[0])) and _works(unpack_bindings, bytes(row[1]))
+    return _works(unpack_references, bytes(row[0])) and _works(unpack_bindings, bytes(row[0]))

@@ -1,4 +1,4 @@
-"""Compressed values: a document's references and bindings as columns of numbers over a list of its texts.
+"""Compressed values: a document's references and bindings as columns of numbers over a list of their texts.
 
 A row for each use of a name would be half the size of the source (measured on Django: 48 bytes a row with its index, 5
 packed). Single rows are never needed: a document's references are read together, and `names` finds the documents.
@@ -7,6 +7,8 @@ packed). Single rows are never needed: a document's references are read together
 from __future__ import annotations
 
 import json
+import sys
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, compress
@@ -72,29 +74,38 @@ _binding: Callable[[Any], Binding] = partial(tuple.__new__, Binding)
 
 def pack_references(references: Sequence[Reference], bindings: Sequence[Binding] = ()) -> PackedReferences:
     """The compressed columns and the distinct names. `unpack_references` and `unpack_bindings` reverse this."""
-    texts, place = _places(t for r in references for t in (r.name, r.receiver, r.kind))
+    used = [t for r in references for t in (r.name, r.receiver, r.kind)]
+    used += [t for b in bindings for t in (b.how, b.name, b.text)]
+    place = {text: at for at, text in enumerate(dict.fromkeys(used))}
     columns = [
-        texts,
+        [len(references)],
         [place[r.kind] for r in references],
         [place[r.name] for r in references],
         [place[r.receiver] for r in references],
         [-1 if r.unit is None else r.unit for r in references],
         _differences([r.start for r in references]),
         _differences([r.line for r in references]),
+        [place[b.how] for b in bindings],
+        [place[b.name] for b in bindings],
+        [place[b.text] for b in bindings],
+        [-1 if b.unit is None else b.unit for b in bindings],
+        _differences([b.start for b in bindings]),
+        [b.until for b in bindings],
     ]
     names = " ".join(sorted({r.name for r in references if r.kind not in LITERAL_KINDS}))
-    return PackedReferences(_packed(columns) if references else b"", names, _pack_bindings(bindings))
+    return PackedReferences(_packed(list(place), columns) if used else b"", names)
 
 
-def unpack_references(columns: bytes, name: str | None = None) -> tuple[Reference, ...]:
+def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference, ...]:
     """The packed references in their order; those of one name, if it is given."""
-    if not columns:
+    if not packed:
         return ()
-    texts, *packed, starts, lines = _unpacked(columns)
-    places = [*packed, list(accumulate(starts)), list(accumulate(lines))]
+    texts, numbers = _unpacked(packed)
+    *places, starts, lines = _columns(numbers[1 : 1 + 6 * numbers[0]])
+    places += [list(accumulate(starts)), list(accumulate(lines))]
     if name is not None:
         wanted = texts.index(name) if name in texts else -1
-        chosen = [number == wanted for number in packed[1]]
+        chosen = [number == wanted for number in places[1]]
         places = [list(compress(column, chosen)) for column in places]
     kinds, names, receivers, units, starts, lines = places
     text = texts.__getitem__
@@ -104,28 +115,12 @@ def unpack_references(columns: bytes, name: str | None = None) -> tuple[Referenc
     return tuple(map(_reference, rows))
 
 
-def _pack_bindings(bindings: Sequence[Binding]) -> bytes:
-    if not bindings:
-        return b""
-    texts, place = _places(t for b in bindings for t in (b.how, b.name, b.text))
-    return _packed(
-        [
-            texts,
-            [place[b.how] for b in bindings],
-            [place[b.name] for b in bindings],
-            [place[b.text] for b in bindings],
-            [-1 if b.unit is None else b.unit for b in bindings],
-            _differences([b.start for b in bindings]),
-            [b.until for b in bindings],
-        ]
-    )
-
-
-def unpack_bindings(columns: bytes) -> tuple[Binding, ...]:
+def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
     """The packed bindings in their order."""
-    if not columns:
+    if not packed:
         return ()
-    texts, hows, names, texts_of, units, starts, ends = _unpacked(columns)
+    texts, numbers = _unpacked(packed)
+    hows, names, texts_of, units, starts, ends = _columns(numbers[1 + 6 * numbers[0] :])
     text = texts.__getitem__
     rows = zip(
         *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units), accumulate(starts), ends),
@@ -152,21 +147,36 @@ def _unit(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _places(texts: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-    """The distinct texts in order of first use, and the position of each."""
-    distinct = list(dict.fromkeys(texts))
-    return distinct, {text: i for i, text in enumerate(distinct)}
+def _columns(numbers: array[int]) -> list[Sequence[int]]:
+    """Six columns of the same length."""
+    size = len(numbers) // 6
+    return [numbers[at * size : (at + 1) * size] for at in range(6)]
 
 
-def _packed(columns: Any) -> bytes:
+def _packed(texts: Sequence[str], columns: Iterable[Sequence[int]]) -> bytes:
+    """A line of JSON with the texts, then the lowest bytes of all numbers, then their second ones, and so on: the high bytes are
+    nearly all equal, so it takes a fifth less than numbers in JSON, and less time.
+    """
     from codelens.zstd import zstd
 
-    raw = json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return zstd.compress(raw, LEVEL)
+    numbers = _little(array("i", [number for column in columns for number in column])).tobytes()
+    head = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return zstd.compress(b"".join([head, b"\n", *(numbers[at::4] for at in range(4))]), LEVEL)
 
 
-def _unpacked(columns: bytes) -> Any:
-    return json.loads(decompress(columns).decode("utf-8", "surrogatepass"))
+def _unpacked(packed: bytes) -> tuple[list[str], array[int]]:
+    head, _, planes = decompress(packed).partition(b"\n")
+    numbers, size = bytearray(len(planes)), len(planes) // 4
+    for at in range(4):
+        numbers[at::4] = planes[at * size : (at + 1) * size]
+    return json.loads(head.decode("utf-8", "surrogatepass")), _little(array("i", bytes(numbers)))
+
+
+def _little(numbers: array[int]) -> array[int]:
+    """The numbers as they are stored, with the lowest byte first; or the other way round."""
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
 
 def _differences(numbers: Sequence[int]) -> list[int]:

@@ -378,14 +378,13 @@ class References:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def add(self, document: DocumentId, extraction: Extraction, packed: PackedReferences) -> None:
+    def add(self, document: DocumentId, extraction: Extraction, references: PackedReferences) -> None:
         """Store a document's packed references and its imports; an import repeated at one place is stored once."""
-        if packed.columns or packed.bindings:
-            values = (document, packed.columns, packed.bindings)
-            self._connection.execute("INSERT INTO refs VALUES (?, ?, ?)", values).fetchall()
-        if packed.columns:
+        if references.packed:
+            self._connection.execute("INSERT INTO refs VALUES (?, ?)", (document, references.packed)).fetchall()
+        if references.names:
             self._connection.execute(
-                "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, packed.names)
+                "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, references.names)
             ).fetchall()
         if extraction.imports:
             self._connection.executemany(
@@ -401,12 +400,12 @@ class References:
 
     def of_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
         """References in order of place, or only those of a name; `unit` is a position in the document's list of units."""
-        row = self._connection.execute("SELECT columns FROM refs WHERE document_id = ?", (document,)).fetchone()
+        row = self._connection.execute("SELECT packed FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_references(row[0], name) if row else ()
 
     def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
         """The references of a document that lead nowhere, in order of place."""
-        sql = "SELECT columns, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
+        sql = "SELECT packed, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
         row = self._connection.execute(sql, (document,)).fetchone()
         if not row or not row[1]:
             return ()
@@ -421,7 +420,7 @@ class References:
 
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         """Bindings in order of place; `unit` is a position in the document's list of units."""
-        row = self._connection.execute("SELECT bindings FROM refs WHERE document_id = ?", (document,)).fetchone()
+        row = self._connection.execute("SELECT packed FROM refs WHERE document_id = ?", (document,)).fetchone()
         return unpack_bindings(row[0]) if row else ()
 
     def imports_of(self, document: DocumentId) -> tuple[Import, ...]:

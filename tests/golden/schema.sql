@@ -172,8 +172,8 @@ CREATE TABLE 'ref_names_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOU
 
 CREATE TABLE refs (
     document_id INTEGER PRIMARY KEY REFERENCES documents (id),
-    columns     BLOB NOT NULL
-, bindings BLOB NOT NULL DEFAULT x'')
+    packed      BLOB NOT NULL         -- codelens/store/codec.py
+)
 
 CREATE TABLE repositories (
     id   INTEGER PRIMARY KEY,

@@ -50,10 +50,10 @@ def test_a_moved_file_is_what_it_would_be_if_parsed_again() -> None:
         extraction = type(old.extraction)(
             old.extraction.namespace,
             old.extraction.units,
-            unpack_references(old.references.columns),
+            unpack_references(old.references.packed),
             old.extraction.imports,
             old.extraction.fault,
-            unpack_bindings(old.references.bindings),
+            unpack_bindings(old.references.packed),
         )
         assert derived("new/b.py", raw, reuse=extraction, old_path="old/a.py") == fresh
 

@@ -35,7 +35,7 @@ def test_spans_count_the_files_own_bytes(encoding: str) -> None:
     body = raw[method.span.start : method.span.end].decode(document.encoding)
     assert body == "def messen(self):\n        return os.größe(self)"
     assert raw[method.name_span.start : method.name_span.end].decode(document.encoding) == "messen"
-    call = next(r for r in unpack_references(document.references.columns) if r.name == "größe")
+    call = next(r for r in unpack_references(document.references.packed) if r.name == "größe")
     assert raw[call.start :].decode(document.encoding).startswith("größe(self)")
 
 

@@ -62,7 +62,7 @@ TEXT = "(SELECT document_id FROM snapshots ORDER BY length(bytes) DESC LIMIT 1)"
         (f"UPDATE snapshots SET bytes = x'28b52ffd' WHERE document_id = {TEXT}", "snapshots", False),
         (f"UPDATE documents SET content_hash = zeroblob(16) WHERE id = {TEXT}", "snapshots", False),
         (f"UPDATE documents SET digest = zeroblob(32) WHERE id = {TEXT}", "snapshots", False),
-        ("UPDATE refs SET columns = x'00' WHERE document_id = (SELECT min(document_id) FROM refs)", "refs", False),
+        ("UPDATE refs SET packed = x'00' WHERE document_id = (SELECT min(document_id) FROM refs)", "refs", False),
         (f"INSERT INTO snapshot_log SELECT 0, {LOGGED}, x'00' FROM snapshot_log", "snapshot_log", False),
         ("DELETE FROM unit_terms_data WHERE id > 10", "SQLite", False),
     ],
@@ -86,7 +86,7 @@ def test_unexpected_tables_are_refused(index: Path, statement: str) -> None:
 def test_readers_report_values_that_cannot_be_unpacked(index: Path) -> None:
     """Pages are intact, because the values were written like this."""
     with writable(index) as connection:
-        connection.execute("UPDATE snapshots SET bytes = x'28b52ffd'; UPDATE refs SET columns = x'00'").fetchall()
+        connection.execute("UPDATE snapshots SET bytes = x'28b52ffd'; UPDATE refs SET packed = x'00'").fetchall()
     with Index.open(index) as opened, pytest.raises(IndexCorrupt, match="cannot be unpacked"):
         opened.search("discount", SearchOptions())
 

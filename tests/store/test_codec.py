@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from codelens.errors import IndexCorrupt
-from codelens.store.codec import decompress, decompressed_pieces
+from codelens.model.extraction import Binding, PackedReferences, Reference
+from codelens.store.codec import decompress, decompressed_pieces, pack_references, unpack_bindings, unpack_references
 from codelens.zstd import zstd
 
 LINES = b"def price(lamp):\n    return lamp.cost * 2\n" * 3
@@ -97,3 +98,21 @@ def test_what_becomes_too_much_takes_no_memory_beyond_its_limit() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "becomes longer than 50000000 bytes" in ran.stdout
+
+
+REFERENCES = (
+    Reference("call", "two\nlines", "\0", None, 3, 1),
+    Reference("use", "\udc80", "größe", 300, 70_000, 70_001),
+    Reference("use", "größe", "", 0, 40_000_000, 2_000_000),
+)
+BINDINGS = (Binding("value", "größe", "make", 1, 4, 0), Binding("type", "", "\n", None, 31_000_000, 32_000_000))
+
+
+@pytest.mark.parametrize("bindings", [(), BINDINGS])
+@pytest.mark.parametrize("references", [(), REFERENCES])
+def test_references_are_unpacked_as_they_were(references: tuple[Reference, ...], bindings: tuple[Binding, ...]) -> None:
+    found = pack_references(references, bindings)
+    assert unpack_references(found.packed) == references
+    assert unpack_references(found.packed, "größe") == references[2:]
+    assert unpack_bindings(found.packed) == bindings
+    assert (found == PackedReferences(b"", "")) == (not references and not bindings)

@@ -77,9 +77,7 @@ def _bomb(root: Path, luck: random.Random, good: Path) -> None:
     """zstd data that claims, or holds, gigabytes."""
     raw = zstd.compress(bytes(300_000_000), 19)
     claims = b"\x28\xb5\x2f\xfd\xe0" + (1 << luck.choice((32, 40, 62))).to_bytes(8, "little") + raw[12:40]
-    column, table = luck.choice(
-        (("bytes", "snapshots"), ("facts", "snapshot_log"), ("bindings", "refs"), ("columns", "refs"))
-    )
+    column, table = luck.choice((("bytes", "snapshots"), ("facts", "snapshot_log"), ("packed", "refs")))
     _place(root, good, f"UPDATE {table} SET {column} = x'{luck.choice((raw, claims)).hex()}'")
 
 
