@@ -150,16 +150,16 @@ def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[P
     quoted = quoted_units(units)
     return tuple(
         [
-            Posting(index_terms(unit.name), *[""] * 6)
+            Posting("", index_terms(unit.name), *[""] * 5)
             if place in quoted
             else Posting(
+                body_terms(text),
                 index_terms(unit.name),
                 concepts,
                 above,
                 index_terms(unit.container),
                 index_terms(unit.doc),
                 index_terms(" ".join((unit.signature, *unit.decorators))),
-                body_terms(text),
             )
             for place, (unit, text) in enumerate(zip(units, own, strict=True))
         ]

@@ -52,7 +52,6 @@ _UNIT_FIELDS = (
 _unit_row = attrgetter(*_UNIT_FIELDS)
 _reference_row = attrgetter("kind", "name", "receiver", "unit", "start", "line")
 _import_row = attrgetter("module", "name", "alias", "start", "line")
-_posting_row = attrgetter("name", "concepts", "path", "container", "doc", "signature", "body")
 _document_row = attrgetter(
     *("content_hash", "digest", "language", "encoding", "confidence", "bom", "lines", "recipe"),
     *("references.packed", "references.names"),
@@ -81,13 +80,13 @@ def pack(result: Result) -> tuple[Any, ...]:
         "derived",
         _document_row(result),
         pack_extraction(result.extraction),
-        tuple(map(_posting_row, result.postings)),
+        tuple(map(tuple, result.postings)),
     )
 
 
 def pack_part(part: DerivedPart) -> tuple[Any, ...]:
     """A part of a large file as plain tuples."""
-    units, postings = tuple(map(_unit_row, part.units)), tuple(map(_posting_row, part.postings))
+    units, postings = tuple(map(_unit_row, part.units)), tuple(map(tuple, part.postings))
     return (tuple(part.place), units, postings, part.vectors, part.trigrams, part.snapshot)
 
 
@@ -102,7 +101,7 @@ def unpack_part(payload: bytes) -> DerivedPart | None:
     return DerivedPart(
         place=PartPlace(*place),
         units=tuple([_unit(unit) for unit in units]),
-        postings=tuple([Posting(*posting) for posting in postings]),
+        postings=tuple(map(Posting._make, postings)),
         vectors=vectors,
         trigrams=trigrams,
         snapshot=snapshot,
@@ -156,7 +155,7 @@ def _derived(seen: SeenFile, document: Any, extraction: Any, postings: Any) -> D
         *(seen, content_hash, digest, language, encoding, confidence, bom, lines, recipe),
         extraction=unpack_extraction(extraction),
         references=PackedReferences(references, names),
-        postings=tuple([Posting(*row) for row in postings]),
+        postings=tuple(map(Posting._make, postings)),
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder,

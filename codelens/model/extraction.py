@@ -135,17 +135,16 @@ class Extraction:
     bindings: tuple[Binding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
-    """One unit's row of the full-text index: terms separated by spaces, by field."""
+class Posting(NamedTuple):
+    """One unit's row of the full-text index: terms separated by spaces, in the order of the table's columns."""
 
+    body: str
     name: str
     concepts: str
     path: str
     container: str
     doc: str
     signature: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)

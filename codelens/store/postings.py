@@ -193,10 +193,7 @@ class Postings:
         searchable = [u.kind != TODO for u in units]
         self._connection.executemany(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
-            [
-                (unit, p.body, p.name, p.concepts, p.path, p.container, p.doc, p.signature)
-                for unit, p in compress(zip(ids, postings, strict=True), searchable)
-            ],
+            [(unit, *posting) for unit, posting in compress(zip(ids, postings, strict=True), searchable)],
         ).fetchall()
         if not fuzzy:
             return
