@@ -60,6 +60,7 @@ def _character_class(character: str) -> str:
     return "a" if character.isalpha() or not character.isspace() else " "
 
 
+@lru_cache(maxsize=4096)  # a unit's name is folded for its row and for its trigrams
 def fold_identifier(identifier: str) -> str:
     """The letters and digits of an identifier in lower case: before_request and beforeRequest are equal."""
     folded = identifier.casefold()
