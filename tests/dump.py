@@ -117,7 +117,6 @@ _OWNERS = {
     "text_trigrams_docsize": (_OF_PART.format("id"), "documents"),
     "parts": (_OF_PART.format("id"), "documents"),
     "unit_terms_docsize": ("id", "units"),
-    "name_trigrams_docsize": ("id", "units"),
     "documents": ("repository_id", "repositories"),
     "skips": ("repository_id", "repositories"),
     "histories": ("repository_id", "repositories"),

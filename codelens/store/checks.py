@@ -38,7 +38,6 @@ _OWNERS = {
     "text_trigrams_docsize": (f"iif(id < {PART_BASE}, id, {DOCUMENT_OF_PART})", "documents", "id"),
     "parts": (DOCUMENT_OF_PART, "documents", "id"),
     "unit_terms_docsize": ("id", "units", "id"),
-    "name_trigrams_docsize": ("id", "units", "id"),
     "documents": ("repository_id", "repositories", "id"),
     "skips": ("repository_id", "repositories", "id"),
     "histories": ("repository_id", "repositories", "id"),

@@ -208,10 +208,13 @@ class Postings:
         self._connection.execute(sql, (document, trigrams)).fetchall()
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Delete a document and its units from all full-text tables except that of references."""
-        rows = [(u,) for u in units]
-        self._connection.executemany("DELETE FROM unit_terms WHERE rowid = ?", rows).fetchall()
-        self._connection.executemany("DELETE FROM name_trigrams WHERE rowid = ?", rows).fetchall()
+        """Delete a document and its units from all full-text tables except that of references. The units still have their rows."""
+        self._connection.executemany("DELETE FROM unit_terms WHERE rowid = ?", [(u,) for u in units]).fetchall()
+        sql = (
+            "INSERT INTO name_trigrams (name_trigrams, rowid, name) SELECT 'delete', id, folded FROM units "
+            f"WHERE document_id = ? AND kind <> '{TODO}' AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'fuzzy' AND value = '0')"
+        )
+        self._connection.execute(sql, (document,)).fetchall()
         self._connection.execute("DELETE FROM text_trigrams WHERE rowid = ?", (document,)).fetchall()
 
     # Words

@@ -139,14 +139,12 @@ CREATE TABLE meta (
 ) WITHOUT ROWID
 
 CREATE VIRTUAL TABLE name_trigrams USING fts5 (
-    name, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram'
+    name, content = '', columnsize = 0, detail = none, tokenize = 'trigram'
 )
 
 CREATE TABLE 'name_trigrams_config'(k PRIMARY KEY, v) WITHOUT ROWID
 
 CREATE TABLE 'name_trigrams_data'(id INTEGER PRIMARY KEY, block BLOB)
-
-CREATE TABLE 'name_trigrams_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)
 
 CREATE TABLE 'name_trigrams_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID
 
