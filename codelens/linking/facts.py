@@ -315,8 +315,8 @@ def local_name(one: Import, modules: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def token(key: Key) -> int:
-    """A key as it is stored: 48 bits. A collision only links a document again without need."""
-    return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 16
+    """A key as it is stored: 32 bits. A collision only links a document again without need."""
+    return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 32
 
 
 class LinkWords(NamedTuple):

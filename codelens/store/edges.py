@@ -275,7 +275,7 @@ class EdgeTable:
         The caller has deleted earlier ones (`forget`).
         """
         rows = [
-            (row, " ".join([f"{key:012x}" for key in tokens]))
+            (row, " ".join([f"{key:08x}" for key in tokens]))
             for document, keys, offered in found
             for row, tokens in ((document, keys), (-document, offered))
             if tokens
@@ -328,7 +328,7 @@ class EdgeTable:
         """Documents whose edges depend on any of these keys, and documents whose offered names do."""
         found: set[int] = set()
         for key in sorted(keys):
-            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:012x}"',))
+            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:08x}"',))
             found.update(int(row[0]) for row in rows)
         return {DocumentId(row) for row in found if row > 0}, {DocumentId(-row) for row in found if row < 0}
 
