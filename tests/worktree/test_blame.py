@@ -12,32 +12,27 @@ from hypothesis import strategies as st
 
 from codelens.model.history import LineRun
 from codelens.worktree import blame
-from codelens.worktree.blame import LinesRead, read_lines, rewritten
+from codelens.worktree.blame import LineChange, LinesRead, read_lines, rewritten
 from codelens.worktree.changes import head_of
-from codelens.worktree.diffs import Hunk
 from tests.tiers import examples
 from tests.worktree.git_history import DAY, START, Past
-
-
-def hunk(old_start: int, old: int, new_start: int, new: int) -> Hunk:
-    return Hunk(old_start, new_start, (("-", b""),) * old + (("+", b""),) * new)
 
 
 @pytest.mark.parametrize(
     ("runs", "hunks", "after"),
     [
-        ([], [hunk(0, 0, 1, 3)], [(3, 9)]),
-        ([(3, 1)], [hunk(2, 1, 2, 1)], [(1, 1), (1, 9), (1, 1)]),
-        ([(3, 1)], [hunk(1, 0, 2, 2)], [(1, 1), (2, 9), (2, 1)]),
-        ([(3, 1)], [hunk(0, 0, 1, 1)], [(1, 9), (3, 1)]),
-        ([(3, 1)], [hunk(1, 2, 0, 0)], [(1, 1)]),
-        ([(2, 1)], [hunk(3, 0, 4, 1)], [(2, 1), (1, 0), (1, 9)]),
-        ([], [hunk(5, 1, 5, 1)], [(4, 0), (1, 9)]),
-        ([(1, 1), (1, 0), (1, 2)], [hunk(3, 1, 2, 0)], [(1, 1)]),
-        ([(9, 1)], [hunk(2, 1, 2, 2), hunk(8, 2, 8, 0)], [(1, 1), (2, 9), (5, 1)]),
+        ([], [LineChange(0, 0, 3)], [(3, 9)]),
+        ([(3, 1)], [LineChange(2, 1, 1)], [(1, 1), (1, 9), (1, 1)]),
+        ([(3, 1)], [LineChange(1, 0, 2)], [(1, 1), (2, 9), (2, 1)]),
+        ([(3, 1)], [LineChange(0, 0, 1)], [(1, 9), (3, 1)]),
+        ([(3, 1)], [LineChange(1, 2, 0)], [(1, 1)]),
+        ([(2, 1)], [LineChange(3, 0, 1)], [(2, 1), (1, 0), (1, 9)]),
+        ([], [LineChange(5, 1, 1)], [(4, 0), (1, 9)]),
+        ([(1, 1), (1, 0), (1, 2)], [LineChange(3, 1, 0)], [(1, 1)]),
+        ([(9, 1)], [LineChange(2, 1, 2), LineChange(8, 2, 0)], [(1, 1), (2, 9), (5, 1)]),
     ],
 )
-def test_hunks(runs: list[tuple[int, int]], hunks: list[Hunk], after: list[tuple[int, int]]) -> None:
+def test_hunks(runs: list[tuple[int, int]], hunks: list[LineChange], after: list[tuple[int, int]]) -> None:
     assert rewritten([LineRun(*run) for run in runs], hunks, 9) == [LineRun(*run) for run in after]
 
 
