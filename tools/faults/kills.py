@@ -254,10 +254,10 @@ def downgrade(index: Path, version: int) -> None:
         for row in reversed(columns):
             if row[1] not in kept:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {row[1]}").fetchall()
-    rows: list[Any] = connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
-    now = dict(rows)
-    for kind, name, sql in old.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall():
-        if now.get(name) != sql and (kind == "index" or "VIRTUAL" in str(sql)):  # made again by a later migration
+    objects = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'"
+    for kind, name, sql in old.execute(objects).fetchall():
+        now = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+        if now != (sql,):  # made again by a later migration
             connection.execute(f"DROP {kind} IF EXISTS {name}; {sql}").fetchall()
     connection.execute("UPDATE documents SET linked = 'older'").fetchall()
     connection.pragma("user_version", version)
