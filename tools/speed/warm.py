@@ -5,6 +5,7 @@ As a script it asks an index: `warm.py INDEX` reads questions as JSON from stdin
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote_plus
 from urllib.request import urlopen
 
+from codelens.cli.warm import OBJECTS
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.search import SearchOptions
@@ -22,7 +24,8 @@ from codelens.processes.python import codelens_command
 
 
 def ask_index(place: Path, questions: Sequence[str]) -> list[float]:
-    """In this process, one after the other."""
+    """In this process, one after the other, with the garbage collector set as in a server."""
+    gc.set_threshold(OBJECTS)
     spent = []
     with Index.open(place, Settings(trust_indexes=True)) as index:
         for question in questions:
