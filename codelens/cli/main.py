@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp", "install": "install"},
     "Many repositories": {"cluster": "cluster"},
-    "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve"},
+    "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve", "lsp": "lsp"},
     "Your notes and results": {"note": "note", "memory": "memory"},
     "History and graph": {"snapshot": "snapshot", "graph": "graph"},
     "Measure and tune": {"eval": "eval", "model": "model"},

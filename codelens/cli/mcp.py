@@ -55,18 +55,17 @@ def mcp(flags: McpFlags) -> int:
     settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
     served = Served(git_top(folder) or folder, index, settings)
     keeping = WatchedUpkeep if flags.watch else Upkeep
-    serve_stdio(
-        served, keeping(served, _refusal(served.folder, index, flags)), entered, tools, flags.structured, flags.debug
-    )
+    upkeep = keeping(served, refusal(served.folder, index, flags.no_index, "mcp"))
+    serve_stdio(served, upkeep, entered, tools, flags.structured, flags.debug)
     return 0
 
 
-def _refusal(folder: Path, index: Path, flags: McpFlags) -> str:
+def refusal(folder: Path, index: Path, writes_nothing: bool, command: str) -> str:
     """Why nothing may be written. A home folder is what a client starts in that knows no project."""
     from codelens.worktree.place import is_home
 
-    if flags.no_index:
-        return "`codelens mcp --no-index` creates none"
+    if writes_nothing:
+        return f"`codelens {command} --no-index` creates none"
     if not index.is_file() and is_home(folder):
         return f"{folder} is not a project: name one, as in `codelens mcp PATH`"
     return ""

@@ -27,6 +27,7 @@ IMPORT = "import"
 KEY = "key"
 UNPACK = "unpack"  # Role of a field's name that also declares a local variable: `const { name } = it`
 CALL = "call"
+COMMENT = "comment"  # Kind of a block
 TYPE = "type"
 CATCH = "catch"
 WRITE = "write"
@@ -173,6 +174,48 @@ class _ParsedTexts:
 
 
 _parsed_texts = _ParsedTexts()
+
+
+def _root_of(utf8: bytes, language: str) -> tree_sitter.Node | None:
+    row = languages().get(language)
+    if row is None or not row.grammar or len(utf8) > MOST_KEPT:
+        return None
+    try:
+        return _parsed_texts.parse(utf8, language).root_node
+    except GrammarMissing:
+        return None
+
+
+def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
+    """(start, end) of each node of the syntax around a byte, outermost first; empty without a grammar."""
+    found, node = list[tuple[int, int]](), _root_of(utf8, language)
+    while node is not None:
+        if (node.start_byte, node.end_byte) not in found[-1:]:
+            found.append((node.start_byte, node.end_byte))
+        around = [child for child in node.children if child.start_byte <= place <= child.end_byte]
+        node = around[-1] if around else None
+    return found
+
+
+def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int, str]]:
+    """(first line, last line, kind) of what spans several lines, from 0, the longest of each first line.
+
+    The kind is `comment` or `import` for these and for neighbours of such a kind, else empty. Empty without a grammar.
+    """
+    root, comments = _root_of(utf8, language), languages()[language].comments if language in languages() else ()
+    found, waiting = dict[int, tuple[int, str]](), [root] if root is not None else []
+    while waiting:
+        group = (-1, -1, "")  # (first line, last line, kind) of the neighbours so far
+        for child in waiting.pop().named_children:
+            first, last = child.start_point[0], child.end_point[0] - (child.end_point[1] == 0)
+            kind = COMMENT if child.type in comments or "comment" in child.type else ""
+            kind = IMPORT if _PATTERNS[0][0].search(child.type) else kind
+            group = (group[0], last, kind) if kind and group[1:] == (first - 1, kind) else (first, last, kind)
+            if group[1] > group[0]:
+                found[group[0]] = max(found.get(group[0], (0, "")), group[1:])
+            if last > first and not kind:
+                waiting.append(child)
+    return [(first, *rest) for first, rest in sorted(found.items())]
 
 
 def _read_token(

@@ -75,7 +75,7 @@ def accept_session(tools: Collection[str]) -> SessionStart:
     """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
-    stdout = _stdout_alone()
+    stdout = stdout_alone()
     first = sys.stdin.buffer.readline()
     answer = greeting(first, tools)
     if answer is not None:
@@ -89,7 +89,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(0)
 
 
-def _stdout_alone() -> IO[bytes]:
+def stdout_alone() -> IO[bytes]:
     """Whatever else writes to stdout, ours or a library's, gets stderr from now on."""
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

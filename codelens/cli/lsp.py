@@ -1,0 +1,55 @@
+"""codelens lsp: the index for editors, over standard input and output."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codelens.cli.declare import declare, option
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
+from codelens.errors import MissingExtra
+from codelens.watching.events import need_watchfiles
+
+if TYPE_CHECKING:
+    from codelens.server.upkeep import Served, Upkeep
+
+
+class LspFlags(CommonFlags):
+    """Options: what may be written for the folders of the workspace."""
+
+    no_index: bool = option(
+        False, "--no-index", help="Write nothing: neither make an index that is missing nor update a stale one"
+    )
+    watch: bool = option(False, "--watch", help="Watch the trees, so that a change is indexed before it is saved here")
+    stdio: bool = option(False, "--stdio", help="Accepted for clients that pass it; there is no other way")
+    allow_network: bool = ALLOW_NETWORK
+
+
+def lsp(flags: LspFlags) -> int:
+    """Serve the Language Server Protocol on stdin and stdout. Editors start this; indexes are made and kept fresh."""
+    missing = [name for name in ("lsprotocol", "pygls") if find_spec(name) is None]
+    if missing:
+        raise MissingExtra("lsp", missing, "lsp")
+    if flags.watch:
+        need_watchfiles()
+    from codelens.cli.mcp import refusal
+    from codelens.cli.workplace import named_index, settings_at
+    from codelens.server.lsp.desk import serve_stdio
+    from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
+    from codelens.worktree.place import git_top, new_index_place
+
+    def serve(folder: Path) -> tuple[Served, Upkeep]:
+        index = named_index(flags) or new_index_place(folder)
+        settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
+        served = Served(git_top(folder) or folder, index, settings)
+        keeping = WatchedUpkeep if flags.watch else Upkeep
+        return served, keeping(served, refusal(served.folder, index, flags.no_index, "lsp"))
+
+    serve_stdio(serve, flags.debug)
+    return 0
+
+
+command = declare(
+    "lsp", LspFlags, lsp, epilog="Exit: 0 the client left, or SIGINT or SIGTERM came; 1 it left early; 2 error."
+)

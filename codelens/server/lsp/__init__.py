@@ -1,0 +1,1 @@
+"""The Language Server Protocol: the index for editors, with their unsaved texts."""

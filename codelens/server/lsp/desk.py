@@ -1,0 +1,303 @@
+"""The server: pygls's protocol, with requests answered in threads, and the indexes of the workspace kept fresh meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any, BinaryIO, cast
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+
+from codelens import __version__
+from codelens.errors import CodelensError, NoIndex
+from codelens.model.budget import OutOfTime
+from codelens.server.lsp import hierarchies, navigation, outline
+from codelens.server.lsp.buffers import Buffer
+from codelens.server.lsp.commands import COMMANDS
+from codelens.server.lsp.folders import Folders, LspRequest, Serve, WorkspaceFolder, path_of
+from codelens.server.mcp.door import stdout_alone
+from codelens.server.upkeep import Work
+
+Answer = Callable[[LspRequest, Any], Any]
+REQUESTS: Mapping[str, tuple[tuple[str, Answer], ...]] = {
+    "definition": ((types.TEXT_DOCUMENT_DEFINITION, navigation.find_definition),),
+    "declaration": ((types.TEXT_DOCUMENT_DECLARATION, navigation.find_declaration),),
+    "typeDefinition": ((types.TEXT_DOCUMENT_TYPE_DEFINITION, navigation.find_type_definition),),
+    "implementation": ((types.TEXT_DOCUMENT_IMPLEMENTATION, navigation.find_implementation),),
+    "references": ((types.TEXT_DOCUMENT_REFERENCES, navigation.find_references),),
+    "hover": ((types.TEXT_DOCUMENT_HOVER, navigation.hover),),
+    "documentHighlight": ((types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, navigation.find_highlights),),
+    "rename": (
+        (types.TEXT_DOCUMENT_RENAME, navigation.rename),
+        (types.TEXT_DOCUMENT_PREPARE_RENAME, navigation.prepare_rename),
+    ),
+    "documentSymbol": ((types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline.find_symbols),),
+    "workspaceSymbol": ((types.WORKSPACE_SYMBOL, outline.find_workspace_symbols),),
+    "foldingRange": ((types.TEXT_DOCUMENT_FOLDING_RANGE, outline.find_folds),),
+    "selectionRange": ((types.TEXT_DOCUMENT_SELECTION_RANGE, outline.find_selections),),
+    "codeLens": ((types.TEXT_DOCUMENT_CODE_LENS, outline.find_lenses),),
+    "callHierarchy": (
+        (types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, hierarchies.prepare_calls),
+        (types.CALL_HIERARCHY_INCOMING_CALLS, hierarchies.find_callers),
+        (types.CALL_HIERARCHY_OUTGOING_CALLS, hierarchies.find_callees),
+    ),
+    "typeHierarchy": (
+        (types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY, hierarchies.prepare_types),
+        (types.TYPE_HIERARCHY_SUPERTYPES, hierarchies.find_supertypes),
+        (types.TYPE_HIERARCHY_SUBTYPES, hierarchies.find_subtypes),
+    ),
+}
+"""Feature, as `features` of the client's options names it → its requests."""
+TICK_SECONDS = 0.3  # Time between two looks at what runs in the background
+LOOK_SECONDS = 60.0  # Time after which the trees are looked at although the client reported no change
+REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
+MOST_THREADS = 4
+PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls's protocol with texts of our own, whose lines end at line feeds only, as everywhere in codelens."""
+
+    _server: CodelensServer
+
+    @property
+    def is_shut_down(self) -> bool:
+        """True after the request `shutdown`."""
+        return self._shutdown
+
+    def structure_message(self, data: Any) -> Any:
+        """The message as an object. A request that fits no type is refused here: else nobody would answer it."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException:
+            if isinstance(data, dict) and "method" in data and isinstance(data.get("id"), int | str):
+                self._send_response(data["id"], error=JsonRpcInvalidParams().to_response_error())
+            raise
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        path = path_of(document.uri)
+        self._server.buffers[path] = Buffer(path, document.text, self._server.encoding)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        path = path_of(params.text_document.uri)
+        before = self._server.buffers.get(path) or Buffer.read(path, self._server.encoding)
+        self._server.buffers[path] = before.changed(params.content_changes)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self._server.buffers.pop(path_of(params.text_document.uri), None)
+
+
+class CodelensServer(LanguageServer):
+    """The state of one client's session. All of it but the readers is used by the thread of the event loop alone."""
+
+    def __init__(self, serve: Serve) -> None:
+        super().__init__("codelens", __version__, protocol_cls=Protocol, converter_factory=default_converter)
+        self.buffers: dict[Path, Buffer] = {}
+        self.folders = Folders(serve)
+        self.encoding = "utf-16"
+        self.wishes = dict.fromkeys(("lens", "hierarchical", "markdown", "progress"), False)
+        self._pool = ThreadPoolExecutor(MOST_THREADS, "codelens request")
+        self._told = set[str]()
+        self._reported = Work()
+        self.tending: asyncio.Task[None] | None = None
+
+    def accept(self, capabilities: types.ClientCapabilities, given: Mapping[str, Any]) -> None:
+        """Take over what the client can do and wants, and offer the requests that it wants."""
+        can: Callable[[str], Any] = partial(get_capability, capabilities)
+        self.wishes["hierarchical"] = bool(can("text_document.document_symbol.hierarchical_document_symbol_support"))
+        self.wishes["markdown"] = types.MarkupKind.Markdown in (can("text_document.hover.content_format") or ())
+        self.wishes["progress"] = bool(can("window.work_done_progress"))
+        self.wishes["lens"] = given.get("codeLens") is True
+        self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
+        wanted = given["features"] if isinstance(given.get("features"), list) else [*REQUESTS, "executeCommand"]
+        for name, requests in REQUESTS.items():
+            for method, answer in requests if name in wanted else ():
+                self.feature(method)(self._answering(answer))
+        for name, command in COMMANDS.items() if "executeCommand" in wanted else ():
+            self.command(name)(self._commanding(command))
+
+    def _answering(self, answer: Answer) -> Callable[[Any], Awaitable[Any]]:
+        async def handle(params: Any) -> Any:
+            return await self.answer(answer, params)
+
+        return handle
+
+    def _commanding(self, command: Answer) -> Callable[..., Awaitable[Any]]:
+        async def handle(*arguments: Any) -> Any:
+            if len(arguments) != 1 or not isinstance(arguments[0], dict):
+                raise JsonRpcInvalidParams("a command takes one argument, an object")
+            return await self.answer(command, arguments[0])
+
+        return handle
+
+    async def configure(self, settings: Any) -> None:
+        """Take over changed settings, or ask for them if the client only says that they have changed."""
+        if not isinstance(settings, dict) and get_capability(self.client_capabilities, "workspace.configuration"):
+            item = types.ConfigurationItem(section="codelens")
+            found = await self.workspace_configuration_async(types.ConfigurationParams([item]))
+            settings = found[0] if found else None
+        given = settings.get("codelens", settings) if isinstance(settings, dict) else {}
+        if isinstance(given, dict) and isinstance(given.get("codeLens"), bool):
+            self.wishes["lens"] = given["codeLens"]
+            if get_capability(self.client_capabilities, "workspace.code_lens.refresh_support"):
+                await self.workspace_code_lens_refresh_async(None)
+
+    async def answer(self, answer: Answer, params: Any) -> Any:
+        """The answer of a request, found in a thread that gives up when the request is cancelled."""
+        cancelled = Event()
+        request = LspRequest(self.folders.copy(), dict(self.buffers), self.encoding, cancelled, dict(self.wishes))
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, answer, request, params)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        except NoIndex as fault:
+            self.log(str(fault))
+            return None
+        except OutOfTime:
+            return None
+        except CodelensError as fault:
+            hint = f" ({fault.hint})" if fault.hint else ""
+            raise JsonRpcException(f"{fault}{hint}", REQUEST_FAILED) from None
+
+    def log(self, text: str, kind: types.MessageType = types.MessageType.Log) -> None:
+        """Write to the client's log, each text once until something else happens."""
+        if text not in self._told:
+            self._told.add(text)
+            self.window_log_message(types.LogMessageParams(kind, text))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Write to the client's log, without a message in the user's way."""
+        with suppress(Exception):
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{type(error).__name__}: {error}"))
+
+    def end(self, code: int) -> None:
+        """End at once: a thread may wait for stdin, which some clients leave open."""
+        for folder in self.folders.all.values():
+            folder.close()
+        os._exit(code)
+
+    async def tend(self) -> None:
+        """Keep the indexes fresh, and tell the client how far that is; end if the client is gone."""
+        looked = asyncio.get_running_loop().time()
+        shown = set[Path]()
+        while True:
+            now = asyncio.get_running_loop().time()
+            is_due, looked = now - looked > LOOK_SECONDS, now if now - looked > LOOK_SECONDS else looked
+            for folder in list(self.folders.all.values()):
+                folder.is_stale = folder.is_stale or is_due
+                with suppress(Exception):
+                    await self._tend_folder(folder, shown)
+            if self.process_id is not None and not _is_alive(self.process_id):
+                self.end(1)
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _tend_folder(self, folder: WorkspaceFolder, shown: set[Path]) -> None:
+        work = folder.upkeep.work()
+        if folder.is_stale and not work.doing:
+            folder.is_stale = False
+            await asyncio.get_running_loop().run_in_executor(None, folder.upkeep.refresh, 0.0)
+            work = folder.upkeep.work()
+        token, progress = f"codelens {folder.served.index}", self.work_done_progress
+        if work.doing and folder.path not in shown:
+            shown.add(folder.path)
+            self._told.clear()
+            if self.wishes["progress"]:
+                await asyncio.wait_for(progress.create_async(token), PATIENCE_SECONDS)
+                progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
+        elif work.doing and token in progress.tokens and work != self._reported:
+            self._reported = work
+            share = 100 * work.done // work.total if work.total else None
+            progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
+        elif folder.path in shown and not work.doing:
+            shown.remove(folder.path)
+            self.log(f"the index of {folder.path} " + (f"failed: {work.fault}" if work.fault else "is up to date"))
+            if progress.tokens.pop(token, None):
+                progress.end(token, types.WorkDoneProgressEnd())
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":
+        return True  # its input ends with it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def create_server(serve: Serve) -> CodelensServer:
+    """A server; `serve` finds the index of a folder."""
+    server = CodelensServer(serve)
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        given = params.initialization_options if isinstance(params.initialization_options, dict) else {}
+        server.accept(params.capabilities, given)
+        uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or params.root_path or ""]
+        for uri in filter(None, uris):
+            server.folders.add(path_of(uri))
+
+    @server.feature(types.INITIALIZED)
+    async def begin(params: types.InitializedParams) -> None:
+        server.tending = asyncio.create_task(server.tend())
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configure(params: types.DidChangeConfigurationParams) -> None:
+        await server.configure(params.settings)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        for folder in params.event.removed:
+            server.folders.remove(path_of(folder.uri))
+        for folder in params.event.added:
+            server.folders.add(path_of(folder.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def look(params: types.DidSaveTextDocumentParams | types.DidChangeWatchedFilesParams) -> None:
+        for folder in server.folders.all.values():
+            folder.is_stale = True
+
+    @server.feature(types.SHUTDOWN)
+    def shut_down(params: None) -> None:
+        for folder in server.folders.all.values():
+            folder.close()
+
+    @server.feature(types.EXIT)
+    def leave(params: None) -> None:
+        server.end(0 if cast(Protocol, server.protocol).is_shut_down else 1)
+
+    return server
+
+
+def serve_stdio(serve: Serve, debug: bool) -> None:
+    """Serve one client on stdin and stdout until it leaves."""
+    stdout = stdout_alone()
+    logging.basicConfig(level=logging.DEBUG if debug else logging.CRITICAL)
+    server = create_server(serve)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.end(0))
+    try:
+        server.start_io(cast(BinaryIO, sys.stdin.buffer), cast(BinaryIO, stdout))
+    finally:
+        server.end(0)

@@ -1,0 +1,220 @@
+"""Names in a file → what they mean: a definition, a field, a local name, or a module, as the linker resolves them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from codelens.lang import tokens
+from codelens.lang.registry import is_prose
+from codelens.lang.tokens import NameToken
+from codelens.linking.evaluator import Value
+from codelens.linking.facts import HOLDERS, Definition
+from codelens.linking.imports import find_import
+from codelens.linking.references import Resolver
+from codelens.model.code import CHUNK_KINDS
+from codelens.model.extraction import Reference
+from codelens.model.graph import EDGE_OF
+from codelens.server.lsp.buffers import SourceText
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+
+_WORD = re.compile(rb"[\w\x80-\xff]+[?!]?")
+_LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
+_KINDS = {tokens.CALL: "call", tokens.TYPE: "type", tokens.CATCH: "type", tokens.DECLARATION: "type"}
+MOST_GUESSES = 8  # Definitions of one name that an answer lists if nothing tells them apart
+
+
+class NamePlace(NamedTuple):
+    """The place where a field or local name is declared."""
+
+    document: int
+    start: int
+
+
+class NameMeaning(NamedTuple):
+    """The meaning of one name at one place. Names with equal `key` mean the same."""
+
+    token: NameToken
+    reference: Reference
+    key: tuple[object, ...] = ()
+    """Empty if the meaning is unknown."""
+    definitions: Sequence[Definition] = ()
+    """If there are several, which one is meant is a guess."""
+    declared: Sequence[NamePlace] = ()
+    """For a field or local name."""
+    modules: Sequence[int] = ()
+    """Documents of a module."""
+    holder: Definition | None = None
+    """The type that declares a field."""
+    is_guess: bool = False
+    is_local: bool = False
+
+
+class Names:
+    """The meanings of the names of one document."""
+
+    def __init__(self, store: Store, resolver: Resolver, document: DocumentRow, source: SourceText) -> None:
+        self._store, self._resolver, self.document, self.source = store, resolver, document, source
+        self.facts = resolver.catalog.facts(document.id)
+        self.rows = store.units.of_document(document.id)
+        self._named = {row.name_start: row for row in self.rows if row.name}
+        self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
+
+    def at(self, offset: int) -> NameMeaning | None:
+        """The meaning of the name at a byte of the file; None if no name stands there."""
+        utf8, place = self.source.map.utf8, self.source.map.to_utf8(offset)
+        line = utf8.rfind(b"\n", 0, place) + 1
+        end = utf8.find(b"\n", place)
+        for found in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
+            if found.start() <= place <= found.end():
+                for name in dict.fromkeys((found[0], found[0].rstrip(b"?!"))):
+                    for token in self.tokens(name.decode("utf-8", "replace")):
+                        if token.start <= place <= token.end:
+                            return self.read(token, name.decode("utf-8", "replace"))
+        return None
+
+    def tokens(self, name: str) -> list[NameToken]:
+        """The tokens of a name in the document."""
+        return tokens.find_tokens(self.source.map.utf8, self.document.language, name)[0] if name else []
+
+    def read(self, token: NameToken, name: str) -> NameMeaning:
+        """The meaning of a token."""
+        start = self.source.map.to_original(token.start)
+        stored = next((r for r in self._store.references.of_document(self.document.id, name) if r.start == start), None)
+        unit = self._around(start)
+        kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
+        receiver = stored.receiver if stored else token.receiver
+        line = self.source.map.line_column(token.start)[0]
+        reference = Reference(kind, name, receiver, unit.place if unit else None, start, line)
+        here = NameMeaning(token, reference)
+        if (row := self._named.get(start)) is not None and row.name == name:
+            return self._defined(here, [self.facts.by_id[row.id]]) or here
+        return next((found for found in self._readings(here) if found), here)
+
+    def _around(self, start: int) -> Definition | None:
+        around = [d for d in self._symbols if d.start <= start < d.end]
+        return max(around, key=lambda d: (d.start, -d.end), default=None)
+
+    def _readings(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """The readings of a name, the surest first."""
+        token, reference = here.token, here.reference
+        name, catalog = reference.name, self._resolver.catalog
+        if token.role in (tokens.TEXT, tokens.NAME):
+            if not (is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(name)):
+                return  # a word of a comment
+            mentioned = catalog.anywhere(name, reference.receiver.rpartition(".")[2])
+            code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
+            yield self._defined(here, code, is_guess=True) if len(code) == 1 else None
+            return
+        if token.role == tokens.IMPORT:
+            yield self._imported(here)
+            return
+        if token.role == tokens.PARAMETER or (token.role == tokens.DECLARATION and not token.holder):
+            yield self._local(here)
+        if token.role == tokens.DECLARATION:
+            owner = next((d for d in self._symbols if d.kind in HOLDERS and d.name == token.holder), None)
+            yield self._field(here, owner) if owner else None
+        if token.role == tokens.KEY and token.holder:
+            owner_value = self._resolver.values.type_named(token.holder, self.facts, reference.unit)
+            owner = owner_value.definition if owner_value else None
+            if owner is not None and owner.kind in HOLDERS:
+                yield self._field(here, self._resolver.values.declaring(owner, name))
+                yield self._defined(here, catalog.members(owner, name))
+        if not token.bare and not reference.receiver:
+            yield self._guessed(here)
+            return
+        yield from self._resolved(here)
+
+    def _resolved(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        token, reference, name = here.token, here.reference, here.reference.name
+        value = self._resolver.value(self.facts, reference)
+        if reference.kind == "call" and not token.bare and (value is None or value.how != "definition"):
+            value = self._resolver.value(self.facts, reference._replace(kind="use")) or value
+        if value is not None and value.definition is not None and value.how in ("definition", "field"):
+            is_field = value.how == "field"
+            yield self._field(here, value.definition) if is_field else self._defined(here, [value.definition])
+        if token.bare:
+            yield self._local(here)
+            own = value if value and value.how == "object" and name in self.facts.file.language.self_names else None
+            yield self._defined(here, [own.definition]) if own and own.definition else None
+        yield self._module(here, self.evaluate(here))
+        yield self._import_line(here) if token.bare else None
+        if value is None:
+            yield self._guessed(here)
+
+    def evaluate(self, here: NameMeaning) -> Value | None:
+        """The value of the expression that ends with a name."""
+        reference = here.reference
+        text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+        return self._resolver.values.expression(text, self.facts, reference.unit, reference.start)
+
+    def _defined(self, here: NameMeaning, found: Sequence[Definition], is_guess: bool = False) -> NameMeaning | None:
+        key = ("unit", *sorted(d.id for d in found))
+        return here._replace(key=key, definitions=found, is_guess=is_guess or len(found) > 1) if found else None
+
+    def _field(self, here: NameMeaning, owner: Definition | None) -> NameMeaning | None:
+        """A field at its declaration in the type, else where a member first assigns it."""
+        name = here.reference.name
+        if owner is None or (owner.qualified, name) not in owner.facts.fields:
+            return None
+        declared, assigned = owner.facts.fields[owner.qualified, name]
+        places = [NamePlace(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
+        return here._replace(key=("field", owner.id, name), declared=places, holder=owner)
+
+    def _local(self, here: NameMeaning) -> NameMeaning | None:
+        """A name that a function around the place binds, or the module."""
+        name, start = here.reference.name, here.reference.start
+        around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
+        while around is not None:
+            if around.kind not in HOLDERS and (bound := self.facts.bound(around.place, name, start)):
+                return self._bound(here, around.place, bound[0].start, bound[0].until)
+            around = around.parent
+        bound = self.facts.bound(None, name, start)
+        return self._bound(here, None, bound[0].start, bound[0].until) if bound else None
+
+    def _bound(self, here: NameMeaning, unit: int | None, start: int, until: int) -> NameMeaning:
+        place = NamePlace(self.document.id, start)
+        return here._replace(key=("local", unit, until), declared=[place], is_local=True)
+
+    def _module(self, here: NameMeaning, value: Value | None) -> NameMeaning | None:
+        if value is None or value.how != "module" or value.module is None or not value.module.documents:
+            return None
+        return here._replace(key=("module", *value.module.documents), modules=value.module.documents)
+
+    def _import_line(self, here: NameMeaning) -> NameMeaning | None:
+        """The import of a name from outside of the index."""
+        one = self.facts.names.get(here.reference.name)
+        if one is None or not (one.start < here.reference.start):
+            return None
+        return here._replace(
+            key=("import", here.reference.name), declared=[NamePlace(self.document.id, one.start)], is_guess=True
+        )
+
+    def _imported(self, here: NameMeaning) -> NameMeaning | None:
+        """A name in an import statement: what it brings, or the module that the part up to it names."""
+        name, values, imports = here.reference.name, self._resolver.values, self.facts.imports
+        last = bisect_right([one.start for one in imports], here.reference.start)
+        same = [one for one in imports if last and one.start == imports[last - 1].start] or list(imports)
+        for one in [*same, *imports]:
+            if name in (one.name, one.alias):
+                value = values.from_module(find_import(values.catalog, self.facts, one), one.name)
+                if value and value.definition and value.how == "definition":
+                    return self._defined(here, [value.definition])
+                if found := self._module(here, value):
+                    return found
+        for one in same:
+            parts = re.split(r"(\W+)", one.module)
+            if name in parts:
+                part = one._replace(module="".join(parts[: parts.index(name) + 1]), name="", alias="")
+                module = find_import(values.catalog, self.facts, part)
+                return self._module(here, Value("module", module=module)) if module else None
+        return None
+
+    def _guessed(self, here: NameMeaning) -> NameMeaning | None:
+        """The few definitions of the name, if nothing tells which one is meant."""
+        edges = self._resolver.reference(self.facts, here.reference)
+        found = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        return self._defined(here, list(found)[:MOST_GUESSES], is_guess=True)
