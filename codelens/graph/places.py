@@ -138,7 +138,7 @@ class PlaceFinder:
     def find_places(self) -> list[NamedPlace]:
         """The places, by path and position."""
         places = list[NamedPlace]()
-        resolvers: dict[RepositoryId, Resolver] = {}
+        resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
         documents = self._documents_with_name()
         for number, document in enumerate(documents):
             if number == MOST_READ or self._view.store.budget.over():
@@ -207,7 +207,7 @@ class PlaceFinder:
         named_at = {rows[unit].name_start: definition for unit, definition in named.items()}
         symbols = [d for d in facts.definitions if d.kind not in CHUNK_KINDS]
         around = Enclosing([(d.start, d.end) for d in symbols])
-        stored = {r.start: r for r in store.references.of_document(document.id)}
+        stored = {r.start: r for r in store.references.of_document(document.id, target.name)}
         roles = {text.to_original(token.start): token.role for token in tokens}
         token_resolver = _TokenResolver(target, facts, resolver, roles)
         closures = list(_find_closures(target, tokens, text, named_at))

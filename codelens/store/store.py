@@ -88,6 +88,8 @@ class Store:
     """Settings of a walk → the neighbours of nodes that walks came to; None if the index may change."""
     filters: TextFilters | None = None
     """Filters of the texts of documents; None if the index may change."""
+    resolvers: dict[RepositoryId, Any] | None = None
+    """Repository → what resolves names in it, for a server that keeps it from one question to the next; else None."""
     missing: Sequence[str] = ()
     """Sentences about what answers are without: none, for a file."""
     is_one = True

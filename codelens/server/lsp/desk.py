@@ -22,12 +22,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from codelens import __version__
-from codelens.errors import CodelensError, NoIndex
+from codelens.errors import CodelensError
 from codelens.model.budget import OutOfTime
 from codelens.server.lsp import hierarchies, navigation, outline
 from codelens.server.lsp.buffers import Buffer
 from codelens.server.lsp.commands import COMMANDS
-from codelens.server.lsp.folders import Folders, LspRequest, Serve, WorkspaceFolder, path_of
+from codelens.server.lsp.folders import UNREADABLE, Folders, LspRequest, Serve, WorkspaceFolder, path_of
 from codelens.server.mcp.door import stdout_alone
 from codelens.server.upkeep import Work
 
@@ -168,14 +168,13 @@ class CodelensServer(LanguageServer):
         except asyncio.CancelledError:
             cancelled.set()
             raise
-        except NoIndex as fault:
+        except UNREADABLE as fault:
             self.log(str(fault))
             return None
         except OutOfTime:
             return None
         except CodelensError as fault:
-            hint = f" ({fault.hint})" if fault.hint else ""
-            raise JsonRpcException(f"{fault}{hint}", REQUEST_FAILED) from None
+            raise JsonRpcException(str(fault), REQUEST_FAILED) from None
 
     def log(self, text: str, kind: types.MessageType = types.MessageType.Log) -> None:
         """Write to the client's log, each text once until something else happens."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from codelens.errors import CodelensError, NoIndex
+from codelens.errors import CodelensError, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.graph.view import GraphView
 from codelens.index import Index
 from codelens.linking.catalog import Catalog
@@ -29,6 +29,8 @@ from codelens.server.upkeep import Served, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.texts import text_of
 
+UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)
+"""Faults of an index, which answers do without; the client's log has them."""
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
 
@@ -42,14 +44,12 @@ class Reader:
         self.store = cast(OverlaidStore, OverlaidStore.read(folder.served.index, settings.trust_indexes))
         self.index = Index(self.store, settings)
         self.repositories = self.store.documents.repositories()
-        self._resolvers: dict[RepositoryId, Resolver] = {}
         self._texts: dict[DocumentId, SourceText] = {}
 
     def show(self, buffers: Mapping[Path, Buffer]) -> None:
         """Answer for these texts in place of their files."""
         placed = [(*place, buffer) for path, buffer in buffers.items() if (place := self.place(path)) is not None]
         if self.store.show(placed):
-            self._resolvers.clear()
             self._texts.clear()
 
     def place(self, path: Path) -> tuple[RepositoryRow, str] | None:
@@ -73,9 +73,10 @@ class Reader:
 
     def resolver(self, repository: RepositoryId) -> Resolver:
         """The resolver of names in a repository, kept as long as its answers hold."""
-        if repository not in self._resolvers:
-            self._resolvers[repository] = Resolver(Evaluator(Catalog(self.store, repository)))
-        found = self._resolvers[repository]
+        kept = cast(dict[RepositoryId, Resolver], self.store.resolvers)
+        if repository not in kept:
+            kept[repository] = Resolver(Evaluator(Catalog(self.store, repository)))
+        found = kept[repository]
         found.values.forget() if found.catalog.trim() else found.values.trim()
         return found
 

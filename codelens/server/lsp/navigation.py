@@ -110,7 +110,7 @@ def relation_location(reader: Reader, relation: Relation) -> types.Location:
 
 def references_of(reader: Reader, names: Names, meaning: NameMeaning | None) -> Related | None:
     """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
-    if meaning is None:
+    if meaning is None or (meaning.token.role == TEXT and not meaning.key):
         return None
     graph, name = reader.index.graph, meaning.reference.name
     if meaning.definitions:

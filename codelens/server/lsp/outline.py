@@ -9,14 +9,13 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from codelens.errors import NoIndex
 from codelens.index import Index
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.model.extraction import Unit
 from codelens.model.search import Hit, SearchOptions
 from codelens.server.lsp.buffers import Buffer
-from codelens.server.lsp.folders import LspRequest, Reader, WorkspaceFolder, path_of
+from codelens.server.lsp.folders import UNREADABLE, LspRequest, Reader, WorkspaceFolder, path_of
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
@@ -75,11 +74,12 @@ def kind_of(kind: str) -> types.SymbolKind:
 
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
     """The definitions that a search finds, the best first; those of several folders in turn."""
-    options = SearchOptions(limit=MOST_SYMBOLS, kinds=SYMBOL_KINDS, prefix=True, reasons=False, snippet_lines=1)
+    options = SearchOptions(limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
     hits = find_hits(request, params.query, options)[0] if params.query.strip() else []
     return [
         types.SymbolInformation(where, u.name, kind_of(u.kind), container_name=u.container or u.path)
         for u, where in ((hit.unit, where) for hit, where in hits)
+        if u.kind in SYMBOL_KINDS
     ]
 
 
@@ -89,7 +89,7 @@ def find_hits(
     """The hits of a search, each at its place in the open text, without those that an open text has no more; and notices."""
     found, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in request.folders.all.values() if folders is None else folders:
-        with suppress(NoIndex), Index.reopen(folder.served.index, folder.served.settings) as index:
+        with suppress(*UNREADABLE), Index.reopen(folder.served.index, folder.served.settings) as index:
             lines = options.reasons and index.answers_with_lines(query, options)
             result = (index.search_lines if lines else index.search)(query, options)
             notices += [notice.text for notice in result.notices]

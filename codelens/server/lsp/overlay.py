@@ -265,6 +265,7 @@ class OverlaidStore(Store):
         super().__init__(*about, **more)
         connection, place = self._connection, self.documents.index
         self.cancelled = Event()
+        self.resolvers = {}
         self.documents = OverlaidDocuments(connection, place)
         self.units = OverlaidUnits(connection, self.unit_sets, unchanging=True)
         self.references = OverlaidReferences(connection)
@@ -295,6 +296,7 @@ class OverlaidStore(Store):
         for gateway in (self.documents, self.units, self.references, self.postings, self.edges):
             setattr(gateway, "edited", edited)  # noqa: B010 - each is one of the classes above
         self.__dict__.pop("_edges", None)
+        self.resolvers = {}
         return True
 
     @cached_property

@@ -1,0 +1,168 @@
+"""Unsaved texts, position encodings, and incremental edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lsprotocol import types
+
+from codelens.server.lsp.buffers import Buffer, count_bytes, count_units
+from tests.server.lsp.client import LspClient, find, lsp_server, places
+from tests.server.lsp.conftest import FILES
+
+SHAPES, REPORT = "geometry/shapes.py", "geometry/report.py"
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
+TEXTS = st.text(st.sampled_from("ab(\n\ré🎉\u2028\f"), max_size=30)
+
+
+@pytest.fixture
+def editing(client: LspClient, project: Path) -> Iterator[LspClient]:
+    """A session in which all files that a test may change are open; they are closed after it."""
+    for name in (SHAPES, REPORT, "wide.py"):
+        client.open(project / name)
+    yield client
+    for name in (SHAPES, REPORT, "wide.py"):
+        client.close(project / name)
+
+
+def test_definitions_of_an_edited_text(editing: LspClient, project: Path) -> None:
+    text = "# a new line\n" + FILES[SHAPES].replace("make_square", "make_quad")
+    editing.change(project / SHAPES, text)
+    use = "from geometry.shapes import make_quad\n\n\ndef more() -> None:\n    make_quad(1.0)\n"
+    editing.change(project / REPORT, use)
+    found = editing.at("definition", project / REPORT, *find(use, "make_quad(1"))
+    assert places(found, project) == [(SHAPES, find(text, "make_quad")[0] + 1)]
+    context = {"includeDeclaration": True}
+    found = editing.at("references", project / SHAPES, *find(text, "make_quad"), context=context)
+    assert places(found, project) == [(SHAPES, 27), (REPORT, 1), (REPORT, 5)]
+    (item,) = editing.at("prepareCallHierarchy", project / SHAPES, *find(text, "make_quad"))
+    (call,) = editing.ask("callHierarchy/incomingCalls", {"item": item})
+    assert (call["from"]["name"], call["fromRanges"][0]["start"]["line"]) == ("more", 4)
+
+
+def test_unchanged_definitions_move_with_the_text(editing: LspClient, project: Path) -> None:
+    editing.change(project / SHAPES, "\n" * 10 + FILES[SHAPES])
+    found = editing.at("definition", project / REPORT, *find(FILES[REPORT], "make_square(side)"))
+    assert places(found, project) == [(SHAPES, 36)]
+    symbol = editing.ask("workspace/symbol", {"query": "make_square"})[0]
+    assert places([symbol["location"]], project) == [(SHAPES, 36)]
+    (item,) = editing.at("prepareCallHierarchy", project / REPORT, *find(FILES[REPORT], "report("))
+    callees = editing.ask("callHierarchy/outgoingCalls", {"item": item})
+    assert callees[1]["to"]["selectionRange"]["start"]["line"] == 35
+
+
+def test_what_an_edited_text_does_not_have_is_not_found(editing: LspClient, project: Path) -> None:
+    editing.change(project / SHAPES, "nothing = 1\n")
+    found = editing.at("definition", project / REPORT, *find(FILES[REPORT], "make_square(side)"))
+    assert places(found, project) == [(REPORT, 3)]  # the import
+    found = [one["name"] for one in editing.ask("workspace/symbol", {"query": "make_square"})]
+    assert "make_square" not in found
+
+
+def test_a_file_that_is_not_saved_yet(editing: LspClient, project: Path) -> None:
+    new, text = project / "geometry/new.py", "from geometry.shapes import make_square\n\nmake_square(3)\n"
+    editing.open(new, text)
+    try:
+        found = editing.at("definition", new, *find(text, "make_square(3"))
+        assert places(found, project) == [(SHAPES, 26)]
+        context = {"includeDeclaration": False}
+        found = editing.at("references", project / SHAPES, *find(FILES[SHAPES], "make_square"), context=context)
+        assert ("geometry/new.py", 3) in places(found, project)
+    finally:
+        editing.close(new)
+
+
+def test_a_closed_file_is_as_indexed_again(editing: LspClient, project: Path) -> None:
+    editing.change(project / SHAPES, "nothing = 1\n")
+    editing.close(project / SHAPES)
+    found = editing.at("definition", project / REPORT, *find(FILES[REPORT], "make_square(side)"))
+    assert places(found, project) == [(SHAPES, 26)]
+
+
+def test_a_rename_in_edited_texts(editing: LspClient, project: Path) -> None:
+    text = "\n" + FILES[SHAPES]
+    editing.change(project / SHAPES, text)
+    edit = editing.at("rename", project / SHAPES, *find(text, "make_square"), newName="build")
+    assert edit["changes"][(project / SHAPES).as_uri()][0]["range"]["start"]["line"] == 26
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
+    """Positions behind characters outside of ASCII, in the text and in the index."""
+    with lsp_server(tmp_path, "--no-index") as client:
+        assert client.initialize(project, encodings=("x", encoding))["positionEncoding"] == encoding
+        path = project / "wide.py"
+        text = client.open(path)
+
+        def units(row: int, character: int) -> int:
+            return count_units(text.split("\n")[row][:character].encode(), encoding)
+
+        line, character = find(text, "greet(text)")
+        found = client.at("definition", path, line, units(line, character))
+        assert places(found, project) == [("wide.py", 1)]
+        context = {"includeDeclaration": False}
+        wanted = [units(line, find(text, part)[1]) for part in ('greet("🎉")', "greet(text)")]
+        for _ in range(2):
+            found = client.at("references", path, 0, units(0, 4), context=context)
+            assert [one["range"]["start"]["character"] for one in found] == wanted
+            client.close(path)  # the second time from the index
+
+
+def partial(start: tuple[int, int], end: tuple[int, int], text: str) -> types.TextDocumentContentChangePartial:
+    return types.TextDocumentContentChangePartial(types.Range(types.Position(*start), types.Position(*end)), text)
+
+
+def plain_edit(text: str, start: int, end: int, new: str) -> str:
+    return text[:start] + new + text[end:]
+
+
+def position(text: str, at: int, encoding: str) -> tuple[int, int]:
+    before = text[:at].split("\n")
+    return len(before) - 1, count_units(before[-1].encode(), encoding)
+
+
+@given(
+    TEXTS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), TEXTS), max_size=4), st.sampled_from(ENCODINGS)
+)
+def test_edits_in_parts(text: str, edits: list[tuple[int, int, str]], encoding: str) -> None:
+    """Edits by positions give the text that edits by characters give."""
+    buffer, changes = Buffer(Path("a.py"), text, encoding), list[Any]()
+    for first, second, new in edits:
+        start, end = sorted((min(first, len(text)), min(second, len(text))))
+        if "\r" in (text[start - 1 : start], text[end - 1 : end]):
+            continue  # between \r and \n is no position
+        changes.append(partial(position(text, start, encoding), position(text, end, encoding), new))
+        text = plain_edit(text, start, end, new)
+    assert buffer.changed(changes).text == text
+
+
+@given(TEXTS, st.sampled_from(ENCODINGS))
+def test_positions_and_offsets(text: str, encoding: str) -> None:
+    buffer = Buffer(Path("a.py"), text, encoding)
+    for at in range(len(text) + 1):
+        if text[at - 1 : at] != "\r":
+            offset = len(text[:at].encode())
+            assert buffer.offset(buffer.position(offset)) == offset
+
+
+@given(st.binary(max_size=20), st.integers(0, 40), st.sampled_from(ENCODINGS))
+def test_a_place_beyond_the_line_is_its_end(line: bytes, units: int, encoding: str) -> None:
+    line = line.decode("utf-8", "replace").encode()
+    at = count_bytes(line, units, encoding)
+    assert 0 <= at <= len(line)
+    line[:at].decode()
+    if units >= count_units(line, encoding):
+        assert at == len(line)
+
+
+def test_edits_beyond_the_end_and_half_characters() -> None:
+    buffer = Buffer(Path("a.py"), "one\n", "utf-16")
+    assert buffer.changed([partial((9, 9), (10, 0), "two")]).text == "one\ntwo"
+    assert buffer.changed([partial((0, 99), (0, 99), "!")]).text == "one!\n"
+    assert Buffer(Path("a.py"), "\ud83d half", "utf-16").text == "? half"
+    assert Buffer(Path("a.py"), "a\r\n", "utf-16").changed([partial((0, 99), (0, 99), "b")]).text == "ab\r\n"
