@@ -208,3 +208,141 @@ def test_vs_code_understands_the_hits(shop: Path) -> None:
     assert all(found)
     assert [found[0][pattern[part]] for part in ("file", "line")] == ["web/src/money.ts", "22"]  # type: ignore[index]
     assert all((shop / one[pattern["file"]]).is_file() for one in found if one)
+
+
+NEOVIM_ASKS = r"""
+local told = {}
+local function tell(name, value) told[name] = value end
+local function until_true(condition) assert(vim.wait(60000, condition, 50), vim.inspect(told)) end
+local function place()
+  return { vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ":."), vim.fn.line("."), vim.fn.col(".") }
+end
+local function ready() -- the index is built in the background
+  local params = vim.lsp.util.make_position_params()
+  return pcall(function()
+    local answers = vim.lsp.buf_request_sync(0, "textDocument/definition", params, 10000)
+    for _, answer in pairs(answers) do
+      assert(answer.result and #answer.result > 0)
+    end
+    assert(next(answers))
+  end)
+end
+local function jump(from, word)
+  vim.cmd("edit! " .. from)
+  vim.fn.cursor(1, 1)
+  vim.fn.search(word)
+  local before = vim.inspect(place())
+  until_true(ready)
+  vim.lsp.buf.definition()
+  until_true(function() return vim.inspect(place()) ~= before end)
+  return place()
+end
+vim.o.hidden = true
+dofile("recipe.lua")
+tell("jump", jump("web/src/main.ts", [[formatMoney(]]))
+vim.lsp.buf.references()
+until_true(function() return #vim.fn.getqflist() > 0 end)
+local listed = {}
+for _, one in ipairs(vim.fn.getqflist()) do
+  table.insert(listed, { vim.fn.fnamemodify(vim.fn.bufname(one.bufnr), ":."), one.lnum })
+end
+tell("references", listed)
+vim.cmd("cclose")
+vim.cmd("edit web/src/money.ts")
+vim.fn.append(0, { "// one", "// two" }) -- not saved
+vim.cmd("buffer web/src/main.ts")
+tell("unsaved", jump("web/src/main.ts", [[formatMoney(]]))
+vim.lsp.buf.rename("showMoney")
+until_true(function() return vim.fn.search("showMoney", "nw") > 0 end)
+vim.cmd("buffer web/src/main.ts")
+tell("renamed", { vim.fn.search("showMoney", "nw") > 0, vim.fn.search("formatMoney", "nw") })
+vim.cmd("wall")
+local stopped = vim.lsp.get_active_clients()
+vim.lsp.stop_client(stopped)
+until_true(function() return #vim.lsp.get_active_clients() == 0 end)
+tell("restarted", jump("web/src/main.ts", [[showMoney(]]))
+vim.fn.writefile({ vim.fn.json_encode(told) }, "told.json")
+vim.cmd("qall!")
+"""
+
+
+@pytest.fixture
+def bare(shop: Path) -> Path:
+    """The tree as a git repository without an index."""
+    shutil.rmtree(shop / ".codelens")
+    ran(["git", "init", "-q"])
+    return shop
+
+
+@pytest.mark.slow
+def test_neovim_with_the_language_server(bare: Path) -> None:
+    needs("nvim")
+    (bare / "recipe.lua").write_text(recipe("lua"))
+    (bare / "asks.lua").write_text(NEOVIM_ASKS)
+    ran(["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n", "-c", "luafile asks.lua", "-c", "cquit"])
+    told = json.loads((bare / "told.json").read_text())
+    assert told["jump"] == ["web/src/money.ts", 22, 17]
+    assert sorted(told["references"]) == [["web/src/main.ts", 3], ["web/src/main.ts", 24], ["web/src/money.ts", 22]]
+    assert told["unsaved"] == ["web/src/money.ts", 24, 17]
+    assert told["renamed"] == [True, 0]
+    assert told["restarted"] == ["web/src/money.ts", 24, 17]
+    assert "showMoney" in (bare / "web/src/money.ts").read_text()
+
+
+EGLOT_ASKS = r"""
+(load (expand-file-name "recipe.el") nil t)
+(setq eglot-sync-connect 60 eglot-confirm-server-initiated-edits nil make-backup-files nil)
+(define-derived-mode ts-text-mode prog-mode "ts")
+(add-to-list 'auto-mode-alist '("\\.ts\\'" . ts-text-mode))
+(defun tell (name value) (princ (format "%s %s\n" name value)))
+(defun told (xref)
+  (let ((marker (xref-location-marker (xref-item-location xref))))
+    (with-current-buffer (marker-buffer marker)
+      (goto-char marker)
+      (format "%s:%d:%d" (file-relative-name buffer-file-name (getenv "TREE")) (line-number-at-pos) (current-column)))))
+(defun start () (call-interactively #'eglot))
+(defun definition (word)
+  (let (found (tries 600))
+    (goto-char (point-min))
+    (search-forward word)
+    (goto-char (match-beginning 0))
+    (while (and (not (setq found (ignore-errors (xref-backend-definitions 'eglot "LSP identifier at point."))))
+                (> (setq tries (1- tries)) 0))
+      (accept-process-output nil 0.1))
+    (told (car found))))
+(find-file (expand-file-name "web/src/main.ts" (getenv "TREE")))
+(start)
+(tell "DEFINITION" (definition "formatMoney("))
+(tell "REFERENCES" (mapconcat #'told (xref-backend-references 'eglot "LSP identifier at point.") " "))
+(with-current-buffer (find-file-noselect (expand-file-name "web/src/money.ts" (getenv "TREE")))
+  (goto-char (point-min))
+  (insert "// one\n// two\n")
+  (eglot--signal-textDocument/didChange)) ; a timer does this where somebody types
+(tell "UNSAVED" (definition "formatMoney("))
+(eglot-rename "showMoney")
+(tell "RENAMED" (list (progn (goto-char (point-min)) (search-forward "showMoney(" nil t) t) (save-excursion (goto-char (point-min)) (search-forward "formatMoney" nil t))))
+(save-some-buffers t)
+(eglot-shutdown (eglot-current-server))
+(start)
+(tell "RESTARTED" (definition "showMoney("))
+(eglot-shutdown (eglot-current-server))
+"""
+
+
+@pytest.mark.slow
+def test_emacs_with_the_language_server(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("emacs")
+    script = "(condition-case nil (progn (package-initialize) (require 'eglot)) (error (kill-emacs 7)))"
+    if subprocess.run(["emacs", "-q", "--batch", "--eval", script], capture_output=True).returncode:
+        pytest.skip("eglot is not installed")
+    monkeypatch.setenv("TREE", str(bare))
+    monkeypatch.chdir(bare.parent)  # these two files name what is renamed
+    Path("recipe.el").write_text(recipe("emacs-lisp"))
+    Path("asks.el").write_text(EGLOT_ASKS)
+    shown = ran(["emacs", "-q", "--batch", "--eval", "(package-initialize)", "-l", "asks.el"]).stdout
+    told = dict(line.partition(" ")[::2] for line in shown.splitlines())
+    assert told["DEFINITION"] == "web/src/money.ts:22:16"
+    assert told["REFERENCES"].split() == ["web/src/money.ts:22:16", "web/src/main.ts:3:9", "web/src/main.ts:24:33"]
+    assert told["UNSAVED"] == "web/src/money.ts:24:16"
+    assert told["RENAMED"] == "(t nil)"
+    assert told["RESTARTED"] == "web/src/money.ts:24:16"
