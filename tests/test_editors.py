@@ -320,7 +320,7 @@ EGLOT_ASKS = r"""
   (eglot--signal-textDocument/didChange)) ; a timer does this where somebody types
 (tell "UNSAVED" (definition "formatMoney("))
 (eglot-rename "showMoney")
-(tell "RENAMED" (list (progn (goto-char (point-min)) (search-forward "showMoney(" nil t) t) (save-excursion (goto-char (point-min)) (search-forward "formatMoney" nil t))))
+(tell "RENAMED" (mapcar (lambda (name) (goto-char (point-min)) (and (search-forward name nil t) t)) '("showMoney" "formatMoney")))
 (save-some-buffers t)
 (eglot-shutdown (eglot-current-server))
 (start)
