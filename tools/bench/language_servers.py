@@ -1,7 +1,11 @@
-"""Compare the places of `codelens refs` with language servers.
+"""Compare the places of `codelens refs` with language servers, and `codelens lsp` with another language server.
 
     python -m tools.bench.language_servers jedi INDEX TREE [--names 40]
     python -m tools.bench.language_servers lsp INDEX TREE --command 'gopls serve' --language go
+    python -m tools.bench.language_servers positions INDEX TREE --command 'gopls serve' --language go
+
+`positions` draws names of code at which the other server knows a definition, and asks both servers for definitions and
+references there. Places outside of the tree do not count.
 
 A place is contradicted if the server finds definitions for it and none is the target's, confirmed if one is. Some servers answer
 with a prototype, a typedef or an import: it counts as the target's if the answer lists it as such. The server reads a copy of the
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -27,6 +32,7 @@ from codelens.index import Index
 from codelens.lang.tokens import DECLARATION, DEFINITION, IMPORT
 from codelens.model.graph import CERTAINTIES, ONLY_BY_NAME, Relation, RelationOptions
 from codelens.model.search import SearchOptions
+from codelens.processes.python import codelens_command
 
 KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")
 Place = tuple[str, int]
@@ -66,6 +72,14 @@ class LanguageServer:
             "position": {"line": line - 1, "character": column - 1},
         }
         return list(self._places(self._ask("textDocument/definition", where)))
+
+    def references(self, path: Path, line: int, column: int) -> list[Place]:
+        """The references to what the name at a place means, with its definition; those in the tree."""
+        self.definitions(path, line, column)  # opens the file
+        position = {"line": line - 1, "character": column - 1}
+        asked = {"textDocument": {"uri": path.resolve().as_uri()}, "position": position}
+        found = self._ask("textDocument/references", {**asked, "context": {"includeDeclaration": True}})
+        return list(self._places(found))
 
     def _places(self, found: Any) -> Iterator[Place]:
         for one in [found] if isinstance(found, dict) else found or ():
@@ -129,7 +143,7 @@ def ask_jedi(tree: Path) -> Ask:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row for each certainty."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.language_servers", description=__doc__)
-    parser.add_argument("server", choices=["jedi", "lsp"])
+    parser.add_argument("server", choices=["jedi", "lsp", "positions"])
     parser.add_argument("index", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("--command")
@@ -139,6 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=0, help="print so many contradicted places")
     options = parser.parse_args(arguments)
+    if options.server == "positions":
+        return compare_servers(options)
     with Index.open(options.index) as index:
         if options.server == "jedi":
             counts, wrong = compare(index, options, ask_jedi(options.tree))
@@ -184,6 +200,56 @@ def compare(index: Index, options: argparse.Namespace, ask: Ask) -> tuple[Counte
                 )
     chance.shuffle(wrong)
     return counts, wrong
+
+
+NAME = re.compile(r"[A-Za-z_]\w+")
+
+
+def compare_servers(options: argparse.Namespace) -> int:
+    """Print how often both servers agree about the definitions of drawn names, and about references to them."""
+    chance, counts, shared, wrong = random.Random(options.seed), Counter[str](), Counter[str](), list[str]()
+    with Index.open(options.index) as index:
+        paths = [path for _, path in index.files(SearchOptions(languages=(options.language,)))]
+    command = [*codelens_command(), "lsp", "--no-index", "--db", str(options.index.resolve())]
+    with (
+        LanguageServer(options.command, options.tree, options.language) as other,
+        LanguageServer(shlex.join(command), options.tree, options.language) as ours,
+    ):
+        for path, line, column, text in draw_names(options, paths, chance):
+            theirs = inside(other.definitions(path, line, column))
+            if not theirs or counts.total() >= options.names:
+                continue
+            found = inside(ours.definitions(path, line, column))
+            verdict = "same" if found & theirs else "different" if found else "empty"
+            counts[verdict if len(found) < 2 or verdict != "same" else "among several"] += 1
+            where = f"{path.relative_to(options.tree)}:{line}:{column}"
+            if verdict != "same":
+                wrong.append(f"{verdict} {where} {sorted(theirs)[:2]} {sorted(found)[:2]} {text.strip()[:80]}")
+                continue
+            expected, listed = inside(other.references(path, line, column)), inside(ours.references(path, line, column))
+            shared.update(both=len(expected & listed), theirs=len(expected - listed), ours=len(listed - expected))
+            wrong += [f"missing {where} {place} {text.strip()[:60]}" for place in sorted(expected - listed)[:1]]
+            wrong += [f"more {where} {place} {text.strip()[:60]}" for place in sorted(listed - expected)[:1]]
+    print(f"definitions: {dict(counts)}\nreferences: {dict(shared)}")
+    print("\n".join(wrong[: options.wrong]))
+    return 0
+
+
+def draw_names(
+    options: argparse.Namespace, paths: Sequence[str], chance: random.Random
+) -> Iterator[tuple[Path, int, int, str]]:
+    """(file, line, column in UTF-16, text of the line) of names in drawn files, several in each."""
+    for name in chance.sample(paths, len(paths)):
+        rows = (options.tree / name).read_text("utf-8", "replace").split("\n")
+        places = [(number, found) for number, row in enumerate(rows, 1) for found in NAME.finditer(row)]
+        for number, found in chance.sample(places, min(len(places), options.most)):
+            before = found.string[: found.start()].encode("utf-16-le", "replace")
+            yield options.tree / name, number, len(before) // 2 + 1, found.string
+
+
+def inside(places: Sequence[Place]) -> set[Place]:
+    """The places in the tree."""
+    return {place for place in places if not place[0].startswith("/")}
 
 
 def is_declaration(place: Relation) -> bool:

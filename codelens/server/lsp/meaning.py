@@ -11,11 +11,11 @@ from codelens.lang import tokens
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import NameToken
 from codelens.linking.evaluator import Value
-from codelens.linking.facts import HOLDERS, Definition
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS
-from codelens.model.extraction import Reference
+from codelens.model.extraction import Binding, Reference
 from codelens.model.graph import EDGE_OF
 from codelens.server.lsp.buffers import SourceText
 from codelens.store.documents import DocumentRow
@@ -62,6 +62,9 @@ class Names:
         self.rows = store.units.of_document(document.id)
         self._named = {row.name_start: row for row in self.rows if row.name}
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
+        self._bodies: dict[int, int] = {row.id: row.body_start for row in self.rows}
+        fields = self.facts.fields.items()
+        self._holders = {b.start: holder for (holder, _), (declared, _) in fields for b in declared}
 
     def at(self, offset: int) -> NameMeaning | None:
         """The meaning of the name at a byte of the file; None if no name stands there."""
@@ -112,21 +115,36 @@ class Names:
         if token.role == tokens.IMPORT:
             yield self._imported(here)
             return
-        if token.role == tokens.PARAMETER or (token.role == tokens.DECLARATION and not token.holder):
-            yield self._local(here)
-        if token.role == tokens.DECLARATION:
-            owner = next((d for d in self._symbols if d.kind in HOLDERS and d.name == token.holder), None)
-            yield self._field(here, owner) if owner else None
+        if holder := self._holders.get(reference.start, ""):
+            yield self._field(here, next((d for d in self._symbols if d.qualified == holder), None))
         if token.role == tokens.KEY and token.holder:
-            owner_value = self._resolver.values.type_named(token.holder, self.facts, reference.unit)
-            owner = owner_value.definition if owner_value else None
-            if owner is not None and owner.kind in HOLDERS:
-                yield self._field(here, self._resolver.values.declaring(owner, name))
-                yield self._defined(here, catalog.members(owner, name))
+            yield from self._keyed(here)
+        if token.bare and token.role != tokens.KEY:
+            yield self._local(here)
         if not token.bare and not reference.receiver:
             yield self._guessed(here)
             return
         yield from self._resolved(here)
+
+    def _keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
+        values, name = self._resolver.values, here.reference.name
+        value = values.expression(here.token.holder, self.facts, here.reference.unit, here.reference.start)
+        owner = value.definition if value else None
+        if owner is None or owner.kind in FUNCTIONS:
+            yield self._parameter(here, owner) if owner else None
+            return
+        for constructor in sorted(owner.facts.file.language.constructors):
+            made = values.member(Value("object", owner), constructor)
+            yield self._parameter(here, made.definition) if made and made.definition else None
+        yield self._field(here, values.declaring(owner, name))
+        yield self._defined(here, self._resolver.catalog.members(owner, name))
+
+    def _parameter(self, here: NameMeaning, function: Definition) -> NameMeaning | None:
+        name, facts = here.reference.name, function.facts
+        bound = facts.bound(function.place, name, function.start)
+        places = [NamePlace(facts.file.id, b.start) for b in bound[:1]]
+        return here._replace(key=("parameter", function.id, name), declared=places, is_guess=True) if bound else None
 
     def _resolved(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         token, reference, name = here.token, here.reference, here.reference.name
@@ -136,11 +154,12 @@ class Names:
         if value is not None and value.definition is not None and value.how in ("definition", "field"):
             is_field = value.how == "field"
             yield self._field(here, value.definition) if is_field else self._defined(here, [value.definition])
+        held = self.evaluate(here)
         if token.bare:
-            yield self._local(here)
-            own = value if value and value.how == "object" and name in self.facts.file.language.self_names else None
-            yield self._defined(here, [own.definition]) if own and own.definition else None
-        yield self._module(here, self.evaluate(here))
+            yield self._top_local(here)
+            is_own = held is not None and held.how == "object" and name in self.facts.file.language.self_names
+            yield self._defined(here, [held.definition]) if is_own and held and held.definition else None
+        yield self._module(here, held)
         yield self._import_line(here) if token.bare else None
         if value is None:
             yield self._guessed(here)
@@ -165,19 +184,42 @@ class Names:
         return here._replace(key=("field", owner.id, name), declared=places, holder=owner)
 
     def _local(self, here: NameMeaning) -> NameMeaning | None:
-        """A name that a function around the place binds, or the module."""
+        """A name that a function around the place defines, binds or takes as the receiver."""
         name, start = here.reference.name, here.reference.start
         around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
         while around is not None:
-            if around.kind not in HOLDERS and (bound := self.facts.bound(around.place, name, start)):
-                return self._bound(here, around.place, bound[0].start, bound[0].until)
+            if found := self.facts.locals.get(around.place, {}).get(name):
+                return self._defined(here, found[-1:])
+            if around.kind not in HOLDERS:
+                if bound := self.facts.bound(around.place, name, start):
+                    return None if self._is_global(name) else self._bound(here, around.place, bound)
+                if name in self.facts.file.language.self_names and (own := self._receiver(name, around)) is not None:
+                    place = NamePlace(self.document.id, own)
+                    return here._replace(key=("local", around.place, 0), declared=[place], is_local=True)
             around = around.parent
-        bound = self.facts.bound(None, name, start)
-        return self._bound(here, None, bound[0].start, bound[0].until) if bound else None
+        return None
 
-    def _bound(self, here: NameMeaning, unit: int | None, start: int, until: int) -> NameMeaning:
-        place = NamePlace(self.document.id, start)
-        return here._replace(key=("local", unit, until), declared=[place], is_local=True)
+    def _is_global(self, name: str) -> bool:
+        return any(token.role == "global" for token in self.tokens(name))
+
+    def _receiver(self, name: str, function: Definition) -> int | None:
+        """The start of `self` in the head of a method."""
+        starts = (self.source.map.to_original(token.start) for token in self.tokens(name))
+        return next((s for s in starts if function.start <= s < self._bodies.get(function.id, 0)), None)
+
+    def _top_local(self, here: NameMeaning) -> NameMeaning | None:
+        bound = self.facts.bound(None, here.reference.name, here.reference.start)
+        return self._bound(here, None, bound) if bound else None
+
+    def _bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
+        """The last binding before the place, and for a language that declares variables, the last that is not an assignment."""
+        if not self.facts.file.language.assignment_declares:
+            to_original = self.source.map.to_original
+            written = {to_original(t.start) for t in self.tokens(here.reference.name) if t.role == tokens.WRITE}
+            bound = [b for b in bound if b.start not in written] or bound
+        last = next((b for b in reversed(bound) if b.start <= here.reference.start), bound[0])
+        place = NamePlace(self.document.id, last.start)
+        return here._replace(key=("local", unit, last.until), declared=[place], is_local=True)
 
     def _module(self, here: NameMeaning, value: Value | None) -> NameMeaning | None:
         if value is None or value.how != "module" or value.module is None or not value.module.documents:
