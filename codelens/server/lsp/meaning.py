@@ -105,15 +105,16 @@ class Names:
         """The readings of a name, the surest first."""
         token, reference = here.token, here.reference
         name, catalog = reference.name, self._resolver.catalog
+        if token.role == tokens.IMPORT or any(one.line == reference.line for one in self.facts.imports):
+            if (found := self._imported(here)) is not None or token.role == tokens.IMPORT:
+                yield found
+                return
         if token.role in (tokens.TEXT, tokens.NAME):
             if not (is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(name)):
                 return  # a word of a comment
             mentioned = catalog.anywhere(name, reference.receiver.rpartition(".")[2])
             code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
             yield self._defined(here, code, is_guess=True) if len(code) == 1 else None
-            return
-        if token.role == tokens.IMPORT:
-            yield self._imported(here)
             return
         if holder := self._holders.get(reference.start, ""):
             yield self._field(here, next((d for d in self._symbols if d.qualified == holder), None))
@@ -232,7 +233,7 @@ class Names:
         if one is None or not (one.start < here.reference.start):
             return None
         return here._replace(
-            key=("import", here.reference.name), declared=[NamePlace(self.document.id, one.start)], is_guess=True
+            key=("import", here.reference.name), declared=[NamePlace(self.document.id, one.start)], is_local=True
         )
 
     def _imported(self, here: NameMeaning) -> NameMeaning | None:
@@ -249,9 +250,9 @@ class Names:
                     return found
         for one in same:
             parts = re.split(r"(\W+)", one.module)
-            if name in parts:
-                part = one._replace(module="".join(parts[: parts.index(name) + 1]), name="", alias="")
-                module = find_import(values.catalog, self.facts, part)
+            if name in parts and here.reference.line == one.line:
+                part = one._replace(module="".join(parts[: parts.index(name) + 1]))
+                module = find_import(values.catalog, self.facts, part) or find_import(values.catalog, self.facts, one)
                 return self._module(here, Value("module", module=module)) if module else None
         return None
 
