@@ -114,13 +114,14 @@ def _is_letter(byte: bytes) -> bool:
 
 
 def find_tokens(
-    utf8: bytes, language: str, name: str, functions: Sequence[tuple[int, int]] = ()
+    utf8: bytes, language: str, name: str, functions: Sequence[tuple[int, int]] = (), place: int | None = None
 ) -> tuple[list[NameToken], bool]:
     """The tokens in order of place, and whether the grammar could read all of the text.
 
-    `functions`: (start, end) of functions, in order of place; those without the name are not parsed, which is faster.
+    Only the one at a `place`, if that is given. `functions`: (start, end) of functions, in order of place; those without the
+    name are not parsed, which is faster.
     """
-    matches = list(find_name(utf8, name))
+    matches = [(s, e) for s, e in find_name(utf8, name) if place is None or s <= place <= e]
     if not matches:
         return [], True
     row = languages().get(language)

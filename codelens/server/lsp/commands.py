@@ -41,9 +41,9 @@ def _folders(request: LspRequest, given: Mapping[str, Any]) -> list[WorkspaceFol
     named = next((given[name] for name in ("root", "uri", "path") if isinstance(given.get(name), str)), "")
     if named and (":" in named or Path(named).is_absolute()):
         return [request.folders.around(path_of(named) if ":" in named else Path(named))]
-    if not request.folders.all:
+    if not request.folders:
         raise UsageError("the workspace has no folder")
-    return list(request.folders.all.values())
+    return list(request.folders.values())
 
 
 def _options(folder: WorkspaceFolder, **more: Any) -> SearchOptions:

@@ -32,35 +32,30 @@ from codelens.server.mcp.door import stdout_alone
 from codelens.server.upkeep import Work
 
 Answer = Callable[[LspRequest, Any], Any]
-REQUESTS: Mapping[str, tuple[tuple[str, Answer], ...]] = {
-    "definition": ((types.TEXT_DOCUMENT_DEFINITION, navigation.find_definition),),
-    "declaration": ((types.TEXT_DOCUMENT_DECLARATION, navigation.find_declaration),),
-    "typeDefinition": ((types.TEXT_DOCUMENT_TYPE_DEFINITION, navigation.find_type_definition),),
-    "implementation": ((types.TEXT_DOCUMENT_IMPLEMENTATION, navigation.find_implementation),),
-    "references": ((types.TEXT_DOCUMENT_REFERENCES, navigation.find_references),),
-    "hover": ((types.TEXT_DOCUMENT_HOVER, navigation.hover),),
-    "documentHighlight": ((types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, navigation.find_highlights),),
-    "rename": (
-        (types.TEXT_DOCUMENT_RENAME, navigation.rename),
-        (types.TEXT_DOCUMENT_PREPARE_RENAME, navigation.prepare_rename),
-    ),
-    "documentSymbol": ((types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline.find_symbols),),
-    "workspaceSymbol": ((types.WORKSPACE_SYMBOL, outline.find_workspace_symbols),),
-    "foldingRange": ((types.TEXT_DOCUMENT_FOLDING_RANGE, outline.find_folds),),
-    "selectionRange": ((types.TEXT_DOCUMENT_SELECTION_RANGE, outline.find_selections),),
-    "codeLens": ((types.TEXT_DOCUMENT_CODE_LENS, outline.find_lenses),),
-    "callHierarchy": (
-        (types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, hierarchies.prepare_calls),
-        (types.CALL_HIERARCHY_INCOMING_CALLS, hierarchies.find_callers),
-        (types.CALL_HIERARCHY_OUTGOING_CALLS, hierarchies.find_callees),
-    ),
-    "typeHierarchy": (
-        (types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY, hierarchies.prepare_types),
-        (types.TYPE_HIERARCHY_SUPERTYPES, hierarchies.find_supertypes),
-        (types.TYPE_HIERARCHY_SUBTYPES, hierarchies.find_subtypes),
-    ),
-}
-"""Feature, as `features` of the client's options names it → its requests."""
+REQUESTS: tuple[tuple[str, str, Answer], ...] = (
+    ("definition", types.TEXT_DOCUMENT_DEFINITION, navigation.find_definition),
+    ("declaration", types.TEXT_DOCUMENT_DECLARATION, navigation.find_declaration),
+    ("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION, navigation.find_type_definition),
+    ("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION, navigation.find_implementation),
+    ("references", types.TEXT_DOCUMENT_REFERENCES, navigation.find_references),
+    ("hover", types.TEXT_DOCUMENT_HOVER, navigation.hover),
+    ("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, navigation.find_highlights),
+    ("rename", types.TEXT_DOCUMENT_RENAME, navigation.rename),
+    ("rename", types.TEXT_DOCUMENT_PREPARE_RENAME, navigation.prepare_rename),
+    ("documentSymbol", types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline.find_symbols),
+    ("workspaceSymbol", types.WORKSPACE_SYMBOL, outline.find_workspace_symbols),
+    ("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE, outline.find_folds),
+    ("selectionRange", types.TEXT_DOCUMENT_SELECTION_RANGE, outline.find_selections),
+    ("codeLens", types.TEXT_DOCUMENT_CODE_LENS, outline.find_lenses),
+    ("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, hierarchies.prepare_calls),
+    ("callHierarchy", types.CALL_HIERARCHY_INCOMING_CALLS, hierarchies.find_callers),
+    ("callHierarchy", types.CALL_HIERARCHY_OUTGOING_CALLS, hierarchies.find_callees),
+    ("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY, hierarchies.prepare_types),
+    ("typeHierarchy", types.TYPE_HIERARCHY_SUPERTYPES, hierarchies.find_supertypes),
+    ("typeHierarchy", types.TYPE_HIERARCHY_SUBTYPES, hierarchies.find_subtypes),
+)
+"""(feature, as `features` of the client's options names it; method; answer)"""
+COMMANDS_FEATURE = "executeCommand"
 TICK_SECONDS = 0.3  # Time between two looks at what runs in the background
 LOOK_SECONDS = 60.0  # Time after which the trees are looked at although the client reported no change
 REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
@@ -110,7 +105,7 @@ class CodelensServer(LanguageServer):
     def __init__(self, serve: Serve) -> None:
         super().__init__("codelens", __version__, protocol_cls=Protocol, converter_factory=default_converter)
         self.buffers: dict[Path, Buffer] = {}
-        self.folders = Folders(serve)
+        self.folders, self._serve = Folders(), serve
         self.encoding = "utf-16"
         self.wishes = dict.fromkeys(("lens", "hierarchical", "markdown", "progress"), False)
         self._pool = ThreadPoolExecutor(MOST_THREADS, "codelens request")
@@ -126,12 +121,18 @@ class CodelensServer(LanguageServer):
         self.wishes["progress"] = bool(can("window.work_done_progress"))
         self.wishes["lens"] = given.get("codeLens") is True
         self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
-        wanted = given["features"] if isinstance(given.get("features"), list) else [*REQUESTS, "executeCommand"]
-        for name, requests in REQUESTS.items():
-            for method, answer in requests if name in wanted else ():
+        every = [COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)]
+        wanted = given["features"] if isinstance(given.get("features"), list) else every
+        for feature, method, answer in REQUESTS:
+            if feature in wanted:
                 self.feature(method)(self._answering(answer))
-        for name, command in COMMANDS.items() if "executeCommand" in wanted else ():
+        for name, command in COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
             self.command(name)(self._commanding(command))
+
+    def add_folder(self, path: Path) -> None:
+        """Add a folder; nothing happens if it is there already."""
+        if path not in self.folders and path.is_dir():
+            self.folders[path] = WorkspaceFolder(path, *self._serve(path))
 
     def _answering(self, answer: Answer) -> Callable[[Any], Awaitable[Any]]:
         async def handle(params: Any) -> Any:
@@ -162,7 +163,7 @@ class CodelensServer(LanguageServer):
     async def answer(self, answer: Answer, params: Any) -> Any:
         """The answer of a request, found in a thread that gives up when the request is cancelled."""
         cancelled = Event()
-        request = LspRequest(self.folders.copy(), dict(self.buffers), self.encoding, cancelled, dict(self.wishes))
+        request = LspRequest(Folders(self.folders), dict(self.buffers), self.encoding, cancelled, dict(self.wishes))
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, answer, request, params)
         except asyncio.CancelledError:
@@ -189,8 +190,8 @@ class CodelensServer(LanguageServer):
 
     def end(self, code: int) -> None:
         """End at once: a thread may wait for stdin, which some clients leave open."""
-        for folder in self.folders.all.values():
-            folder.close()
+        for folder in self.folders.values():
+            folder.upkeep.close()
         os._exit(code)
 
     async def tend(self) -> None:
@@ -200,7 +201,7 @@ class CodelensServer(LanguageServer):
         while True:
             now = asyncio.get_running_loop().time()
             is_due, looked = now - looked > LOOK_SECONDS, now if now - looked > LOOK_SECONDS else looked
-            for folder in list(self.folders.all.values()):
+            for folder in list(self.folders.values()):
                 folder.is_stale = folder.is_stale or is_due
                 with suppress(Exception):
                     await self._tend_folder(folder, shown)
@@ -252,13 +253,18 @@ def create_server(serve: Serve) -> CodelensServer:
     def initialize(params: types.InitializeParams) -> None:
         given = params.initialization_options if isinstance(params.initialization_options, dict) else {}
         server.accept(params.capabilities, given)
-        uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or params.root_path or ""]
-        for uri in filter(None, uris):
-            server.folders.add(path_of(uri))
+        root = params.root_uri or (Path(params.root_path).as_uri() if params.root_path else "")
+        for uri in [folder.uri for folder in params.workspace_folders or ()] or filter(None, [root]):
+            server.add_folder(path_of(uri))
 
     @server.feature(types.INITIALIZED)
     async def begin(params: types.InitializedParams) -> None:
         server.tending = asyncio.create_task(server.tend())
+        if get_capability(server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
+            options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
+            method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+            registration = types.Registration("codelens-files", method, options)
+            await server.client_register_capability_async(types.RegistrationParams([registration]))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configure(params: types.DidChangeConfigurationParams) -> None:
@@ -267,20 +273,21 @@ def create_server(serve: Serve) -> CodelensServer:
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         for folder in params.event.removed:
-            server.folders.remove(path_of(folder.uri))
+            if (removed := server.folders.pop(path_of(folder.uri), None)) is not None:
+                removed.upkeep.close()
         for folder in params.event.added:
-            server.folders.add(path_of(folder.uri))
+            server.add_folder(path_of(folder.uri))
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def look(params: types.DidSaveTextDocumentParams | types.DidChangeWatchedFilesParams) -> None:
-        for folder in server.folders.all.values():
+        for folder in server.folders.values():
             folder.is_stale = True
 
     @server.feature(types.SHUTDOWN)
     def shut_down(params: None) -> None:
-        for folder in server.folders.all.values():
-            folder.close()
+        for folder in server.folders.values():
+            folder.upkeep.close()
 
     @server.feature(types.EXIT)
     def leave(params: None) -> None:

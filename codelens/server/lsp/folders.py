@@ -193,40 +193,17 @@ class WorkspaceFolder:
         below = os.path.relpath(path, self._real)
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
-    def close(self) -> None:
-        """End what runs for the folder."""
-        self.upkeep.close()
-
 
 Serve = Callable[[Path], tuple[Served, Upkeep]]
+"""Finds the index of a folder, and what keeps it fresh."""
 
 
-class Folders:
-    """The workspace's folders, those of one index once."""
-
-    def __init__(self, serve: Serve) -> None:
-        self._serve = serve
-        self.all: dict[Path, WorkspaceFolder] = {}
-
-    def copy(self) -> Folders:
-        """The same folders, which stay when this workspace changes."""
-        other = Folders(self._serve)
-        other.all |= self.all
-        return other
-
-    def add(self, path: Path) -> None:
-        """Add a folder; nothing happens if it is there already."""
-        if path not in self.all and path.is_dir():
-            self.all[path] = WorkspaceFolder(path, *self._serve(path))
-
-    def remove(self, path: Path) -> None:
-        """Remove a folder."""
-        if folder := self.all.pop(path, None):
-            folder.close()
+class Folders(dict[Path, WorkspaceFolder]):
+    """The folders of the workspace by path."""
 
     def around(self, path: Path) -> WorkspaceFolder:
         """The innermost folder around a file. Raises NoIndex."""
-        found = [folder for root, folder in self.all.items() if path.is_relative_to(root)]
+        found = [folder for root, folder in self.items() if path.is_relative_to(root)]
         if not found:
             raise NoIndex(f"{path} is not in a folder of the workspace")
         return max(found, key=lambda folder: len(folder.path.parts))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from codelens.lang import tokens
@@ -62,6 +63,13 @@ class Names:
         self.rows = store.units.of_document(document.id)
         self._named = {row.name_start: row for row in self.rows if row.name}
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
+        self._starts = [d.start for d in self._symbols]
+        self._tokens: dict[str, list[NameToken]] = {}
+        self._references: dict[str, dict[int, Reference]] = {}
+        self._places: dict[tuple[str, str], list[int]] = {}
+        self._has_globals = b"global" in source.map.utf8
+        self.steps = 0
+        """Tokens examined so far: a test bounds them."""
         self._bodies: dict[int, int] = {row.id: row.body_start for row in self.rows}
         fields = self.facts.fields.items()
         self._holders = {b.start: holder for (holder, _), (declared, _) in fields for b in declared}
@@ -73,20 +81,27 @@ class Names:
         end = utf8.find(b"\n", place)
         for found in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
             if found.start() <= place <= found.end():
-                for name in dict.fromkeys((found[0], found[0].rstrip(b"?!"))):
-                    for token in self.tokens(name.decode("utf-8", "replace")):
-                        if token.start <= place <= token.end:
-                            return self.read(token, name.decode("utf-8", "replace"))
+                for word in dict.fromkeys((found[0], found[0].rstrip(b"?!"))):
+                    name = word.decode("utf-8", "replace")
+                    for token in tokens.find_tokens(utf8, self.document.language, name, place=place)[0]:
+                        return self.read(token, name)
         return None
 
     def tokens(self, name: str) -> list[NameToken]:
         """The tokens of a name in the document."""
-        return tokens.find_tokens(self.source.map.utf8, self.document.language, name)[0] if name else []
+        if name not in self._tokens:
+            self._tokens[name] = tokens.find_tokens(self.source.map.utf8, self.document.language, name)[0]
+            self.steps += len(self._tokens[name])
+        return self._tokens[name]
 
     def read(self, token: NameToken, name: str) -> NameMeaning:
         """The meaning of a token."""
         start = self.source.map.to_original(token.start)
-        stored = next((r for r in self._store.references.of_document(self.document.id, name) if r.start == start), None)
+        self.steps += 1
+        if name not in self._references:
+            of_name = self._store.references.of_document(self.document.id, name)
+            self._references[name] = {reference.start: reference for reference in of_name}
+        stored = self._references[name].get(start)
         unit = self._around(start)
         kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
         receiver = stored.receiver if stored else token.receiver
@@ -98,17 +113,20 @@ class Names:
         return next((found for found in self._readings(here) if found), here)
 
     def _around(self, start: int) -> Definition | None:
-        around = [d for d in self._symbols if d.start <= start < d.end]
-        return max(around, key=lambda d: (d.start, -d.end), default=None)
+        place = bisect_right(self._starts, start) - 1
+        around: Definition | None = self._symbols[place] if place >= 0 else None
+        while around is not None and not (around.start <= start < around.end and around.kind not in CHUNK_KINDS):
+            around = around.parent
+        return around
 
     def _readings(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         """The readings of a name, the surest first."""
         token, reference = here.token, here.reference
         name, catalog = reference.name, self._resolver.catalog
-        if token.role == tokens.IMPORT or any(one.line == reference.line for one in self.facts.imports):
-            if (found := self._imported(here)) is not None or token.role == tokens.IMPORT:
-                yield found
-                return
+        in_import = token.role == tokens.IMPORT or any(one.line == reference.line for one in self.facts.imports)
+        if in_import and ((found := self._imported(here)) is not None or token.role == tokens.IMPORT):
+            yield found
+            return
         if token.role in (tokens.TEXT, tokens.NAME):
             if not (is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(name)):
                 return  # a word of a comment
@@ -193,20 +211,32 @@ class Names:
                 return self._defined(here, found[-1:])
             if around.kind not in HOLDERS:
                 if bound := self.facts.bound(around.place, name, start):
-                    return None if self._is_global(name) else self._bound(here, around.place, bound)
+                    return (
+                        None
+                        if self._has_globals and self._starts_of(name, "global")
+                        else self._bound(here, around.place, bound)
+                    )
                 if name in self.facts.file.language.self_names and (own := self._receiver(name, around)) is not None:
                     place = NamePlace(self.document.id, own)
                     return here._replace(key=("local", around.place, 0), declared=[place], is_local=True)
             around = around.parent
         return None
 
-    def _is_global(self, name: str) -> bool:
-        return any(token.role == "global" for token in self.tokens(name))
+    def _starts_of(self, name: str, role: str = "") -> list[int]:
+        """The places of a name, or of its tokens with a role."""
+        if (name, role) not in self._places:
+            of_role = (token.start for token in self.tokens(name) if token.role == role) if role else ()
+            found = of_role if role else (start for start, _ in tokens.find_name(self.source.map.utf8, name))
+            self._places[name, role] = list(map(self.source.map.to_original, found))
+            self.steps += len(self._places[name, role])
+        return self._places[name, role]
 
     def _receiver(self, name: str, function: Definition) -> int | None:
         """The start of `self` in the head of a method."""
-        starts = (self.source.map.to_original(token.start) for token in self.tokens(name))
-        return next((s for s in starts if function.start <= s < self._bodies.get(function.id, 0)), None)
+        starts = self._starts_of(name)
+        first = bisect_left(starts, function.start)
+        in_head = first < len(starts) and starts[first] < self._bodies.get(function.id, 0)
+        return starts[first] if in_head else None
 
     def _top_local(self, here: NameMeaning) -> NameMeaning | None:
         bound = self.facts.bound(None, here.reference.name, here.reference.start)
@@ -215,10 +245,9 @@ class Names:
     def _bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
         """The last binding before the place, and for a language that declares variables, the last that is not an assignment."""
         if not self.facts.file.language.assignment_declares:
-            to_original = self.source.map.to_original
-            written = {to_original(t.start) for t in self.tokens(here.reference.name) if t.role == tokens.WRITE}
-            bound = [b for b in bound if b.start not in written] or bound
-        last = next((b for b in reversed(bound) if b.start <= here.reference.start), bound[0])
+            written = self._starts_of(here.reference.name, tokens.WRITE)
+            bound = [b for b in bound if not _holds(written, b.start)] or bound
+        last = bound[max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)]
         place = NamePlace(self.document.id, last.start)
         return here._replace(key=("local", unit, last.until), declared=[place], is_local=True)
 
@@ -261,3 +290,8 @@ class Names:
         edges = self._resolver.reference(self.facts, here.reference)
         found = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
         return self._defined(here, list(found)[:MOST_GUESSES], is_guess=True)
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place

@@ -88,7 +88,8 @@ def find_hits(
 ) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
     """The hits of a search, each at its place in the open text, without those that an open text has no more; and notices."""
     found, notices = list[tuple[Hit, types.Location]](), list[str]()
-    for folder in request.folders.all.values() if folders is None else folders:
+    of_index = {f.served.index: f for f in (request.folders.values() if folders is None else folders)}
+    for folder in of_index.values():
         with suppress(*UNREADABLE), Index.reopen(folder.served.index, folder.served.settings) as index:
             lines = options.reasons and index.answers_with_lines(query, options)
             result = (index.search_lines if lines else index.search)(query, options)

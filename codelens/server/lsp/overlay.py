@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from itertools import count
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 from codelens.indexing.derive import SNAPSHOT_LEVEL
 from codelens.linking.linker import Linker
@@ -84,10 +84,14 @@ class EditedDocument:
 Edited = dict[DocumentId, EditedDocument]
 
 
-class OverlaidUnits(Units):
-    """Units of edited documents come from their texts."""
+class Overlaid:
+    """A gateway with the edited documents of its store."""
 
     edited: Edited = {}  # noqa: RUF012 - replaced by each store
+
+
+class OverlaidUnits(Overlaid, Units):
+    """Units of edited documents come from their texts."""
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         wanted = {*ids}
@@ -108,36 +112,22 @@ class OverlaidUnits(Units):
             return super().definitions(document)
         return [(u.id, u.parent, u.kind, u.name, u.container, u.local, u.start_byte, u.end_byte) for u in one.units]
 
-    def signature(self, unit: UnitId) -> str:
-        return next((one.by_id[unit].signature for one in self.edited.values() if unit in one.by_id), "") or (
-            super().signature(unit)
-        )
-
     def namesakes(self, name: str) -> list[tuple[int, int, str, str]]:
         own = [u for one in self.edited.values() for u in one.symbols if u.name == name and not u.local]
         stored = [row for row in super().namesakes(name) if row[1] not in self.edited]
         return stored + [(u.id, u.document, u.kind, u.container) for u in own]
 
     def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, int, int]]:
-        if self.edited.keys().isdisjoint(documents):
-            yield from super().at_top(documents)
-            return
-        for document in documents:
-            if (one := self.edited.get(document)) is None:
-                yield from super().at_top([document])
-            else:
-                free = (u for u in one.symbols if u.parent is None and u.kind not in ("method", "property"))
-                yield from ((u.name, u.id, document) for u in free)
+        for document in [documents] if self.edited.keys().isdisjoint(documents) else [[d] for d in documents]:
+            units = self.edited[document[0]].symbols if document and document[0] in self.edited else None
+            free = (u for u in units or () if u.parent is None and u.kind not in ("method", "property"))
+            yield from super().at_top(document) if units is None else ((u.name, u.id, u.document) for u in free)
 
     def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, int, int]]:
-        if self.edited.keys().isdisjoint(documents):
-            yield from super().contained(documents)
-            return
-        for document in documents:
-            if (one := self.edited.get(document)) is None:
-                yield from super().contained([document])
-            else:
-                yield from ((u.container, u.name, u.id, document) for u in one.symbols if u.container and not u.local)
+        for document in [documents] if self.edited.keys().isdisjoint(documents) else [[d] for d in documents]:
+            units = self.edited[document[0]].symbols if document and document[0] in self.edited else None
+            members = ((u.container, u.name, u.id, u.document) for u in units or () if u.container and not u.local)
+            yield from super().contained(document) if units is None else members
 
     def named(self, folded: str, within: UnitSet | None, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
         stored = super().named(folded, within, limit, languages)
@@ -147,29 +137,9 @@ class OverlaidUnits(Units):
         new = [u.id for one in self.edited.values() for u in one.units if fold_identifier(u.name) == folded]
         return [*(unit for unit in stored if unit in rows), *(unit for unit in new if unit not in stored)]
 
-    def inside(self, units: Iterable[int]) -> list[tuple[UnitId, UnitId]]:
-        wanted = {*units}
-        own = [u for one in self.edited.values() for u in one.units if u.parent in wanted]
-        others = wanted.difference(*(one.sources for one in self.edited.values()))
-        return super().inside(others) + [(u.parent, u.id) for u in own if u.parent is not None]
 
-    def around(self, units: Iterable[int]) -> dict[UnitId, UnitId]:
-        wanted = {*units}
-        own = [u for one in self.edited.values() for u in one.units if u.id in wanted and u.parent is not None]
-        others = wanted.difference(*(one.sources for one in self.edited.values()))
-        return super().around(others) | {u.id: u.parent for u in own if u.parent is not None}
-
-    def top_level(self, documents: Iterable[int]) -> list[tuple[DocumentId, UnitId]]:
-        wanted = {*documents}
-        own = [self.edited[d] for d in self.edited if d in wanted]
-        stored = super().top_level(wanted - self.edited.keys())
-        return stored + [(o.row.id, u.id) for o in own for u in o.units if u.parent is None and u.kind != TODO]
-
-
-class OverlaidReferences(References):
+class OverlaidReferences(Overlaid, References):
     """References, imports and bindings of edited documents come from their texts."""
-
-    edited: Edited = {}  # noqa: RUF012
 
     def of_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
         if (one := self.edited.get(document)) is None:
@@ -178,9 +148,6 @@ class OverlaidReferences(References):
 
     def any_in(self, document: DocumentId) -> bool:
         return document in self.edited or super().any_in(document)
-
-    def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
-        return () if document in self.edited else super().unresolved_in(document)
 
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         one = self.edited.get(document)
@@ -194,10 +161,8 @@ class OverlaidReferences(References):
         return sorted({*super().documents_using_any(names), *self.edited})
 
 
-class OverlaidDocuments(Documents):
+class OverlaidDocuments(Overlaid, Documents):
     """Rows of edited documents, and their texts."""
-
-    edited: Edited = {}  # noqa: RUF012
 
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         wanted = None if ids is None else {*ids}
@@ -225,19 +190,16 @@ class OverlaidDocuments(Documents):
         return super().snapshot(document) if one is None else one.snapshot
 
 
-class OverlaidPostings(Postings):
+class OverlaidPostings(Overlaid, Postings):
     """Edited documents may hold any text."""
-
-    edited: Edited = {}  # noqa: RUF012
 
     def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
         return {**super().documents_matching(expression), **dict.fromkeys(self.edited, ())}
 
 
-class OverlaidEdges(EdgeTable):
+class OverlaidEdges(Overlaid, EdgeTable):
     """Edges that start in edited documents come from their texts, linked when they are first needed."""
 
-    edited: Edited = {}  # noqa: RUF012
     link: Callable[[], list[Edge]]
 
     def outgoing(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
@@ -294,7 +256,7 @@ class OverlaidStore(Store):
             return False
         self.edited = edited
         for gateway in (self.documents, self.units, self.references, self.postings, self.edges):
-            setattr(gateway, "edited", edited)  # noqa: B010 - each is one of the classes above
+            cast(Overlaid, gateway).edited = edited
         self.__dict__.pop("_edges", None)
         self.resolvers = {}
         return True

@@ -123,7 +123,11 @@ class LspClient:
         capabilities = {
             "textDocument": text,
             "window": {"workDoneProgress": True},
-            "workspace": {"configuration": True, "workspaceFolders": True},
+            "workspace": {
+                "configuration": True,
+                "workspaceFolders": True,
+                "didChangeWatchedFiles": {"dynamicRegistration": True},
+            },
         }
         if encodings:
             capabilities["general"] = {"positionEncodings": list(encodings)}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.server.lsp.desk import REQUESTS, CodelensServer
+from codelens.server.lsp.desk import COMMANDS_FEATURE, REQUESTS, CodelensServer
 from codelens.server.lsp.folders import LspRequest
 from codelens.server.upkeep import Served, Upkeep
 from tests.server.lsp.client import PATIENCE, LspClient, RequestError, find, lsp_server, places
@@ -73,8 +73,14 @@ def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
         client.notifications.clear()
         client.notify("textDocument/didSave", {"textDocument": {"uri": added.as_uri()}})
         client.await_notification("window/logMessage", "is up to date")
-        (symbol, *_) = client.ask("workspace/symbol", {"query": "make_circle"})
-        assert symbol["name"] == "make_circle"
+        assert client.ask("workspace/symbol", {"query": "make_circle"})[0]["name"] == "make_circle"
+        (root / "other.py").write_text("def make_line() -> None:\n    pass\n")  # by another program
+        client.notifications.clear()
+        assert "client/registerCapability" in [one["method"] for one in client.asked]
+        change = {"uri": (root / "other.py").as_uri(), "type": 1}
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [change]})
+        client.await_notification("window/logMessage", "is up to date")
+        assert client.ask("workspace/symbol", {"query": "make_line"})[0]["name"] == "make_line"
 
 
 def test_an_index_of_somebody_else_is_not_read(project: Path, tmp_path: Path) -> None:
@@ -158,7 +164,7 @@ def test_only_the_features_that_are_asked_for(project: Path, tmp_path: Path) -> 
 
 def test_every_feature_has_a_name_in_the_manual() -> None:
     page = (Path(__file__).parents[3] / "docs/editors.md").read_text("utf-8")
-    assert not [name for name in [*REQUESTS, "executeCommand"] if f"`{name}`" not in page]
+    assert not [name for name in {COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)} if f"`{name}`" not in page]
 
 
 def test_code_lenses_are_switched_on(project: Path, tmp_path: Path) -> None:
@@ -261,7 +267,7 @@ def test_it_ends_with_its_client(tmp_path: Path) -> None:
 # Messages that make no sense
 
 
-METHODS = st.sampled_from([method for requests in REQUESTS.values() for method, _ in requests])
+METHODS = st.sampled_from([method for _, method, _ in REQUESTS])
 JUNK: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=5),
     lambda inner: (

@@ -1,0 +1,33 @@
+"""Cost of the meanings of names: linear in the tokens of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+from codelens.config import Settings
+from codelens.server.lsp.buffers import Buffer
+from codelens.server.lsp.folders import WorkspaceFolder
+from codelens.server.lsp.navigation import same_names
+from codelens.server.upkeep import Served, Upkeep
+
+
+def count_steps(project: Path, methods: int) -> int:
+    """Steps to find all places of `self` in a class of so many methods."""
+    text = "class Many:\n" + "".join(
+        f"    def m{n}(self, value):\n        self.a{n} = value\n        return self\n" for n in range(methods)
+    )
+    served = Served(project, project / ".codelens/index.db", Settings())
+    path = project / "many.py"
+    folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
+    with folder.reader({path: Buffer(path, text, "utf-8")}, "utf-8", Event()) as reader:
+        names = reader.names(path)
+        meaning = names.at(text.index("self.a0"))
+        assert meaning is not None
+        assert len(list(same_names(names, meaning))) == 3
+        return names.steps
+
+
+def test_highlights_cost_a_few_steps_for_each_token(project: Path) -> None:
+    small, large = count_steps(project, 50), count_steps(project, 500)
+    assert large <= 10.5 * small
