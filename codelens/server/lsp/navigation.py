@@ -22,6 +22,7 @@ from codelens.text.counts import quantity
 
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
+_ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
 NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php", "dart", "julia", "elixir")
 """Languages in which a call may name a parameter."""
 
@@ -268,11 +269,22 @@ def certain_places(reader: Reader, names: Names, known: NameMeaning) -> Iterator
         raise UsageError(f"not all files that have the name {name} could be read, so it cannot be renamed safely")
     for unit in reader.units(d.id for d in known.definitions):
         yield reader.row(unit.document), unit.name_start, unit.name_end
+        yield from _exported_places(reader, reader.row(unit.document), name)
     for relation in places:
         document = reader.document_at(relation.place)
         if relation.place.freshness is not Freshness.FRESH and document.id not in reader.store.edited:
             raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
         yield document, relation.span.start, relation.span.end
+        yield from _exported_places(reader, document, name)
+
+
+def _exported_places(reader: Reader, document: DocumentRow, name: str) -> Iterator[Place]:
+    """The name in a Python module's `__all__`."""
+    source = reader.source(document)
+    for listed in _ALL.finditer(source.map.utf8) if document.language == "python" else ():
+        for found in re.finditer(rb"""(["'])%s\1""" % re.escape(name.encode()), listed[0]):
+            start = listed.start() + found.start() + 1
+            yield document, source.map.to_original(start), source.map.to_original(start + len(name.encode()))
 
 
 def _is_taken(definition: Definition, name: str) -> bool:

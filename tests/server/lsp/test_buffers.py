@@ -91,6 +91,14 @@ def test_a_rename_in_edited_texts(editing: LspClient, project: Path) -> None:
     assert edit["changes"][(project / SHAPES).as_uri()][0]["range"]["start"]["line"] == 26
 
 
+def test_a_rename_changes_what_a_module_exports(editing: LspClient, project: Path) -> None:
+    text = '__all__ = ["Shape", "make_square", "make_square_too"]\n' + FILES[SHAPES]
+    editing.change(project / SHAPES, text)
+    edit = editing.at("rename", project / SHAPES, *find(text, "make_square("), newName="build")["changes"]
+    rows = [one["range"]["start"] for one in edit[(project / SHAPES).as_uri()]]
+    assert rows == [{"line": 0, "character": 21}, {"line": 26, "character": 4}]
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
     """Positions behind characters outside of ASCII, in the text and in the index."""
