@@ -29,7 +29,6 @@ from codelens.server.lsp.buffers import Buffer
 from codelens.server.lsp.commands import COMMANDS
 from codelens.server.lsp.folders import UNREADABLE, Folders, LspRequest, Serve, WorkspaceFolder, path_of
 from codelens.server.mcp.door import stdout_alone
-from codelens.server.upkeep import Work
 
 Answer = Callable[[LspRequest, Any], Any]
 REQUESTS: tuple[tuple[str, str, Answer], ...] = (
@@ -56,10 +55,12 @@ REQUESTS: tuple[tuple[str, str, Answer], ...] = (
 )
 """(feature, as `features` of the client's options names it; method; answer)"""
 COMMANDS_FEATURE = "executeCommand"
-TICK_SECONDS = 0.3  # Time between two looks at what runs in the background
+TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
 LOOK_SECONDS = 60.0  # Time after which the trees are looked at although the client reported no change
 REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
+LONGEST_SECONDS = 3600.0  # Time after which an update is no longer waited for
 MOST_THREADS = 4
+MOST_FOLDERS = 64  # Folders whose indexes are updated at a time
 PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
 
 
@@ -109,8 +110,8 @@ class CodelensServer(LanguageServer):
         self.encoding = "utf-16"
         self.wishes = dict.fromkeys(("lens", "hierarchical", "markdown", "progress"), False)
         self._pool = ThreadPoolExecutor(MOST_THREADS, "codelens request")
-        self._told = set[str]()
-        self._reported = Work()
+        self._upkeep = ThreadPoolExecutor(MOST_FOLDERS, "codelens upkeep")  # its threads wait most of the time
+        self._logged = set[str]()
         self.tending: asyncio.Task[None] | None = None
 
     def accept(self, capabilities: types.ClientCapabilities, given: Mapping[str, Any]) -> None:
@@ -179,8 +180,8 @@ class CodelensServer(LanguageServer):
 
     def log(self, text: str, kind: types.MessageType = types.MessageType.Log) -> None:
         """Write to the client's log, each text once until something else happens."""
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._logged:
+            self._logged.add(text)
             self.window_log_message(types.LogMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
@@ -195,42 +196,41 @@ class CodelensServer(LanguageServer):
         os._exit(code)
 
     async def tend(self) -> None:
-        """Keep the indexes fresh, and tell the client how far that is; end if the client is gone."""
-        looked = asyncio.get_running_loop().time()
-        shown = set[Path]()
+        """Keep the indexes fresh; end if the client is gone."""
+        looked, tasks = asyncio.get_running_loop().time(), dict[Path, asyncio.Task[None]]()
         while True:
             now = asyncio.get_running_loop().time()
             is_due, looked = now - looked > LOOK_SECONDS, now if now - looked > LOOK_SECONDS else looked
-            for folder in list(self.folders.values()):
-                folder.is_stale = folder.is_stale or is_due
-                with suppress(Exception):
-                    await self._tend_folder(folder, shown)
+            for path, folder in self.folders.items():
+                if (folder.is_stale or is_due) and (path not in tasks or tasks[path].done()):
+                    tasks[path] = asyncio.create_task(self._refresh(folder))
             if self.process_id is not None and not _is_alive(self.process_id):
                 self.end(1)
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _tend_folder(self, folder: WorkspaceFolder, shown: set[Path]) -> None:
-        work = folder.upkeep.work()
-        if folder.is_stale and not work.doing:
-            folder.is_stale = False
-            await asyncio.get_running_loop().run_in_executor(None, folder.upkeep.refresh, 0.0)
+    async def _refresh(self, folder: WorkspaceFolder) -> None:
+        """Bring one index up to date, and show the client how far that is."""
+        is_reported, folder.is_stale = folder.is_stale, False
+        pending = asyncio.get_running_loop().run_in_executor(self._upkeep, folder.upkeep.refresh, LONGEST_SECONDS)
+        token, progress, last = f"codelens {folder.served.index}", self.work_done_progress, None
+        while not (await asyncio.wait([pending], timeout=TICK_SECONDS))[0]:
             work = folder.upkeep.work()
-        token, progress = f"codelens {folder.served.index}", self.work_done_progress
-        if work.doing and folder.path not in shown:
-            shown.add(folder.path)
-            self._told.clear()
-            if self.wishes["progress"]:
-                await asyncio.wait_for(progress.create_async(token), PATIENCE_SECONDS)
-                progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
-        elif work.doing and token in progress.tokens and work != self._reported:
-            self._reported = work
-            share = 100 * work.done // work.total if work.total else None
-            progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
-        elif folder.path in shown and not work.doing:
-            shown.remove(folder.path)
-            self.log(f"the index of {folder.path} " + (f"failed: {work.fault}" if work.fault else "is up to date"))
-            if progress.tokens.pop(token, None):
-                progress.end(token, types.WorkDoneProgressEnd())
+            if not work.doing or not self.wishes["progress"] or work == last:
+                continue
+            if last is None:
+                with suppress(Exception):  # a client that refuses has no token
+                    await asyncio.wait_for(progress.create_async(token), PATIENCE_SECONDS)
+                    progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
+            elif token in progress.tokens:
+                share = 100 * work.done // work.total if work.total else None
+                progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
+            last = work
+        if progress.tokens.pop(token, None):
+            progress.end(token, types.WorkDoneProgressEnd())
+        if is_reported and not folder.upkeep.refused:
+            fault = folder.upkeep.work().fault
+            self._logged.clear()
+            self.log(f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}")
 
 
 def _is_alive(process: int) -> bool:
