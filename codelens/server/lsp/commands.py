@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def search(request: LspRequest, given: Mapping[str, Any]) -> Record:
 def why(request: LspRequest, given: Mapping[str, Any]) -> Record:
     """{query, uri, position} or {query, path, line, root?} → {text, rank}."""
     query, folder = _given(given, "query", str), _folders(request, given)[0]
-    path = path_of(given["uri"]) if "uri" in given else folder.path / _given(given, "path", str)
+    path = os.path.realpath(path_of(given["uri"])) if "uri" in given else _given(given, "path", str)
     line = _position(given).line + 1 if "position" in given else _given(given, "line", int)
     with Index.reopen(folder.served.index, folder.served.settings) as index:
         result = index.why(query, [f"{path}:{line}"], _options(folder))
@@ -96,10 +97,11 @@ def context(request: LspRequest, given: Mapping[str, Any]) -> Record:
     """{task} or {uri, range?}, with budget? → {text, tokens}: the code that a task, a file or a part of it is about."""
     folder = _folders(request, given)[0]
     with Index.reopen(folder.served.index, folder.served.settings) as index:
-        source, query, diff, paths = TASK, given.get("task", ""), None, tuple[str, ...]()
+        source, query, diff, paths, root = TASK, given.get("task", ""), None, tuple[str, ...](), folder.path
         if "uri" in given:
-            path = path_of(given["uri"])
-            below = path.relative_to(folder.path).as_posix()
+            with request.reader(given["uri"]) as reader:
+                document = reader.document(path_of(given["uri"]))
+                below, root = document.path, reader.root(document)
             source, paths = FILES, (below,)
             if "range" in given:
                 first, last = (_given(given["range"][end], "line", int) for end in ("start", "end"))
@@ -115,7 +117,7 @@ def context(request: LspRequest, given: Mapping[str, Any]) -> Record:
             budget=given.get("budget", BUDGET),
             query=query,
             diff=diff,
-            cwd=str(folder.path),
+            cwd=str(root),
         )
         packed = index.context(
             wanted, layout_of("markdown", PathStyle("root", "", index.info().repositories)), keep=False

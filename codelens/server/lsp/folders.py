@@ -44,6 +44,8 @@ class Reader:
         self.store = cast(OverlaidStore, OverlaidStore.read(folder.served.index, settings.trust_indexes))
         self.index = Index(self.store, settings)
         self.repositories = self.store.documents.repositories()
+        roots = [(os.path.realpath(row.root).rstrip(os.sep) + os.sep, row) for row in self.repositories]
+        self._roots = sorted(roots, key=lambda one: -len(one[0]))
         self._texts: dict[DocumentId, SourceText] = {}
 
     def show(self, buffers: Mapping[Path, Buffer]) -> None:
@@ -55,12 +57,8 @@ class Reader:
     def place(self, path: Path) -> tuple[RepositoryRow, str] | None:
         """(repository, path below its root) of a file; of the innermost root around it."""
         real = os.path.realpath(path)
-        roots = sorted(self.repositories, key=lambda row: -len(str(row.root)))
-        for row in roots:
-            for root in (str(row.root), os.path.realpath(row.root)):
-                if real.startswith(root.rstrip(os.sep) + os.sep):
-                    return row, real[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-        return None
+        found = next((one for one in self._roots if real.startswith(one[0])), None)
+        return (found[1], real.removeprefix(found[0]).replace(os.sep, "/")) if found else None
 
     def document(self, path: Path) -> DocumentRow:
         """The document of a file. Raises NoIndex if the index does not have it."""

@@ -42,6 +42,7 @@ def locations(reader: Reader, meaning: NameMeaning | None) -> list[types.Locatio
 
 
 def find_definition(request: LspRequest, params: types.DefinitionParams) -> list[types.Location]:
+    """The definition; several if only the name is known."""
     with request.meaning(params.text_document.uri, params.position) as (reader, _, meaning):
         return locations(reader, meaning)
 
@@ -55,6 +56,7 @@ def find_declaration(request: LspRequest, params: types.DeclarationParams) -> li
 
 
 def find_type_definition(request: LspRequest, params: types.TypeDefinitionParams) -> list[types.Location]:
+    """The type of a value."""
     with request.meaning(params.text_document.uri, params.position) as (reader, names, meaning):
         value = type_of(reader, names, meaning) if meaning else None
         return (
@@ -157,6 +159,7 @@ def same_names(names: Names, meaning: NameMeaning) -> Iterator[tuple[tuple[int, 
 
 
 def find_highlights(request: LspRequest, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+    """The places in the file that mean the same."""
     with request.meaning(params.text_document.uri, params.position) as (_, names, meaning):
         if meaning is None or not meaning.key:
             return []

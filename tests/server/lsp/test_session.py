@@ -131,6 +131,19 @@ def test_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
         client.initialize(link)
         client.open(link / REPORT)
         assert places(definition(client, link), link) == [("geometry/shapes.py", 26)]
+        given = {"query": "report", "uri": (link / REPORT).as_uri(), "position": {"line": 10, "character": 4}}
+        assert client.ask("workspace/executeCommand", {"command": "codelens.why", "arguments": [given]})["rank"] == 1
+
+
+def test_a_folder_below_the_root(project: Path, tmp_path: Path) -> None:
+    with lsp_server(tmp_path, "--no-index") as client:
+        client.initialize(project / "geometry")
+        client.open(project / REPORT)
+        assert places(definition(client, project), project) == [("geometry/shapes.py", 26)]
+        line = {"line": 6, "character": 0}
+        given = {"uri": (project / REPORT).as_uri(), "range": {"start": line, "end": line}}
+        answer = client.ask("workspace/executeCommand", {"command": "codelens.context", "arguments": [given]})
+        assert "def describe" in answer["text"]
 
 
 def test_a_file_outside_of_all_folders(client: LspClient, tmp_path: Path) -> None:
