@@ -60,26 +60,29 @@ class LanguageServer:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def process_id(self) -> int:
+        """The process of the server."""
+        return self._process.pid
+
     def definitions(self, path: Path, line: int, column: int) -> list[Place]:
         """The definitions of the name at a place."""
+        return list(self._places(self.ask_at("definition", path, line, column)))
+
+    def references(self, path: Path, line: int, column: int) -> list[Place]:
+        """The references to what the name at a place means, with its definition."""
+        return list(self._places(self.ask_at("references", path, line, column)))
+
+    def ask_at(self, request: str, path: Path, line: int, column: int) -> Any:
+        """The answer about a place in a file, which is opened first."""
+        uri = path.resolve().as_uri()
         if path not in self._open:
             self._open.add(path)
             text = path.read_text("utf-8", "replace")
-            document = {"uri": path.resolve().as_uri(), "languageId": self._language, "version": 1, "text": text}
+            document = {"uri": uri, "languageId": self._language, "version": 1, "text": text}
             self._send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-        where = {
-            "textDocument": {"uri": path.resolve().as_uri()},
-            "position": {"line": line - 1, "character": column - 1},
-        }
-        return list(self._places(self._ask("textDocument/definition", where)))
-
-    def references(self, path: Path, line: int, column: int) -> list[Place]:
-        """The references to what the name at a place means, with its definition; those in the tree."""
-        self.definitions(path, line, column)  # opens the file
-        position = {"line": line - 1, "character": column - 1}
-        asked = {"textDocument": {"uri": path.resolve().as_uri()}, "position": position}
-        found = self._ask("textDocument/references", {**asked, "context": {"includeDeclaration": True}})
-        return list(self._places(found))
+        where = {"textDocument": {"uri": uri}, "position": {"line": line - 1, "character": column - 1}}
+        return self._ask(f"textDocument/{request}", {**where, "context": {"includeDeclaration": True}})
 
     def _places(self, found: Any) -> Iterator[Place]:
         for one in [found] if isinstance(found, dict) else found or ():

@@ -268,6 +268,8 @@ def certain_places(reader: Reader, names: Names, known: NameMeaning) -> Iterator
         first = unsure[0].place
         where = f"the first is {first.path}:{first.line}"
         raise UsageError(f"{quantity(len(unsure), 'place')} of {name} cannot be resolved with certainty; {where}")
+    if reader.folder.upkeep.work().doing:
+        raise UsageError("the index is being updated and may lack places: try again when it is done")
     if answer is None or any("not read" in notice.text for notice in answer.notices):
         raise UsageError(f"not all files that have the name {name} could be read, so it cannot be renamed safely")
     for unit in reader.units(d.id for d in known.definitions):

@@ -53,23 +53,17 @@ class EditedDocument:
         units = buffer.extraction.units
         ids = [known.get((u.kind, u.container, u.name), []) for u in units]
         identities = [some.pop() if some else UnitId(next(_new)) for some in ids]
+        parents = [None if u.parent is None else identities[u.parent] for u in units]
         self.units = [
             UnitRow._make(
                 (
-                    *(
-                        identity,
-                        row.id,
-                        u.kind,
-                        u.name,
-                        u.container,
-                        None if u.parent is None else identities[u.parent],
-                    ),
+                    *(identity, row.id, u.kind, u.name, u.container, parent),
                     *(u.span.start, u.span.end, u.name_span.start, u.name_span.end, u.body_start),
                     *(u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc),
                     *(row.path, buffer.language, repository.name, u.local, row.roles),
                 )
             )
-            for identity, u in zip(identities, units, strict=True)
+            for identity, parent, u in zip(identities, parents, units, strict=True)
         ]
         self.by_id = {unit.id: unit for unit in self.units}
         self.sources = {document_node(row.id), *self.by_id, *(one.id for one in before)}
