@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
@@ -185,7 +185,9 @@ class CodelensServer(LanguageServer):
             self.window_log_message(types.LogMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Write to the client's log, without a message in the user's way."""
+        """Write what answers no request to the client's log, without a message in the user's way."""
+        if source is FeatureRequestError:
+            return
         with suppress(Exception):
             self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{type(error).__name__}: {error}"))
 

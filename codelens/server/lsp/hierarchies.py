@@ -15,8 +15,6 @@ from codelens.server.lsp.folders import LspRequest, Reader
 from codelens.server.lsp.navigation import named_location
 from codelens.server.lsp.outline import kind_of
 
-Item = types.CallHierarchyItem | types.TypeHierarchyItem
-
 
 def prepare_calls(request: LspRequest, params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
     """The definitions that the name at a position may mean."""
