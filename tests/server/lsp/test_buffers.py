@@ -99,7 +99,9 @@ def test_a_rename_changes_what_a_module_exports(editing: LspClient, project: Pat
     assert rows == [{"line": 0, "character": 21}, {"line": 26, "character": 4}]
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    "encoding", [pytest.param(one, marks=pytest.mark.slow) if one == "utf-32" else one for one in ENCODINGS]
+)
 def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
     """Positions behind characters outside of ASCII, in the text and in the index."""
     with lsp_server(tmp_path, "--no-index") as client:

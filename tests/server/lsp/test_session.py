@@ -63,6 +63,7 @@ def test_without_an_index_answers_are_empty(tmp_path: Path) -> None:
         assert not (root / ".codelens").exists()
 
 
+@pytest.mark.slow
 def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
     with lsp_server(tmp_path) as client:
@@ -83,6 +84,7 @@ def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
         assert client.ask("workspace/symbol", {"query": "make_line"})[0]["name"] == "make_line"
 
 
+@pytest.mark.slow
 def test_an_index_of_somebody_else_is_not_read(project: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(project, copy)
@@ -124,6 +126,7 @@ def test_several_folders(project: Path, tmp_path: Path) -> None:
         assert places(definition(client, second), second) == [("geometry/shapes.py", 26)]
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(project)
@@ -135,6 +138,7 @@ def test_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
         assert client.ask("workspace/executeCommand", {"command": "codelens.why", "arguments": [given]})["rank"] == 1
 
 
+@pytest.mark.slow
 def test_a_folder_below_the_root(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         client.initialize(project / "geometry")
@@ -180,6 +184,7 @@ def test_every_feature_has_a_name_in_the_manual() -> None:
     assert not [name for name in {COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)} if f"`{name}`" not in page]
 
 
+@pytest.mark.slow
 def test_code_lenses_are_switched_on(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         client.initialize(project)
@@ -244,6 +249,7 @@ def children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["exit", "eof", "signal", "early exit"])
 def test_no_process_is_left(way: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
@@ -267,6 +273,7 @@ def test_no_process_is_left(way: str, tmp_path: Path) -> None:
         assert client.process.stderr.read() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the input of the server ends with its client there")
 def test_it_ends_with_its_client(tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
@@ -347,6 +354,7 @@ def test_raw_messages(project: Path, tmp_path: Path) -> None:
         assert client.process.poll() is None
 
 
+@pytest.mark.slow
 def test_a_huge_text(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         client.initialize(project)
