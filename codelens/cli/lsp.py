@@ -35,7 +35,7 @@ def lsp(flags: LspFlags) -> int:
         need_watchfiles()
     from codelens.cli.mcp import refusal
     from codelens.cli.workplace import named_index, settings_at
-    from codelens.server.lsp.desk import serve_stdio
+    from codelens.server.lsp.server import serve_stdio
     from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
     from codelens.worktree.place import git_top, new_index_place
 

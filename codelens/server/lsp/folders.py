@@ -23,7 +23,7 @@ from codelens.model.extraction import DecodedText
 from codelens.model.graph import Named, SourceLine
 from codelens.model.search import Hit
 from codelens.server.lsp.buffers import Buffer, SourceText, count_units
-from codelens.server.lsp.meaning import NameMeaning, Names
+from codelens.server.lsp.name_resolution import NameMeaning, Names
 from codelens.server.lsp.overlay import OverlaidStore
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow

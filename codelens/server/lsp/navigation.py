@@ -16,7 +16,7 @@ from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS, Freshness
 from codelens.model.graph import ONLY_BY_NAME, SURE, Named, Node, Related, Relation, RelationOptions
 from codelens.server.lsp.folders import LspRequest, Reader
-from codelens.server.lsp.meaning import NameMeaning, Names
+from codelens.server.lsp.name_resolution import NameMeaning, Names
 from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
 

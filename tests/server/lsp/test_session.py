@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.server.lsp.desk import COMMANDS_FEATURE, REQUESTS, CodelensServer
 from codelens.server.lsp.folders import LspRequest
+from codelens.server.lsp.server import COMMANDS_FEATURE, REQUESTS, CodelensServer
 from codelens.server.upkeep import Served, Upkeep
 from tests.server.lsp.client import PATIENCE, LspClient, RequestError, find, lsp_server, places
 from tests.server.lsp.conftest import FILES, write_project

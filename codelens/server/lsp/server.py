@@ -108,19 +108,21 @@ class CodelensServer(LanguageServer):
         self.buffers: dict[Path, Buffer] = {}
         self.folders, self._serve = Folders(), serve
         self.encoding = "utf-16"
-        self.wishes = dict.fromkeys(("lens", "hierarchical", "markdown", "progress"), False)
+        self.client_options = dict.fromkeys(("lens", "hierarchical", "markdown", "progress"), False)
         self._pool = ThreadPoolExecutor(MOST_THREADS, "codelens request")
         self._upkeep = ThreadPoolExecutor(MOST_FOLDERS, "codelens upkeep")  # its threads wait most of the time
         self._logged = set[str]()
-        self.tending: asyncio.Task[None] | None = None
+        self.refreshing: asyncio.Task[None] | None = None
 
     def accept(self, capabilities: types.ClientCapabilities, given: Mapping[str, Any]) -> None:
         """Take over what the client can do and wants, and offer the requests that it wants."""
         can: Callable[[str], Any] = partial(get_capability, capabilities)
-        self.wishes["hierarchical"] = bool(can("text_document.document_symbol.hierarchical_document_symbol_support"))
-        self.wishes["markdown"] = types.MarkupKind.Markdown in (can("text_document.hover.content_format") or ())
-        self.wishes["progress"] = bool(can("window.work_done_progress"))
-        self.wishes["lens"] = given.get("codeLens") is True
+        self.client_options["hierarchical"] = bool(
+            can("text_document.document_symbol.hierarchical_document_symbol_support")
+        )
+        self.client_options["markdown"] = types.MarkupKind.Markdown in (can("text_document.hover.content_format") or ())
+        self.client_options["progress"] = bool(can("window.work_done_progress"))
+        self.client_options["lens"] = given.get("codeLens") is True
         self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
         every = [COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)]
         wanted = given["features"] if isinstance(given.get("features"), list) else every
@@ -157,14 +159,16 @@ class CodelensServer(LanguageServer):
             settings = found[0] if found else None
         given = settings.get("codelens", settings) if isinstance(settings, dict) else {}
         if isinstance(given, dict) and isinstance(given.get("codeLens"), bool):
-            self.wishes["lens"] = given["codeLens"]
+            self.client_options["lens"] = given["codeLens"]
             if get_capability(self.client_capabilities, "workspace.code_lens.refresh_support"):
                 await self.workspace_code_lens_refresh_async(None)
 
     async def answer(self, answer: Answer, params: Any) -> Any:
         """The answer of a request, found in a thread that gives up when the request is cancelled."""
         cancelled = Event()
-        request = LspRequest(Folders(self.folders), dict(self.buffers), self.encoding, cancelled, dict(self.wishes))
+        request = LspRequest(
+            Folders(self.folders), dict(self.buffers), self.encoding, cancelled, dict(self.client_options)
+        )
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, answer, request, params)
         except asyncio.CancelledError:
@@ -197,7 +201,7 @@ class CodelensServer(LanguageServer):
             folder.upkeep.close()
         os._exit(code)
 
-    async def tend(self) -> None:
+    async def refresh_indexes(self) -> None:
         """Keep the indexes fresh; end if the client is gone."""
         looked, tasks = asyncio.get_running_loop().time(), dict[Path, asyncio.Task[None]]()
         while True:
@@ -217,7 +221,7 @@ class CodelensServer(LanguageServer):
         token, progress, last = f"codelens {folder.served.index}", self.work_done_progress, None
         while not (await asyncio.wait([pending], timeout=TICK_SECONDS))[0]:
             work = folder.upkeep.work()
-            if not work.doing or not self.wishes["progress"] or work == last:
+            if not work.doing or not self.client_options["progress"] or work == last:
                 continue
             if last is None:
                 with suppress(Exception):  # a client that refuses has no token
@@ -261,7 +265,7 @@ def create_server(serve: Serve) -> CodelensServer:
 
     @server.feature(types.INITIALIZED)
     async def begin(params: types.InitializedParams) -> None:
-        server.tending = asyncio.create_task(server.tend())
+        server.refreshing = asyncio.create_task(server.refresh_indexes())
         if get_capability(server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
             options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
             method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
