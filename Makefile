@@ -12,7 +12,7 @@ SCORE = $(BIN)/python "$(EVAL)/score.py" --trees "$(abspath $(TREES))"
 ASK = $(BIN)/codelens eval --no-config --indexes "$(INDEXES)"
 BESIDE = $(BIN)/codelens eval --no-config --compare --markdown --metrics P@10,MRR,strict_ndcg@10,strict_hit@10,file@10
 
-.PHONY: demo test test-all check format lint types contracts golden wheel bench tour faults fuzz docs pictures readme recheck model eval questions weights clean
+.PHONY: demo test test-all check format lint types contracts golden wheel vscode bench tour faults fuzz docs pictures readme recheck model eval questions weights clean
 
 # What is installed grows from `make demo` to `make test` to `make check`. The packages that build codelens come with pip, so that
 # it is built at once. Modules are compiled when they are first imported, which takes less time and disk space.
@@ -54,7 +54,7 @@ TESTS := --all
 test-all: $(VENV)/ready-to-check  ## all tests: processes, kills, large trees and browsers too; TESTS=--slow leaves out the first tier
 	$(BIN)/pytest -n 4 $(TESTS)
 
-check: format lint types contracts test-all wheel  ## all that must hold before a change lands
+check: format lint types contracts test-all wheel vscode  ## all that must hold before a change lands
 
 format: $(VENV)/ready-to-check
 	$(BIN)/ruff format --check codelens tests tools
@@ -74,6 +74,13 @@ golden: $(VENV)/ready-to-check  ## rewrite expected outputs; read the diff befor
 
 wheel: $(VENV)/ready-to-check  ## build it, install it into an empty environment, index and search there
 	PYTHON=$(PYTHON) sh tests/wheel.sh $(BIN)/python
+
+vscode: $(VENV)/ready-to-check  ## the extension for VS Code: checked, tested against the server, and packed, where npm is installed
+	@if command -v npm >/dev/null; then \
+	    cd editors/vscode && npm ci && CODELENS="$(abspath $(BIN))/codelens" npm test && npm run package; \
+	else \
+	    echo "npm is not installed: the extension for VS Code was not built"; \
+	fi
 
 bench: $(VENV)/ready-to-check  ## cost beside public tools: make bench TREE=path [OUT=file.json] [GROWTH=file.svg]; make bench COMPARE="A.json B.json"
 	@test -n "$(TREE)$(COMPARE)" || { echo 'usage: make bench TREE=path [OUT=file.json] [GROWTH=file.svg], or COMPARE="A.json B.json"'; exit 2; }
