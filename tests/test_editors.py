@@ -252,8 +252,10 @@ vim.cmd("edit web/src/money.ts")
 vim.fn.append(0, { "// one", "// two" }) -- not saved
 vim.cmd("buffer web/src/main.ts")
 tell("unsaved", jump("web/src/main.ts", [[formatMoney(]]))
-vim.lsp.buf.rename("showMoney")
-until_true(function() return vim.fn.search("showMoney", "nw") > 0 end)
+until_true(function() -- it is refused while the index is being updated
+  vim.lsp.buf.rename("showMoney")
+  return vim.wait(10000, function() return vim.fn.search("showMoney", "nw") > 0 end, 50)
+end)
 vim.cmd("buffer web/src/main.ts")
 tell("renamed", { vim.fn.search("showMoney", "nw") > 0, vim.fn.search("formatMoney", "nw") })
 vim.cmd("wall")
@@ -319,7 +321,9 @@ EGLOT_ASKS = r"""
   (insert "// one\n// two\n")
   (eglot--signal-textDocument/didChange)) ; a timer does this where somebody types
 (tell "UNSAVED" (definition "formatMoney("))
-(eglot-rename "showMoney")
+(let ((tries 600)) ; it is refused while the index is being updated
+  (while (and (not (ignore-errors (eglot-rename "showMoney") t)) (> (setq tries (1- tries)) 0))
+    (accept-process-output nil 0.1)))
 (tell "RENAMED" (mapcar (lambda (name) (goto-char (point-min)) (and (search-forward name nil t) t)) '("showMoney" "formatMoney")))
 (save-some-buffers t)
 (eglot-shutdown (eglot-current-server))

@@ -19,8 +19,8 @@ from codelens.cli.main import COMMANDS
 from tests.hooked import python_with
 from tests.tiers import many
 
-for _needed in ("ir_measures", "mcp", "starlette", "watchfiles"):
-    pytest.importorskip(_needed, reason="needs the extras eval, mcp, serve and watch")
+for _needed in ("ir_measures", "mcp", "pygls", "starlette", "watchfiles"):
+    pytest.importorskip(_needed, reason="needs the extras eval, lsp, mcp, serve and watch")
 
 httpx = pytest.importorskip("httpx")
 
@@ -176,6 +176,7 @@ class Shop:
         for line in (ONCE if many() else FEW).strip().splitlines():
             self._run(line)
         self._mcp()
+        self._lsp()
         self._watch()
         self._serve()
         self._run("index --remove --yes")
@@ -274,6 +275,30 @@ class Shop:
                     return
             raise AssertionError(found)
 
+    def _lsp(self) -> None:
+        """Start a language server, and ask it for symbols until it has the index."""
+        with self._started("lsp") as process:
+            assert process.stdin and process.stdout
+
+            def ask(number: int, method: str, params: dict[str, Any]) -> Any:
+                assert process.stdin and process.stdout
+                asked = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+                process.stdin.write(f"Content-Length: {len(asked)}\r\n\r\n{asked}")
+                process.stdin.flush()
+                while True:
+                    size = 0
+                    while head := process.stdout.readline().strip():
+                        size = int(head.partition(":")[2]) if head.lower().startswith("content-length") else size
+                    answer = json.loads(process.stdout.read(size))
+                    if answer.get("id") == number and "method" not in answer:
+                        return answer["result"]
+
+            ask(0, "initialize", {"processId": None, "rootUri": self.folder.as_uri(), "capabilities": {}})
+            end = time.monotonic() + PATIENCE
+            while not ask(1, "workspace/symbol", {"query": "price"}):
+                assert time.monotonic() < end
+                time.sleep(0.2)
+
 
 def plant(name: str, folder: Path, marks: Path, is_package: bool) -> None:
     """Write a module that creates a file in `marks` when it is imported."""
@@ -289,7 +314,7 @@ def test_no_command_imports_what_a_repository_plants(tmp_path: Path) -> None:
     harmless = Shop(tmp_path / "harmless", python_with(tmp_path / "told", HOOK.format(log=str(log))))
     harmless.everything()
     tried = {line.split()[0] for line in (ONCE.strip().splitlines())} - {"--show-completion"}
-    assert tried | {"watch", "serve", "mcp"} == {name for group in COMMANDS.values() for name in group}
+    assert tried | {"watch", "serve", "mcp", "lsp"} == {name for group in COMMANDS.values() for name in group}
 
     dotted = set(log.read_text().split())
     names = {name.partition(".")[0] for name in dotted} | set(sys.stdlib_module_names)
