@@ -262,7 +262,13 @@ vim.cmd("wall")
 local stopped = vim.lsp.get_active_clients()
 vim.lsp.stop_client(stopped)
 until_true(function() return #vim.lsp.get_active_clients() == 0 end)
-tell("restarted", jump("web/src/main.ts", [[showMoney(]]))
+local last
+for _ = 1, 300 do -- until the index has the saved files, the import is the nearest place that is known
+  last = jump("web/src/main.ts", [[showMoney(]])
+  if last[1] == "web/src/money.ts" then break end
+  vim.wait(200)
+end
+tell("restarted", last)
 vim.fn.writefile({ vim.fn.json_encode(told) }, "told.json")
 vim.cmd("qall!")
 """
@@ -328,7 +334,11 @@ EGLOT_ASKS = r"""
 (save-some-buffers t)
 (eglot-shutdown (eglot-current-server))
 (start)
-(tell "RESTARTED" (definition "showMoney("))
+(let ((tries 300) found) ; until the index has the saved files, the import is the nearest place that is known
+  (while (and (not (string-prefix-p "web/src/money.ts" (setq found (definition "showMoney("))))
+              (> (setq tries (1- tries)) 0))
+    (sleep-for 0.2))
+  (tell "RESTARTED" found))
 (eglot-shutdown (eglot-current-server))
 """
 
