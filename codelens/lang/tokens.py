@@ -177,7 +177,7 @@ class _ParsedTexts:
 _parsed_texts = _ParsedTexts()
 
 
-def _root_of(utf8: bytes, language: str) -> tree_sitter.Node | None:
+def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
     row = languages().get(language)
     if row is None or not row.grammar or len(utf8) > MOST_KEPT:
         return None
@@ -189,7 +189,7 @@ def _root_of(utf8: bytes, language: str) -> tree_sitter.Node | None:
 
 def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
     """(start, end) of each node of the syntax around a byte, outermost first; empty without a grammar."""
-    found, node = list[tuple[int, int]](), _root_of(utf8, language)
+    found, node = list[tuple[int, int]](), _parse_root(utf8, language)
     while node is not None:
         if (node.start_byte, node.end_byte) not in found[-1:]:
             found.append((node.start_byte, node.end_byte))
@@ -203,7 +203,7 @@ def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int, str]]:
 
     The kind is `comment` or `import` for these and for neighbours of such a kind, else empty. Empty without a grammar.
     """
-    root, comments = _root_of(utf8, language), languages()[language].comments if language in languages() else ()
+    root, comments = _parse_root(utf8, language), languages()[language].comments if language in languages() else ()
     found, waiting = dict[int, tuple[int, str]](), [root] if root is not None else []
     while waiting:
         group = (-1, -1, "")  # (first line, last line, kind) of the neighbours so far

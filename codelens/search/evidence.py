@@ -260,10 +260,10 @@ class Evidence:
                 if is_named:
                     named.append(place)
             self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
-            self.said[unit] = self._shares_of(tuple(held.counts))[0]
-            self.related_names[unit] = self._shares_of(tuple(named))[1]
+            self.said[unit] = self._compute_shares(tuple(held.counts))[0]
+            self.related_names[unit] = self._compute_shares(tuple(named))[1]
 
-    def _shares_of(self, places: tuple[int, ...]) -> tuple[float, float]:
+    def _compute_shares(self, places: tuple[int, ...]) -> tuple[float, float]:
         """The shares of the query's words that these terms say, and that only related ones of them say; computed once for all
         units that hold the same terms."""
         if places not in self._shares:

@@ -100,7 +100,7 @@ def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference
     """The packed references in their order; those of one name, if it is given."""
     if not packed:
         return ()
-    texts, numbers = _unpacked(packed)
+    texts, numbers = _unpack_columns(packed)
     *places, starts, lines = _columns(numbers[1 : 1 + 6 * numbers[0]])
     places += [list(accumulate(starts)), list(accumulate(lines))]
     if name is not None:
@@ -119,7 +119,7 @@ def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
     """The packed bindings in their order."""
     if not packed:
         return ()
-    texts, numbers = _unpacked(packed)
+    texts, numbers = _unpack_columns(packed)
     hows, names, texts_of, units, starts, ends = _columns(numbers[1 + 6 * numbers[0] :])
     text = texts.__getitem__
     rows = zip(
@@ -164,7 +164,7 @@ def _packed(texts: Sequence[str], columns: Iterable[Sequence[int]]) -> bytes:
     return zstd.compress(b"".join([head, b"\n", *(numbers[at::4] for at in range(4))]), LEVEL)
 
 
-def _unpacked(packed: bytes) -> tuple[list[str], array[int]]:
+def _unpack_columns(packed: bytes) -> tuple[list[str], array[int]]:
     head, _, planes = decompress(packed).partition(b"\n")
     numbers, size = bytearray(len(planes)), len(planes) // 4
     for at in range(4):

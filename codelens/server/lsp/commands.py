@@ -21,8 +21,8 @@ from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
 from codelens.render.relations import related_lines
 from codelens.render.why import WhyView, render_why
-from codelens.server.lsp.folders import LspRequest, WorkspaceFolder, path_of
-from codelens.server.lsp.navigation import named_location, references_of, relation_location
+from codelens.server.lsp.folders import LspRequest, WorkspaceFolder, path_from_uri
+from codelens.server.lsp.navigation import find_named_places, named_location, relation_location
 from codelens.server.lsp.outline import find_hits
 
 Record = dict[str, Any]
@@ -41,7 +41,7 @@ def _folders(request: LspRequest, given: Mapping[str, Any]) -> list[WorkspaceFol
     """The folder around `root`, `uri` or `path`; without these, all. Raises UsageError if the workspace has no folder."""
     named = next((given[name] for name in ("root", "uri", "path") if isinstance(given.get(name), str)), "")
     if named and (":" in named or Path(named).is_absolute()):
-        return [request.folders.around(path_of(named) if ":" in named else Path(named))]
+        return [request.folders.around(path_from_uri(named) if ":" in named else Path(named))]
     if not request.folders:
         raise UsageError("the workspace has no folder")
     return list(request.folders.values())
@@ -81,7 +81,7 @@ def search(request: LspRequest, given: Mapping[str, Any]) -> Record:
 def why(request: LspRequest, given: Mapping[str, Any]) -> Record:
     """{query, uri, position} or {query, path, line, root?} → {text, rank}."""
     query, folder = _given(given, "query", str), _folders(request, given)[0]
-    path = os.path.realpath(path_of(given["uri"])) if "uri" in given else _given(given, "path", str)
+    path = os.path.realpath(path_from_uri(given["uri"])) if "uri" in given else _given(given, "path", str)
     line = _position(given).line + 1 if "position" in given else _given(given, "line", int)
     with Index.reopen(folder.served.index, folder.served.settings) as index:
         result = index.why(query, [f"{path}:{line}"], _options(folder))
@@ -100,7 +100,7 @@ def context(request: LspRequest, given: Mapping[str, Any]) -> Record:
         source, query, diff, paths, root = TASK, given.get("task", ""), None, tuple[str, ...](), folder.path
         if "uri" in given:
             with request.reader(given["uri"]) as reader:
-                document = reader.document(path_of(given["uri"]))
+                document = reader.document(path_from_uri(given["uri"]))
                 below, root = document.path, reader.root(document)
             source, paths = FILES, (below,)
             if "range" in given:
@@ -151,7 +151,7 @@ def impact(request: LspRequest, given: Mapping[str, Any]) -> Record:
 def references(request: LspRequest, given: Mapping[str, Any]) -> Record:
     """{uri, position} → {places, notices}: as `textDocument/references`, each place with its certainty."""
     with request.meaning(_given(given, "uri", str), _position(given)) as (reader, names, meaning):
-        answer = references_of(reader, names, meaning)
+        answer = find_named_places(reader, names, meaning)
         places = [
             {
                 "certainty": r.certainty,

@@ -219,23 +219,23 @@ class LspRequest(NamedTuple):
 
     def buffer(self, uri: str) -> Buffer:
         """The text of a file, open or on the disk."""
-        path = path_of(uri)
+        path = path_from_uri(uri)
         return self.buffers.get(path) or Buffer.read(path, self.encoding)
 
     @contextmanager
     def reader(self, uri: str) -> Iterator[Reader]:
         """A reader of the index for a file. Raises NoIndex."""
-        with self.folders.around(path_of(uri)).reader(self.buffers, self.encoding, self.cancelled) as reader:
+        with self.folders.around(path_from_uri(uri)).reader(self.buffers, self.encoding, self.cancelled) as reader:
             yield reader
 
     @contextmanager
     def meaning(self, uri: str, position: types.Position) -> Iterator[tuple[Reader, Names, NameMeaning | None]]:
         """The reader, the names of a file, and the meaning of the one at a position."""
         with self.reader(uri) as reader:
-            names = reader.names(path_of(uri))
+            names = reader.names(path_from_uri(uri))
             yield reader, names, names.at(names.source.offset(position))
 
 
-def path_of(uri: str) -> Path:
+def path_from_uri(uri: str) -> Path:
     """The file of a URI; something that does not exist for a text without a file."""
     return Path(to_fs_path(uri) or uri.replace("/", "_"))

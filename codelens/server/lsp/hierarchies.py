@@ -13,7 +13,7 @@ from codelens.model.code import TYPE_KINDS
 from codelens.model.graph import FILE, RESOLVED, Named, Node, RelationOptions
 from codelens.server.lsp.folders import LspRequest, Reader
 from codelens.server.lsp.navigation import named_location
-from codelens.server.lsp.outline import kind_of
+from codelens.server.lsp.outline import to_symbol_kind
 
 
 def prepare_calls(request: LspRequest, params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
@@ -36,7 +36,7 @@ def _item(reader: Reader, named: Named) -> types.CallHierarchyItem:
     name = (
         named_location(reader, named).range if named.kind != FILE else types.Range(whole.range.start, whole.range.start)
     )
-    kind = types.SymbolKind.File if named.kind == FILE else kind_of(named.kind)
+    kind = types.SymbolKind.File if named.kind == FILE else to_symbol_kind(named.kind)
     return types.CallHierarchyItem(named.name, kind, whole.uri, whole.range, name, detail=named.path)
 
 
@@ -49,7 +49,7 @@ def find_callers(
     request: LspRequest, params: types.CallHierarchyIncomingCallsParams
 ) -> list[types.CallHierarchyIncomingCall]:
     """The callers of an item, tests last, each with its calls."""
-    calls = _linked(request, params.item, is_incoming=True)
+    calls = _find_calls(request, params.item, is_incoming=True)
     return [types.CallHierarchyIncomingCall(item, ranges) for item, ranges in calls]
 
 
@@ -57,11 +57,11 @@ def find_callees(
     request: LspRequest, params: types.CallHierarchyOutgoingCallsParams
 ) -> list[types.CallHierarchyOutgoingCall]:
     """The functions that an item calls, each with the calls."""
-    calls = _linked(request, params.item, is_incoming=False)
+    calls = _find_calls(request, params.item, is_incoming=False)
     return [types.CallHierarchyOutgoingCall(item, ranges) for item, ranges in calls]
 
 
-def _linked(
+def _find_calls(
     request: LspRequest, item: types.CallHierarchyItem, is_incoming: bool
 ) -> list[tuple[types.CallHierarchyItem, list[types.Range]]]:
     with request.meaning(item.uri, item.selection_range.start) as (reader, _, meaning):
@@ -87,15 +87,17 @@ def _line_of(reader: Reader, view: GraphView, link: Link) -> types.Range:
 
 def find_supertypes(request: LspRequest, params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
     """The bases of a type that are in the index."""
-    return _related(request, params.item, is_above=True)
+    return _find_related_types(request, params.item, is_above=True)
 
 
 def find_subtypes(request: LspRequest, params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
     """The types that name a type as their base."""
-    return _related(request, params.item, is_above=False)
+    return _find_related_types(request, params.item, is_above=False)
 
 
-def _related(request: LspRequest, item: types.TypeHierarchyItem, is_above: bool) -> list[types.TypeHierarchyItem]:
+def _find_related_types(
+    request: LspRequest, item: types.TypeHierarchyItem, is_above: bool
+) -> list[types.TypeHierarchyItem]:
     with request.meaning(item.uri, item.selection_range.start) as (reader, _, meaning):
         units = reader.units(d.id for d in meaning.definitions) if meaning else []
         if not units:

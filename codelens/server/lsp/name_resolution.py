@@ -143,7 +143,7 @@ class Names:
         if not token.bare and not reference.receiver:
             yield self._guessed(here)
             return
-        yield from self._resolved(here)
+        yield from self._try_meanings(here)
 
     def _keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
@@ -165,7 +165,7 @@ class Names:
         places = [NamePlace(facts.file.id, b.start) for b in bound[:1]]
         return here._replace(key=("parameter", function.id, name), declared=places, is_guess=True) if bound else None
 
-    def _resolved(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+    def _try_meanings(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         token, reference, name = here.token, here.reference, here.reference.name
         value = self._resolver.value(self.facts, reference)
         if reference.kind == "call" and not token.bare and (value is None or value.how != "definition"):
@@ -213,7 +213,7 @@ class Names:
                 if bound := self.facts.bound(around.place, name, start):
                     return (
                         None
-                        if self._has_globals and self._starts_of(name, "global")
+                        if self._has_globals and self._find_starts(name, "global")
                         else self._bound(here, around.place, bound)
                     )
                 if name in self.facts.file.language.self_names and (own := self._receiver(name, around)) is not None:
@@ -222,7 +222,7 @@ class Names:
             around = around.parent
         return None
 
-    def _starts_of(self, name: str, role: str = "") -> list[int]:
+    def _find_starts(self, name: str, role: str = "") -> list[int]:
         """The places of a name, or of its tokens with a role."""
         if (name, role) not in self._places:
             of_role = (token.start for token in self.tokens(name) if token.role == role) if role else ()
@@ -233,7 +233,7 @@ class Names:
 
     def _receiver(self, name: str, function: Definition) -> int | None:
         """The start of `self` in the head of a method."""
-        starts = self._starts_of(name)
+        starts = self._find_starts(name)
         first = bisect_left(starts, function.start)
         in_head = first < len(starts) and starts[first] < self._bodies.get(function.id, 0)
         return starts[first] if in_head else None
@@ -245,7 +245,7 @@ class Names:
     def _bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
         """The last binding before the place, and for a language that declares variables, the last that is not an assignment."""
         if not self.facts.file.language.assignment_declares:
-            written = self._starts_of(here.reference.name, tokens.WRITE)
+            written = self._find_starts(here.reference.name, tokens.WRITE)
             bound = [b for b in bound if not _holds(written, b.start)] or bound
         last = bound[max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)]
         place = NamePlace(self.document.id, last.start)

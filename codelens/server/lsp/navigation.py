@@ -50,7 +50,7 @@ def find_definition(request: LspRequest, params: types.DefinitionParams) -> list
 def find_declaration(request: LspRequest, params: types.DeclarationParams) -> list[types.Location]:
     """Prototypes, as C has them, else the definition."""
     with request.meaning(params.text_document.uri, params.position) as (reader, names, meaning):
-        answer = references_of(reader, names, meaning) if names.facts.file.language.kin == "c" else None
+        answer = find_named_places(reader, names, meaning) if names.facts.file.language.kin == "c" else None
         found = [r for r in answer.relations if r.role == DECLARATION and r.certainty != ONLY_BY_NAME] if answer else []
         return [relation_location(reader, r) for r in found] or locations(reader, meaning)
 
@@ -58,7 +58,7 @@ def find_declaration(request: LspRequest, params: types.DeclarationParams) -> li
 def find_type_definition(request: LspRequest, params: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
     with request.meaning(params.text_document.uri, params.position) as (reader, names, meaning):
-        value = type_of(reader, names, meaning) if meaning else None
+        value = find_type(reader, names, meaning) if meaning else None
         return (
             [reader.unit_location(unit) for unit in reader.units([value.definition.id])]
             if (value is not None and value.definition is not None)
@@ -66,7 +66,7 @@ def find_type_definition(request: LspRequest, params: types.TypeDefinitionParams
         )
 
 
-def type_of(reader: Reader, names: Names, meaning: NameMeaning) -> Value | None:
+def find_type(reader: Reader, names: Names, meaning: NameMeaning) -> Value | None:
     """The type of a name's value, or of what a function returns; the type itself for a type."""
     values = reader.resolver(names.document.repository).values
     if meaning.holder is not None:
@@ -111,7 +111,7 @@ def relation_location(reader: Reader, relation: Relation) -> types.Location:
     return reader.line_location(place, Path(place.root, place.os_path), relation.target.name)
 
 
-def references_of(reader: Reader, names: Names, meaning: NameMeaning | None) -> Related | None:
+def find_named_places(reader: Reader, names: Names, meaning: NameMeaning | None) -> Related | None:
     """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
     if meaning is None or (meaning.token.role == TEXT and not meaning.key):
         return None
@@ -135,7 +135,7 @@ def find_references(request: LspRequest, params: types.ReferenceParams) -> list[
     with request.meaning(params.text_document.uri, params.position) as (reader, names, meaning):
         if meaning is not None and meaning.is_local:
             return [reader.location(names.document, *span) for span, _ in same_names(names, meaning)]
-        answer = references_of(reader, names, meaning)
+        answer = find_named_places(reader, names, meaning)
         places = [r for r in answer.relations if r.place.line] if answer else []
         own = (
             locations(reader, meaning)
@@ -177,7 +177,7 @@ def hover(request: LspRequest, params: types.HoverParams) -> types.Hover | None:
         if meaning is None or not meaning.key:
             return None
         parts = list(_hovered(reader, meaning))
-        if not meaning.definitions and (value := type_of(reader, names, meaning)) and value.definition:
+        if not meaning.definitions and (value := find_type(reader, names, meaning)) and value.definition:
             parts.append(f"type: {value.definition.qualified}")
         text = "\n\n".join(filter(None, parts))
         if not request.options["markdown"]:
@@ -262,7 +262,7 @@ def local_places(names: Names, known: NameMeaning) -> list[Place]:
 
 def certain_places(reader: Reader, names: Names, known: NameMeaning) -> Iterator[Place]:
     """The places of a definition or field. Raises UsageError if one is uncertain, or its file has changed."""
-    answer, name = references_of(reader, names, known), known.reference.name
+    answer, name = find_named_places(reader, names, known), known.reference.name
     places = [r for r in answer.relations if r.span.end] if answer else []
     if unsure := [r for r in places if r.certainty != SURE]:
         first = unsure[0].place

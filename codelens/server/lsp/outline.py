@@ -15,7 +15,7 @@ from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.model.extraction import Unit
 from codelens.model.search import Hit, SearchOptions
 from codelens.server.lsp.buffers import Buffer
-from codelens.server.lsp.folders import UNREADABLE, LspRequest, Reader, WorkspaceFolder, path_of
+from codelens.server.lsp.folders import UNREADABLE, LspRequest, Reader, WorkspaceFolder, path_from_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
@@ -46,7 +46,9 @@ def find_symbols(
     if not request.options["hierarchical"]:
         flat = ((units[i], buffer.range(units[i].name_span.start, units[i].name_span.end)) for i in listed)
         return [
-            types.SymbolInformation(types.Location(uri, where), u.name, kind_of(u.kind), container_name=u.container)
+            types.SymbolInformation(
+                types.Location(uri, where), u.name, to_symbol_kind(u.kind), container_name=u.container
+            )
             for u, where in flat
         ]
     made, top = dict[int, types.DocumentSymbol](), list[types.DocumentSymbol]()
@@ -63,11 +65,11 @@ def _symbol(unit: Unit, buffer: Buffer) -> types.DocumentSymbol:
     whole = buffer.range(unit.span.start, unit.span.end)
     name = buffer.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
     return types.DocumentSymbol(
-        unit.name, kind_of(unit.kind), whole, name, " ".join(unit.signature.split()), children=[]
+        unit.name, to_symbol_kind(unit.kind), whole, name, " ".join(unit.signature.split()), children=[]
     )
 
 
-def kind_of(kind: str) -> types.SymbolKind:
+def to_symbol_kind(kind: str) -> types.SymbolKind:
     """The protocol's kind of a definition."""
     return KINDS.get(kind, types.SymbolKind.Variable)
 
@@ -77,7 +79,7 @@ def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolPar
     options = SearchOptions(limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
     hits = find_hits(request, params.query, options)[0] if params.query.strip() else []
     return [
-        types.SymbolInformation(where, u.name, kind_of(u.kind), container_name=u.container or u.path)
+        types.SymbolInformation(where, u.name, to_symbol_kind(u.kind), container_name=u.container or u.path)
         for u, where in ((hit.unit, where) for hit, where in hits)
         if u.kind in SYMBOL_KINDS
     ]
@@ -144,7 +146,7 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
         return []
     uri = params.text_document.uri
     with request.reader(uri) as reader:
-        document = reader.document(path_of(uri))
+        document = reader.document(path_from_uri(uri))
         units = [u for u in reader.store.units.of_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
         uses, tests = Counter[int](), Counter[int]()
         for edge in set(reader.store.edges.incoming([u.id for u in units])):

@@ -199,17 +199,17 @@ class OverlaidEdges(Overlaid, EdgeTable):
     def outgoing(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
         wanted = {*nodes}
         own = (e for e in self._own() if e.source in wanted)
-        return self._replaced(super().outgoing(wanted, kinds, limit), own, kinds)
+        return self._replace_edges(super().outgoing(wanted, kinds, limit), own, kinds)
 
     def incoming(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
         wanted = {*nodes}
         own = (e for e in self._own() if e.target in wanted)
-        return self._replaced(super().incoming(wanted, kinds, limit), own, kinds)
+        return self._replace_edges(super().incoming(wanted, kinds, limit), own, kinds)
 
     def _own(self) -> list[Edge]:
         return self.link() if self.edited else []
 
-    def _replaced(self, stored: Iterable[Edge], own: Iterable[Edge], kinds: Collection[str]) -> Iterator[Edge]:
+    def _replace_edges(self, stored: Iterable[Edge], own: Iterable[Edge], kinds: Collection[str]) -> Iterator[Edge]:
         yield from (e for e in stored if not any(e.source in one.sources for one in self.edited.values()))
         yield from (e for e in own if not kinds or e.kind in kinds)
 
@@ -263,10 +263,10 @@ class OverlaidStore(Store):
             linker = Linker(self, repository)
             for document, one in self.edited.items():
                 if one.row.repository == repository:
-                    found += self._linked(linker, document)
+                    found += self._link_document(linker, document)
         return found
 
-    def _linked(self, linker: Linker, document: DocumentId) -> Iterator[Edge]:
+    def _link_document(self, linker: Linker, document: DocumentId) -> Iterator[Edge]:
         rows = linker.link(document, whole=True).edges
         externals = self.edges.externals_called([target for _, _, target, *_ in rows if isinstance(target, str)])
         for source, kind, target, line, tier in rows:

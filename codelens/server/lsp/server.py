@@ -27,7 +27,7 @@ from codelens.model.budget import OutOfTime
 from codelens.server.lsp import hierarchies, navigation, outline
 from codelens.server.lsp.buffers import Buffer
 from codelens.server.lsp.commands import COMMANDS
-from codelens.server.lsp.folders import UNREADABLE, Folders, LspRequest, Serve, WorkspaceFolder, path_of
+from codelens.server.lsp.folders import UNREADABLE, Folders, LspRequest, Serve, WorkspaceFolder, path_from_uri
 from codelens.server.mcp.door import stdout_alone
 
 Answer = Callable[[LspRequest, Any], Any]
@@ -86,18 +86,18 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
-        path = path_of(document.uri)
+        path = path_from_uri(document.uri)
         self._server.buffers[path] = Buffer(path, document.text, self._server.encoding)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        path = path_of(params.text_document.uri)
+        path = path_from_uri(params.text_document.uri)
         before = self._server.buffers.get(path) or Buffer.read(path, self._server.encoding)
         self._server.buffers[path] = before.changed(params.content_changes)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        self._server.buffers.pop(path_of(params.text_document.uri), None)
+        self._server.buffers.pop(path_from_uri(params.text_document.uri), None)
 
 
 class CodelensServer(LanguageServer):
@@ -261,7 +261,7 @@ def create_server(serve: Serve) -> CodelensServer:
         server.accept(params.capabilities, given)
         root = params.root_uri or (Path(params.root_path).as_uri() if params.root_path else "")
         for uri in [folder.uri for folder in params.workspace_folders or ()] or filter(None, [root]):
-            server.add_folder(path_of(uri))
+            server.add_folder(path_from_uri(uri))
 
     @server.feature(types.INITIALIZED)
     async def begin(params: types.InitializedParams) -> None:
@@ -279,10 +279,10 @@ def create_server(serve: Serve) -> CodelensServer:
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         for folder in params.event.removed:
-            if (removed := server.folders.pop(path_of(folder.uri), None)) is not None:
+            if (removed := server.folders.pop(path_from_uri(folder.uri), None)) is not None:
                 removed.upkeep.close()
         for folder in params.event.added:
-            server.add_folder(path_of(folder.uri))
+            server.add_folder(path_from_uri(folder.uri))
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
