@@ -164,8 +164,8 @@ class Candidate:
         self._recorded = recorded
         self._unmade: list[tuple[Any, ...]] = []
         """Functions that make further contributions, each with what it is given."""
-        self._features: list[Any] = []
-        """(name, weight) of each of some features, and their values; of further features; and so on."""
+        self._features: list[tuple[Sequence[tuple[str, float]], Sequence[float]]] = []
+        """For each call of `add_features`: (name, weight) of its features, and their values."""
         self._amounts: list[float] = []
         """The amounts of `_unmade` and `_features`."""
         self._score, self._summed = 0.0, 0
@@ -190,8 +190,9 @@ class Candidate:
     @property
     def measured(self) -> list[tuple[str, float, float]]:
         """(feature, weight, value), without values of 0."""
-        rows = zip(self._features[::2], self._features[1::2], strict=True)
-        return [(*of, value) for features, row in rows for of, value in zip(features, row, strict=True) if value]
+        return [
+            (*of, value) for features, row in self._features for of, value in zip(features, row, strict=True) if value
+        ]
 
     @property
     def contributions(self) -> list[Contribution]:
@@ -240,7 +241,7 @@ def add_features(candidates: Sequence[Candidate], columns: Iterable[tuple[str, f
     products = zip(*[[weight * value for value in values] for _, weight, values in columns], strict=True)
     for candidate, row, amounts in zip(candidates, rows, products, strict=True):
         if any(row):
-            candidate._features += features, row
+            candidate._features.append((features, row))
             candidate._amounts += amounts
 
 

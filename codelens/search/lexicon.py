@@ -207,9 +207,8 @@ def _stems_like(word: str, store: Store) -> list[str]:
         if slips <= min(len(form), len(term)) // LETTERS_PER_SLIP
     }
     ends = range(max(2 * LONGEST_ENDING, len(word) - LONGEST_ENDING), len(word) + 1)
-    near |= {
-        word[:end]: 1 for end in ends if word[:end] in units_of
-    }  # its ending, which the stem has lost, is mistyped
+    # The stem of a word has lost its ending, in which the mistake may be.
+    near |= {word[:end]: 1 for end in ends if word[:end] in units_of}
     return sorted(near, key=lambda term: (near[term], -units_of[term], term))[:MOST_CORRECTIONS]
 
 

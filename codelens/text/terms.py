@@ -230,25 +230,28 @@ def _distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedi
     return keys[first]
 
 
-RUN = 6  # Bytes. Of phrases that a text lacks, runs of five tell 87 %, of six 92 %, of eight 91 %.
-READ_BEFORE = 300  # Texts of a few searches, after which filters are made: the process is a server
-MOST_OF_FILTERS = 32 << 20  # Bytes, a fifth of those of the texts; texts that are read later have no filter
-_SPREAD = 0x9E3779B97F4A7C15  # 2^64 by the golden ratio: products differ in their upper bits
+RUN = 6  # Length of a run in bytes. Runs of five reject 87 % of the phrases that a text lacks, of six 92 %, of eight 91 %.
+READ_BEFORE = 300  # Number of texts that are read without a filter. Only a server reads more.
+MOST_OF_FILTERS = (
+    32 << 20
+)  # Size of all filters in bytes, after which texts get none. A filter has a fifth of its text's size.
+_SPREAD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: the upper bits of products differ.
 
 
 class TextFilters:
-    """Tells what texts do not hold, without reading them again: each has a Bloom filter of its runs of six bytes. A long text
-    has all trigrams of many phrases that it lacks, and few of their runs.
+    """Bloom filters of the runs of six bytes in texts, which tell that a text lacks a phrase without reading it again.
+
+    Trigrams do not tell: a long text has all trigrams of many phrases that it lacks.
     """
 
     def __init__(self) -> None:
         self._read, self._bytes, self._kept = 0, 0, dict[int, bytes]()
 
-    def lacks(self, number: int, text: str) -> bool:
-        """True if the text of this number certainly does not hold another one, which is in lower case."""
+    def lacks(self, number: int, phrase: str) -> bool:
+        """True if text `number` certainly lacks a phrase, given in lower case."""
         flags = self._kept.get(number, b"")
         shift = 62 - len(flags).bit_length()
-        return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _runs(text))
+        return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _runs(phrase))
 
     def keep(self, number: int, read: Callable[[], Iterable[str]]) -> None:
         """Make the filter of a text, whose pieces `read` returns with the letters of ASCII in lower case."""
@@ -268,6 +271,6 @@ class TextFilters:
 
 @lru_cache(maxsize=1024)
 def _runs(text: str) -> Sequence[int]:
-    """The runs of a text, spread over 64 bits; none if it has other characters than those of ASCII."""
+    """The runs of a phrase, each multiplied by `_SPREAD`; none for a phrase that is not ASCII."""
     runs = [text[at : at + RUN].encode() for at in range(len(text) - RUN + 1)] if text.isascii() else []
     return [(int.from_bytes(run, "little") << 64 - 8 * RUN) * _SPREAD & (1 << 64) - 1 for run in runs]
