@@ -21,13 +21,15 @@ class LspFlags(CommonFlags):
     no_index: bool = option(
         False, "--no-index", help="Write nothing: neither make an index that is missing nor update a stale one"
     )
-    watch: bool = option(False, "--watch", help="Watch the trees, so that a change is indexed before it is saved here")
-    stdio: bool = option(False, "--stdio", help="Accepted for clients that pass it; there is no other way")
+    watch: bool = option(False, "--watch", help="Watch the trees, and index what other programs change at once")
+    stdio: bool = option(
+        False, "--stdio", help="No effect: some clients pass it, and the server has no other transport"
+    )
     allow_network: bool = ALLOW_NETWORK
 
 
 def lsp(flags: LspFlags) -> int:
-    """Serve the Language Server Protocol on stdin and stdout. Editors start this; indexes are made and kept fresh."""
+    """Serve the Language Server Protocol on stdin and stdout. An editor starts this; it builds and updates indexes."""
     missing = [name for name in ("lsprotocol", "pygls") if find_spec(name) is None]
     if missing:
         raise MissingExtra("lsp", missing, "lsp")
@@ -51,5 +53,8 @@ def lsp(flags: LspFlags) -> int:
 
 
 command = declare(
-    "lsp", LspFlags, lsp, epilog="Exit: 0 the client left, or SIGINT or SIGTERM came; 1 it left early; 2 error."
+    "lsp",
+    LspFlags,
+    lsp,
+    epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`, or died; 2 error.",
 )
