@@ -29,18 +29,12 @@ class Settings:
     max_precise_size: int = 200_000_000
     """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest document.
     The limit is chosen, not measured."""
-    hidden: bool = False
-    """Index files whose name starts with a dot."""
-    no_ignore: bool = False
-    """Do not apply ignore files."""
-    include_vendored: bool = False
-    """Index vendored, minified and generated files too."""
-    jobs: int = 0
-    """Worker processes; 0 means one for each core, at most 8."""
-    fuzzy: bool = True
-    """Build the trigram index."""
-    vector: bool = True
-    """Build vectors."""
+    hidden: bool = False  # Index files whose name starts with a dot
+    no_ignore: bool = False  # Do not apply ignore files
+    include_vendored: bool = False  # Index vendored, minified and generated files too
+    jobs: int = 0  # Worker processes; 0 means one for each core, at most 8
+    fuzzy: bool = True  # Build the trigram index
+    vector: bool = True  # Build vectors
     model: str = "codelens"
     """The embedder: `codelens` for the shipped embedding, `hashing`, the name of your own model, a model's file or folder, or
     an endpoint's address with the model's name, as https://host/v1#name."""
@@ -48,22 +42,17 @@ class Settings:
     """Send texts to a model behind an address. Nothing else uses the network, except git for the URLs of a fleet."""
     parse_seconds: float = 10.0
     """CPU seconds a worker may spend on one file before it is stopped. The slowest real file measured took under 2."""
-    encoding_threshold: float = 0.7
-    """The least confidence at which a detected encoding is used (CodexLens' figure)."""
+    encoding_threshold: float = 0.7  # The least confidence at which a detected encoding is used (CodexLens' figure)
     detect_encoding: bool = True
     """Detect the encoding of files that are neither UTF-8 nor UTF-16; else they are read as cp1252 or Latin-1, no byte lost."""
     commit_bytes: int = 16_000_000
     """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
-    limit: int = 20
-    """Hits shown (the marketplace's default)."""
+    limit: int = 20  # Hits shown (the marketplace's default)
     context_lines: int = 0
     """Lines before and after a hit, unless a flag sets them; 0 shows the most telling lines instead."""
-    profile: str = "codelens"
-    """Named set of weights in weights.toml."""
-    mode: str = "hybrid"
-    """Named set of channels: see CHOICES."""
-    color: str = "auto"
-    """auto, always or never; auto asks the terminal and NO_COLOR."""
+    profile: str = "codelens"  # Named set of weights in weights.toml
+    mode: str = "hybrid"  # Named set of channels: see CHOICES
+    color: str = "auto"  # auto, always or never; auto asks the terminal and NO_COLOR
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
     refresh: str = "never"
@@ -72,20 +61,16 @@ class Settings:
     query_seconds: float = 2.0
     """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice. Chosen:
     about as long as a person waits before trying another query."""
-    classes: str = ""
-    """A TOML file of your own equivalence classes, added to the shipped ones; empty for none."""
-    aliases: str = ""
-    """A TOML file of your own short forms and the words they stand for; empty for none."""
-    lexicon: bool = True
-    """Let a query in everyday words also find what programmers call these things."""
+    classes: str = ""  # A TOML file of your own equivalence classes, added to the shipped ones; empty for none
+    aliases: str = ""  # A TOML file of your own short forms and the words they stand for; empty for none
+    lexicon: bool = True  # Let a query in everyday words also find what programmers call these things
     history: bool = True
     """Read the messages of recent commits, so that what was written about the changes of a file counts in its rank."""
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""
     """A TOML file of your own weights, as `codelens eval tune --keep` writes it, instead of the shipped ones; empty for none."""
-    snapshots_kept: int = 10
-    """Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none."""
+    snapshots_kept: int = 10  # Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
     shard_cache: int = 50_000_000_000
@@ -101,8 +86,7 @@ class Settings:
     requests_per_minute: int = 120
     """Requests per minute for each key of `codelens serve`, in one burst or spread out; 0 sets no limit. Chosen: an editor sends
     at most two a second."""
-    hyperlink_format: str = ""
-    """A URL with {path}, or a name for one, that paths on a terminal link to; empty for none."""
+    hyperlink_format: str = ""  # A URL with {path}, or a name for one, that paths on a terminal link to; empty for none
     editor_link: str = "vscode"
     """A URL with {path}, or an editor's name, that the page of a server on this machine links to; `none` for no link."""
     host_link: str = "auto"
@@ -141,8 +125,7 @@ class LoadedSettings:
     """Settings, each with its origin."""
 
     values: Settings
-    origin: Mapping[str, str]
-    """Setting → 'default', a file's path, an environment variable's name or 'flag'."""
+    origin: Mapping[str, str]  # Setting → 'default', a file's path, an environment variable's name or 'flag'
     ignored: tuple[str, ...] = ()
     """Settings of the project's file that were ignored, a sentence each: file, key and reason."""
 

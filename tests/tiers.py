@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-share = 0.1
-"""Set by conftest.py from the options, before any test module is imported."""
+share = 0.1  # Set by conftest.py from the options, before any test module is imported
 
 
 def examples(most: int) -> int:

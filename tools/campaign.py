@@ -24,10 +24,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PROGRESS_SECONDS = 10.0
-"""Seconds between two progress lines on stderr."""
-LONGEST = 1500
-"""Most characters of a failure's message; the end is kept."""
+PROGRESS_SECONDS = 10.0  # Seconds between two progress lines on stderr
+LONGEST = 1500  # Most characters of a failure's message; the end is kept
 
 
 class Failed(AssertionError):
@@ -55,10 +53,8 @@ class Report:
     name: str
     tried: int = 0
     failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    """Checks that cannot run here, with the reason."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """Event → number: exit codes, the phases in which kills fell."""
+    notes: list[str] = field(default_factory=list)  # Checks that cannot run here, with the reason
+    counts: Counter[str] = field(default_factory=Counter)  # Event → number: exit codes, the phases in which kills fell
     _reported: float = field(default_factory=time.monotonic, repr=False)
 
     @contextmanager

@@ -20,10 +20,8 @@ import numpy
 from scipy.optimize import nnls
 
 COSTS = Path(__file__).with_name("cluster_costs.json")
-KIND = "plain"
-"""The queries that people type: names and sentences."""
-ALONE = "1"
-"""The layout of one shard. Of LARGE, its queries are repeated at all scales."""
+KIND = "plain"  # The queries that people type: names and sentences
+ALONE = "1"  # The layout of one shard. Of LARGE, its queries are repeated at all scales.
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,7 @@ class Figures:
     values: Mapping[str, float]
     queries: Sequence[Mapping[str, Any]]
     """`coordinator_ms`; for each round (shards, ids, bytes to, bytes from, mean, deviation, greatest of ms, empty answers)."""
-    ground_mb: float
-    """Source in the one shard of these queries."""
+    ground_mb: float  # Source in the one shard of these queries
     latencies: Mapping[str, Mapping[str, Mapping[str, float]]]
     """local or dask → number of shards → p50, p95 in milliseconds."""
     shard_mb: Mapping[str, float]

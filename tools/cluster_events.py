@@ -94,14 +94,10 @@ class Process:
 class RoundCost:
     """One round of a query."""
 
-    shards: int
-    """The number of shards that are asked."""
-    sent: float
-    """Bytes to each."""
-    got: float
-    """Bytes from each."""
-    service: float
-    """Mean CPU seconds of a shard."""
+    shards: int  # The number of shards that are asked
+    sent: float  # Bytes to each
+    got: float  # Bytes from each
+    service: float  # Mean CPU seconds of a shard
     cut: bool = True
     """True if answers are merged and cut to the length of one; otherwise all that shards send goes to the coordinator."""
 
@@ -111,8 +107,7 @@ class QueryCost:
     """The rounds of a query, and what the coordinator needs for itself."""
 
     rounds: Sequence[RoundCost]
-    own: float
-    """CPU seconds, whatever the number of messages."""
+    own: float  # CPU seconds, whatever the number of messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,31 +116,20 @@ class Layout:
 
     shards: int
     workers: int
-    message_cpu: float = 0.0
-    """CPU seconds of who asks for the answer of a shard, to merge it."""
-    client_cpu: float = 0.0
-    """CPU seconds of who sends a message, except for that."""
-    joint: bool = False
-    """True for one message to each worker, False for one to each of its shards."""
-    byte_cpu: float = 0.0
-    """The same for each byte of an answer."""
-    worker_cpu: float = 0.0
-    """CPU seconds that the worker needs for a message, except for its shard."""
-    latency: float = 0.0
-    """Seconds on the way, one way."""
-    bandwidth: float = math.inf
-    """Bytes a second of the coordinator's link."""
-    groups: int = 0
-    """Coordinators of the second level; 0 for none."""
-    cores: int = 0
-    """Cores of the one machine on which everything runs; 0 if each process has its own."""
-    spread: float = 0.0
-    """Standard deviation of a service time over its mean, lognormal."""
+    message_cpu: float = 0.0  # CPU seconds of who asks for the answer of a shard, to merge it
+    client_cpu: float = 0.0  # CPU seconds of who sends a message, except for that
+    joint: bool = False  # True for one message to each worker, False for one to each of its shards
+    byte_cpu: float = 0.0  # The same for each byte of an answer
+    worker_cpu: float = 0.0  # CPU seconds that the worker needs for a message, except for its shard
+    latency: float = 0.0  # Seconds on the way, one way
+    bandwidth: float = math.inf  # Bytes a second of the coordinator's link
+    groups: int = 0  # Coordinators of the second level; 0 for none
+    cores: int = 0  # Cores of the one machine on which everything runs; 0 if each process has its own
+    spread: float = 0.0  # Standard deviation of a service time over its mean, lognormal
     straggling: float = 0.0
     """The part of messages that take `slower` times as long: garbage collection, a cold disk, a busy neighbour."""
     slower: float = 10.0
-    weights: Sequence[float] = ()
-    """Service time of each shard over that of a usual one; empty if all are equal."""
+    weights: Sequence[float] = ()  # Service time of each shard over that of a usual one; empty if all are equal
 
 
 @dataclass(slots=True)
@@ -154,14 +138,10 @@ class Outcome:
 
     latencies: list[float] = field(default_factory=list)
     events: int = 0
-    messages: int = 0
-    """Messages of the first coordinator."""
-    bytes: float = 0.0
-    """Bytes to and from it."""
-    coordinator: float = 0.0
-    """Its CPU seconds."""
-    workers: float = 0.0
-    """CPU seconds of all workers and second coordinators."""
+    messages: int = 0  # Messages of the first coordinator
+    bytes: float = 0.0  # Bytes to and from it
+    coordinator: float = 0.0  # Its CPU seconds
+    workers: float = 0.0  # CPU seconds of all workers and second coordinators
 
     def quantile(self, part: float) -> float:
         """A latency that this part of the queries does not exceed."""

@@ -17,8 +17,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.index import Index
 
-UNLIMITED = Settings(query_seconds=0)
-"""No limit of time, so that an answer depends on nothing but the shards."""
+UNLIMITED = Settings(query_seconds=0)  # No limit of time, so that an answer depends on nothing but the shards
 BUILT = "built.json"
 
 

@@ -30,10 +30,8 @@ from tools.cluster_layouts import UNLIMITED, files
 from tools.cluster_speed import asked
 
 BITS = (8, 10, 12)
-WORD, NAME = "w", "n"
-"""Marks before words and before whole names in a sketch."""
-RARE = 0.25
-"""Terms in at most this part of the shards are rare."""
+WORD, NAME = "w", "n"  # Marks before words and before whole names in a sketch
+RARE = 0.25  # Terms in at most this part of the shards are rare
 PROBES = 20_000
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"( \*)?')
 _NAMED: Mapping[str, Callable[[str], str]] = {"units.named": str, "units.named_as": fold_identifier}

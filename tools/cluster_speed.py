@@ -44,22 +44,17 @@ EVERY = 11
 """Each so manieth document gives units to make queries from; all of them would take longer than the measurement."""
 SEED = 20
 EMPTY_CALLS = 50
-STARTING = (500, 1000, 2000)
-"""Numbers of repositories whose naming is measured."""
+STARTING = (500, 1000, 2000)  # Numbers of repositories whose naming is measured
 
 
 class Round(NamedTuple):
     """One round of a query."""
 
     methods: str
-    sent: int
-    """Bytes to all shards."""
-    got: int
-    """Bytes from all shards."""
-    seconds: list[float]
-    """CPU seconds of each shard that was asked, its packing and unpacking included."""
-    empty: int
-    """Shards of which all answers were empty: perfect routing would not have asked them."""
+    sent: int  # Bytes to all shards
+    got: int  # Bytes from all shards
+    seconds: list[float]  # CPU seconds of each shard that was asked, its packing and unpacking included
+    empty: int  # Shards of which all answers were empty: perfect routing would not have asked them
     ids: int
     """Units, documents or nodes that it names, which bound the shards that it asks; 0 if it asks all, however many there are."""
 
@@ -186,8 +181,7 @@ class Profile(NamedTuple):
     """The cost of one query."""
 
     rounds: list[Round]
-    coordinator: float
-    """CPU seconds."""
+    coordinator: float  # CPU seconds
 
 
 def _profiles(many: ShardedStore, transport: Timed, wanted: Sequence[Question]) -> Iterator[Profile]:

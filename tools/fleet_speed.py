@@ -28,8 +28,7 @@ from codelens.fleet.stores import open_store
 from codelens.fleet.workers import client_of
 from codelens.processes.python import codelens_command
 
-MOST = 10_000_000
-"""Bytes of source in a shard, so that some twenty repositories make several."""
+MOST = 10_000_000  # Bytes of source in a shard, so that some twenty repositories make several
 SAMPLE_SECONDS = 0.1
 
 

@@ -19,8 +19,7 @@ EXIT_CODES = frozenset({0, 1, 2, 3, 4, 5, 6})
 """Exit codes of `codelens help exit-codes`, without 130: nothing interrupts these runs."""
 UNEXPECTED = ("Traceback", "use --debug", "Exception ignored", "leaked semaphore", "ResourceWarning")
 """Marks of an unforeseen fault on stderr."""
-SECONDS = 120.0
-"""Wall time limit of one command: a campaign's command takes some seconds, and the machine may be busy."""
+SECONDS = 120.0  # Wall time limit of one command: a campaign's command takes some seconds, and the machine may be busy
 BYTES = 3_000_000_000
 """Address space of each process. A normal run maps about 1 GB, most of it never used: threads' stacks and libraries."""
 

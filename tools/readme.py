@@ -8,8 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 README, FIGURES = ROOT / "README.md", ROOT / "docs" / "figures.md"
-QUALITY, COST = "| strict hit rate", "| tool | index, CPU s"
-"""How the head of each table begins."""
+QUALITY, COST = "| strict hit rate", "| tool | index, CPU s"  # How the head of each table begins
 TASKS = {"111": "questions", "391": "commit subjects"}
 TOOLS = ("codelens", "semble", "codegraph", "ripgrep")
 

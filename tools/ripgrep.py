@@ -24,14 +24,11 @@ from pathlib import Path
 from codelens.cli.main import main as codelens
 
 WORD = re.compile(r"[A-Za-z_]\w{2,}")
-LONGEST_LINE = 120
-"""Characters of lines that queries are cut from."""
+LONGEST_LINE = 120  # Characters of lines that queries are cut from
 CRLF = "--crlf"
 """Lets `$` match before a carriage return, as it does in codelens. ripgrep then writes "\\r\\n" everywhere, so it is left out."""
-MENDED = 14
-"""The version of ripgrep in which -w finds the whole of a word that a pattern may find in part."""
-SHOWN = 300
-"""Characters of an output that a difference shows."""
+MENDED = 14  # The version of ripgrep in which -w finds the whole of a word that a pattern may find in part
+SHOWN = 300  # Characters of an output that a difference shows
 
 
 @dataclass(frozen=True, slots=True)

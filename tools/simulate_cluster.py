@@ -24,14 +24,11 @@ SCALES = (100, 10_000, 1_000_000)
 SHARD_MB = 500.0
 WAYS = {"flat": (False, False), "sketches": (True, False), "two levels": (False, True), "both": (True, True)}
 """Way of searching → (shards that cannot hold a word are skipped, groups of √S shards are merged first)."""
-MOST_SHARDS = 32_768
-"""The numbers of shards in ids; `MOST_SHARDS` in codelens/cluster/numbers.py."""
+MOST_SHARDS = 32_768  # The numbers of shards in ids; `MOST_SHARDS` in codelens/cluster/numbers.py
 FILES_OPEN = 1024
 """The usual limit of a process, named in Dask's FAQ; a worker adds one to ten connections to a scheduler."""
-CONNECTIONS = 512
-"""The connections that a client of Dask keeps: `ConnectionPool` in distributed/core.py."""
-GOOD_SECONDS = 1.0
-"""A search that takes longer is not good enough. Chosen."""
+CONNECTIONS = 512  # The connections that a client of Dask keeps: `ConnectionPool` in distributed/core.py
+GOOD_SECONDS = 1.0  # A search that takes longer is not good enough. Chosen.
 QUERIES = 6
 
 
@@ -40,10 +37,8 @@ class Fleet:
     """Shards of a fleet, by size."""
 
     repositories: int
-    shards: Sequence[float]
-    """MB of source of each."""
-    largest: float
-    """MB of the largest repository."""
+    shards: Sequence[float]  # MB of source of each
+    largest: float  # MB of the largest repository
 
     @property
     def source_mb(self) -> float:
@@ -140,12 +135,9 @@ class Building:
 
     hours: float
     cpu_hours: float
-    largest_hours: float
-    """The largest repository alone: one process reads it."""
-    repeated: int
-    """Shards that were built again since their machine had failed."""
-    scheduler_busy: float
-    """Part of the time."""
+    largest_hours: float  # The largest repository alone: one process reads it
+    repeated: int  # Shards that were built again since their machine had failed
+    scheduler_busy: float  # Part of the time
 
 
 def build(fleet: Fleet, workers: int, figures: Figures, seed: int = 1) -> Building:

@@ -55,12 +55,9 @@ _FILTERED = lazy_pattern(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
 class Options(NamedTuple):
     """The options of a command, by how they take values."""
 
-    flags: Collection[str]
-    """Short letters without a value."""
-    values: Mapping[str, bool]
-    """Option with a value, letter or --name → whether the value is a number."""
-    names: Collection[str]
-    """All of them as they are written."""
+    flags: Collection[str]  # Short letters without a value
+    values: Mapping[str, bool]  # Option with a value, letter or --name → whether the value is a number
+    names: Collection[str]  # All of them as they are written
 
 
 def options_of(params: Sequence[Any]) -> Options:

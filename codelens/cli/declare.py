@@ -29,8 +29,7 @@ class Parameter(NamedTuple):
     metavar: str | None
     section: str
     offer: Offer | None
-    more: Mapping[str, Any]
-    """Further arguments for typer."""
+    more: Mapping[str, Any]  # Further arguments for typer
 
 
 class Command(NamedTuple):

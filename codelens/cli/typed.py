@@ -142,8 +142,7 @@ MEANT: Mapping[str, str] = {
     "usages": "refs",
 }
 """Other tools' name of a command → ours."""
-MOVED: Mapping[str, str] = {"tune": "eval tune"}
-"""Former name of a command of codelens → where it is now."""
+MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → where it is now
 
 
 def _show_all(ctx: Any, param: Any, value: bool) -> None:

@@ -27,11 +27,9 @@ class Taken(NamedTuple):
     """An option or argument of a command, by the type of its field."""
 
     field: str
-    convert: Convert | None
-    """Text → value; None for a flag without a value."""
+    convert: Convert | None  # Text → value; None for a flag without a value
     many: bool
-    flag: bool = True
-    """The value of a flag."""
+    flag: bool = True  # The value of a flag
 
 
 Given = dict[str, list[tuple[Taken, str | None]]]  # Field → what the line says of it, in order; a flag has no text

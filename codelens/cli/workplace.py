@@ -31,11 +31,9 @@ class Workplace(NamedTuple):
     """The working directory, the index file and the settings of one command."""
 
     cwd: Path
-    index_path: Path
-    """Absolute; the file may not be there yet."""
+    index_path: Path  # Absolute; the file may not be there yet
     loaded: LoadedSettings
-    fleet: FleetPlace | None = None
-    """The store of a fleet, in place of the file."""
+    fleet: FleetPlace | None = None  # The store of a fleet, in place of the file
 
     @property
     def settings(self) -> Settings:

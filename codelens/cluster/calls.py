@@ -412,10 +412,8 @@ class Call:
 
     gives: Lift
     merge: Merge
-    cuts: tuple[tuple[int, Cut], ...] = ()
-    """(place of an argument, how it is cut)"""
-    kept: bool = False
-    """True for what does not depend on a query: asked for once."""
+    cuts: tuple[tuple[int, Cut], ...] = ()  # (place of an argument, how it is cut)
+    kept: bool = False  # True for what does not depend on a query: asked for once
     each: Each | None = None
     """For a first argument of many: how an answer falls into what belongs to each of them, so that only new ones are asked for."""
 
@@ -425,8 +423,7 @@ class Each(NamedTuple):
 
     split: Callable[[Any], Iterable[tuple[Any, Any]]]
     """An answer → pairs (element of the first argument, element of the answer)."""
-    made: Callable[[list[Any], Sequence[Any]], Any] = lambda found, _: found
-    """Elements and the arguments → an answer."""
+    made: Callable[[list[Any], Sequence[Any]], Any] = lambda found, _: found  # Elements and the arguments → an answer
 
 
 def _of_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterable[tuple[Any, Any]]:

@@ -206,8 +206,7 @@ class _Shipped(NamedTuple):
     units: UnitSet
     number: int
     parts: Mapping[int, UnitSet]
-    having: set[int]
-    """The shards that it was sent to."""
+    having: set[int]  # The shards that it was sent to
 
 
 class _Turn:

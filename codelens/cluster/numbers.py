@@ -23,12 +23,9 @@ class Home:
     """The place of a repository."""
 
     shard: int
-    row: RepositoryRow
-    """Its row in the shard."""
-    name: str = ""
-    """Its name in answers; empty to tell it by its root from all others."""
-    root: Path | None = None
-    """Its root in answers, if not the folder in which it was indexed."""
+    row: RepositoryRow  # Its row in the shard
+    name: str = ""  # Its name in answers; empty to tell it by its root from all others
+    root: Path | None = None  # Its root in answers, if not the folder in which it was indexed
 
 
 class Numbers:

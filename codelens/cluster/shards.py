@@ -66,12 +66,9 @@ class Request(NamedTuple):
 class ShardFacts(NamedTuple):
     """Facts about a shard that hold for as long as it is open."""
 
-    repositories: Sequence[RepositoryRow]
-    """In order of their ids."""
-    totals: Mapping[RepositoryId, tuple[int, int]]
-    """(number of documents, bytes of source) of each."""
-    meta: Mapping[str, str]
-    """Values that all shards must agree on."""
+    repositories: Sequence[RepositoryRow]  # In order of their ids
+    totals: Mapping[RepositoryId, tuple[int, int]]  # (number of documents, bytes of source) of each
+    meta: Mapping[str, str]  # Values that all shards must agree on
     indexed_at: str
 
 

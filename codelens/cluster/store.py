@@ -59,13 +59,10 @@ class Gateway:
 class Whole(NamedTuple):
     """The shards as one: what answers say of it."""
 
-    place: Path
-    """The index that answers name."""
+    place: Path  # The index that answers name
     snapshot: str = ""
-    missing: Sequence[str] = ()
-    """See `Store.missing`."""
-    released: Callable[[], None] = lambda: None
-    """Called at the end of each use."""
+    missing: Sequence[str] = ()  # See `Store.missing`
+    released: Callable[[], None] = lambda: None  # Called at the end of each use
 
 
 class ShardedStore(Store):

@@ -33,11 +33,9 @@ class Item:
 
     key: tuple[object, ...]
     score: float
-    body: int | None
-    """Tokens; None if it has no such form."""
+    body: int | None  # Tokens; None if it has no such form
     signature: int | None
-    heading: int
-    """Tokens of the line above the signatures of one file."""
+    heading: int  # Tokens of the line above the signatures of one file
     place: Place
 
 
@@ -170,8 +168,7 @@ class Offers:
     offers: Sequence[Offer]
     notices: tuple[Notice, ...]
     index: IndexInfo
-    state: bytes = b""
-    """A hash of the index's content and of the candidates: what the parts of a pack must agree on."""
+    state: bytes = b""  # A hash of the index's content and of the candidates: what the parts of a pack must agree on
 
 
 def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:

@@ -14,8 +14,7 @@ class EmbeddedFields:
     """One piece of a unit as four texts, which an embedder weighs itself."""
 
     name: str
-    context: str
-    """Enclosing names and path."""
+    context: str  # Enclosing names and path
     signature: str
     body: str
 
@@ -27,8 +26,7 @@ class Embedder(Protocol):
     slow: bool
     """True if reading a stored vector is faster than embedding again. A slow embedder runs in one process, after all files are
     read: a worker's time is limited, and each worker would load the model."""
-    least_cosine: float
-    """Cosine that unrelated texts and questions seldom reach; anything above is near."""
+    least_cosine: float  # Cosine that unrelated texts and questions seldom reach; anything above is near
 
     @property
     def dimensions(self) -> int:

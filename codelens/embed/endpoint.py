@@ -138,14 +138,11 @@ NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without enc
 class Address:
     """`https://host/v1?dimensions=256#model`, taken apart."""
 
-    url: str
-    """URL of requests."""
+    url: str  # URL of requests
     host: str
     model: str
-    dimensions: int = 0
-    """Requested dimensions; 0 for the model's own."""
-    takes_key: bool = True
-    """True if a key may be sent there."""
+    dimensions: int = 0  # Requested dimensions; 0 for the model's own
+    takes_key: bool = True  # True if a key may be sent there
 
 
 def parse_address(setting: str) -> Address:

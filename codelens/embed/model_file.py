@@ -101,8 +101,7 @@ class ModelTable:
     names: Sequence[str]
     query_weights: Sequence[int]
     code_weights: Sequence[int]
-    rows: bytes
-    """One row after the other."""
+    rows: bytes  # One row after the other
     factors: Sequence[float]
 
 

@@ -131,10 +131,8 @@ class ChosenCommits:
     base: str
     head: str
     tasks: tuple[ChangingCommit, ...]
-    looked_at: int
-    """Number of commits after the base, without merges."""
-    left_out: Counter[str]
-    """Reason → number of commits."""
+    looked_at: int  # Number of commits after the base, without merges
+    left_out: Counter[str]  # Reason → number of commits
 
 
 def choose(reader: GitReader, head: str, wanted: int, progress: ProgressSink | None = None) -> ChosenCommits:

@@ -32,8 +32,7 @@ class Comparison:
     after: float
     p_value: float
     low: float
-    high: float
-    """95 % interval of the mean difference."""
+    high: float  # 95 % interval of the mean difference
     better: int
     worse: int
 
@@ -45,12 +44,9 @@ Values = Mapping[str, float]  # Task key → value of one metric
 class SavedRun:
     """A saved run."""
 
-    about: Mapping[str, Any]
-    """The keys of the file other than rows."""
-    repositories: Mapping[str, str]
-    """Task key → repository."""
-    values: Mapping[str, Values]
-    """By metric."""
+    about: Mapping[str, Any]  # The keys of the file other than rows
+    repositories: Mapping[str, str]  # Task key → repository
+    values: Mapping[str, Values]  # By metric
 
     def macro(self, metric: str, keys: Iterable[str]) -> float:
         """The mean over the repositories of these tasks."""

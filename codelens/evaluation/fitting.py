@@ -48,22 +48,15 @@ ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits of
 class Sample:
     """One task with the feature values of its candidates, in ranked order; without candidates if none is an answer."""
 
-    task: str
-    """The task's key."""
+    task: str  # The task's key
     repository: str
     kind: str
-    shares: tuple[float, ...]
-    """Share of each set of weights, in the order of SHAPES."""
-    entries: int
-    """Number of relevant entries of the task."""
-    values: Floats
-    """Candidates × COLUMNS."""
-    credits: Numbers
-    """For each candidate the index of the relevant entry it matches, or -1."""
-    aside: Flags
-    """True for candidates in tests, documentation or examples."""
-    loosely_right: Flags
-    """True for candidates that the loose rule accepts."""
+    shares: tuple[float, ...]  # Share of each set of weights, in the order of SHAPES
+    entries: int  # Number of relevant entries of the task
+    values: Floats  # Candidates × COLUMNS
+    credits: Numbers  # For each candidate the index of the relevant entry it matches, or -1
+    aside: Flags  # True for candidates in tests, documentation or examples
+    loosely_right: Flags  # True for candidates that the loose rule accepts
 
     @property
     def answered(self) -> bool:
@@ -238,10 +231,8 @@ class TrainingQuery:
 
     values: Floats
     relevance: Floats
-    shares: tuple[float, ...] = (1.0,)
-    """Share of each set of weights."""
-    weight: float = 1.0
-    """Weight of the query in the loss."""
+    shares: tuple[float, ...] = (1.0,)  # Share of each set of weights
+    weight: float = 1.0  # Weight of the query in the loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,10 +329,8 @@ class Fitted:
     """Learned weights, and the number of tasks they come from."""
 
     weights: Weights
-    loss: float
-    """Mean over queries, including the pull."""
-    tasks: Mapping[str, int]
-    """Kind → number of tasks with an answer among their candidates."""
+    loss: float  # Mean over queries, including the pull
+    tasks: Mapping[str, int]  # Kind → number of tasks with an answer among their candidates
 
 
 def need_scipy() -> None:

@@ -169,8 +169,7 @@ class TaskCounts:
     identifiers: int = 40
     topics: int = 40
     concepts: int = 40
-    queries: int = 15
-    """The number for each kind of short query (`evaluation.queries`)."""
+    queries: int = 15  # The number for each kind of short query (`evaluation.queries`)
     max_files: int = 3000
     """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
 
@@ -181,16 +180,12 @@ class MadeTasks:
 
     base: str
     head: str
-    files: int
-    """Number of files that an index of the tree would hold."""
-    not_drawn: int
-    """Number of files that are too large, or more than wanted."""
-    not_written: int
-    """Number of files that this file system cannot hold."""
+    files: int  # Number of files that an index of the tree would hold
+    not_drawn: int  # Number of files that are too large, or more than wanted
+    not_written: int  # Number of files that this file system cannot hold
     tasks: tuple[tuple[str, int], ...]
     looked_at: int
-    left_out: tuple[tuple[str, int], ...]
-    """(reason, number of commits), most first."""
+    left_out: tuple[tuple[str, int], ...]  # (reason, number of commits), most first
 
 
 def make_tasks(

@@ -105,18 +105,12 @@ class Judgement:
     """The judgement of one result list, with all that the metrics need. Only `among_candidates` looks beyond the first CUTOFF
     hits."""
 
-    entries: int
-    """Number of relevant entries."""
-    credited: tuple[int | None, ...]
-    """For each hit the entry it is credited with by the strict rule, each entry once."""
-    loosely_right: tuple[bool, ...]
-    """True for hits that match any entry by the loose rule."""
-    loosely_found: tuple[int, ...]
-    """Entries that any hit matches by the loose rule."""
-    in_files: tuple[bool, ...] | None
-    """True for hits in a relevant file; None if no file is named."""
-    among_candidates: tuple[int, ...]
-    """Entries that any candidate matches by the strict rule."""
+    entries: int  # Number of relevant entries
+    credited: tuple[int | None, ...]  # For each hit the entry it is credited with by the strict rule, each entry once
+    loosely_right: tuple[bool, ...]  # True for hits that match any entry by the loose rule
+    loosely_found: tuple[int, ...]  # Entries that any hit matches by the loose rule
+    in_files: tuple[bool, ...] | None  # True for hits in a relevant file; None if no file is named
+    among_candidates: tuple[int, ...]  # Entries that any candidate matches by the strict rule
 
 
 def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable[NamedHit] = ()) -> Judgement:

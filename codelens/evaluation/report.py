@@ -39,21 +39,18 @@ class Mean:
 
     mean: float
     low: float | None
-    high: float | None
-    """95 % interval of a HEADLINES metric; None for others and for a single value."""
+    high: float | None  # 95 % interval of a HEADLINES metric; None for others and for a single value
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreGroup:
     """One row of the table."""
 
-    by: str
-    """One of all, macro, tier, repo, kind, shape."""
+    by: str  # One of all, macro, tier, repo, kind, shape
     name: str
     tasks: int
     means: Mapping[str, Mean]
-    cpu_ms: Mapping[str, float]
-    """p50 and p95, like wall_ms."""
+    cpu_ms: Mapping[str, float]  # p50 and p95, like wall_ms
     wall_ms: Mapping[str, float]
 
     @property

@@ -35,8 +35,7 @@ class Setup:
     options: SearchOptions
     settings: Settings
     rule: Rule
-    change: Change | None = None
-    """A change of the profile that the options name."""
+    change: Change | None = None  # A change of the profile that the options name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,7 @@ class TaskBatch:
 
     index: Path
     tasks: tuple[Task, ...]
-    repositories: tuple[str, ...] = ()
-    """Repositories to search; empty means the whole index."""
+    repositories: tuple[str, ...] = ()  # Repositories to search; empty means the whole index
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +53,11 @@ class TaskResult:
 
     task: Task
     judged: Judgement
-    top: tuple[tuple[str, str, int], ...]
-    """Qualified name, path and line of the first hits, best first."""
-    candidates: int
-    """Number of candidates."""
+    top: tuple[tuple[str, str, int], ...]  # Qualified name, path and line of the first hits, best first
+    candidates: int  # Number of candidates
     cpu_ms: float
     wall_ms: float
-    fault: str = ""
-    """The error of a failed query, which is judged as one without hits."""
+    fault: str = ""  # The error of a failed query, which is judged as one without hits
 
 
 def batches_of_one(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list[TaskBatch]:

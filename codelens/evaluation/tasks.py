@@ -27,8 +27,7 @@ class Relevant:
 
     symbol: str
     files: tuple[str, ...]
-    pinned: bool = False
-    """Only these files count, even for rules that compare names alone; true for TREC documents."""
+    pinned: bool = False  # Only these files count, even for rules that compare names alone; true for TREC documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +35,10 @@ class Task:
     """A query and its relevant entries."""
 
     id: str
-    repository: str
-    """Empty if there is one index for all."""
+    repository: str  # Empty if there is one index for all
     query: str
     relevant: tuple[Relevant, ...]
-    tier: str = ""
-    """Difficulty as the author sees it: easy, medium, hard."""
+    tier: str = ""  # Difficulty as the author sees it: easy, medium, hard
     kind: str = ""
     """Origin: commit, task, documentation, identifier, topic or concept; of short queries message, literal, fragment, namesake,
     qualified or behaviour; of those that people write also name, typo and absent."""

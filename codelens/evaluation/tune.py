@@ -134,14 +134,10 @@ class TunedWeights:
 
     tasks: MadeTasks
     older: Mapping[str, int]
-    newest: Mapping[str, int]
-    """Kind → number of tasks."""
-    fitted: Fitted | None
-    """None if there are too few tasks."""
-    weights: Weights
-    """The weights as written, rounded; these were measured."""
-    groups: tuple[TuneGroup, ...]
-    """ALL first; empty if there are too few tasks."""
+    newest: Mapping[str, int]  # Kind → number of tasks
+    fitted: Fitted | None  # None if there are too few tasks
+    weights: Weights  # The weights as written, rounded; these were measured
+    groups: tuple[TuneGroup, ...]  # ALL first; empty if there are too few tasks
 
     @property
     def gained(self) -> bool:

@@ -89,18 +89,13 @@ class Seldom:
 class _Group:
     """The repositories of one shard, on their way into it in one chunk, or in several if it failed as a whole."""
 
-    old: ShardEntry | None
-    """The shard that they are in now."""
-    base: ShardEntry | None
-    """The shard to update: the old one, then what the first chunk became."""
+    old: ShardEntry | None  # The shard that they are in now
+    base: ShardEntry | None  # The shard to update: the old one, then what the first chunk became
     names: list[str]
-    chunks: list[list[str]]
-    """Names to read."""
+    chunks: list[list[str]]  # Names to read
     tries: int = 0
-    tried: set[str] = field(default_factory=set)
-    """Workers."""
-    place: set[str] = field(default_factory=set)
-    """The workers that the first chunk was given to; empty for any."""
+    tried: set[str] = field(default_factory=set)  # Workers
+    place: set[str] = field(default_factory=set)  # The workers that the first chunk was given to; empty for any
     records: dict[str, FleetRepository] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 

@@ -26,23 +26,16 @@ class FleetRepository:
     path: str = ""
     url: str = ""
     ref: str = ""
-    root: str = ""
-    """The folder that it was indexed in, as its shard names it; empty if it never was."""
-    commit: str = ""
-    """The commit that was indexed; empty outside of git."""
-    state: str = ""
-    """See `SourceLook.state`."""
-    bytes: int = 0
-    """Bytes of its indexed files."""
+    root: str = ""  # The folder that it was indexed in, as its shard names it; empty if it never was
+    commit: str = ""  # The commit that was indexed; empty outside of git
+    state: str = ""  # See `SourceLook.state`
+    bytes: int = 0  # Bytes of its indexed files
     files: int = 0
     group: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    shard: str = ""
-    """The file that holds it."""
-    indexed: str = ""
-    """Time in UTC."""
-    failure: str = ""
-    """Why its present state could not be indexed; an earlier one may be in a shard."""
+    shard: str = ""  # The file that holds it
+    indexed: str = ""  # Time in UTC
+    failure: str = ""  # Why its present state could not be indexed; an earlier one may be in a shard
 
     @property
     def source(self) -> FleetSource:
@@ -63,11 +56,9 @@ class ShardEntry:
     """A shard: an index file that is never written again."""
 
     file: str
-    repositories: tuple[str, ...]
-    """Names, in the order in which the shard has them."""
+    repositories: tuple[str, ...]  # Names, in the order in which the shard has them
     bytes: int
-    digest: str
-    """xxh3-128 of the file, in hex digits."""
+    digest: str  # xxh3-128 of the file, in hex digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +70,10 @@ class FleetManifest:
     shards: tuple[ShardEntry, ...] = ()
     planned: tuple[tuple[str, ...], ...] = ()
     """The names of each shard, of those that must yet be built, too: the next run of a killed coordinator has the same plan."""
-    recipe: str = ""
-    """How all shards were built; see `fleet_recipe`."""
+    recipe: str = ""  # How all shards were built; see `fleet_recipe`
     superseded: Mapping[str, int] = field(default_factory=dict)
     """Shard that readers of an earlier manifest may still open → time of its replacement, in seconds since 1970."""
-    generation: int = 0
-    """Increases with each manifest of a store."""
+    generation: int = 0  # Increases with each manifest of a store
 
     @property
     def searched(self) -> tuple[FleetRepository, ...]:
@@ -175,8 +164,7 @@ class Member(NamedTuple):
     """A repository that needs a place in a shard."""
 
     bytes: int
-    group: str = ""
-    """Only repositories of one group share a shard."""
+    group: str = ""  # Only repositories of one group share a shard
 
 
 def grouped(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -40,14 +40,11 @@ EVERY = ("*",)
 class FleetPlace(NamedTuple):
     """The place of a fleet: its store, who asks the shards, and which repositories may be seen."""
 
-    store: str
-    """A folder, or a URL."""
-    scheduler: str = ""
-    """The address of Dask's scheduler; empty to open the shards in this process."""
+    store: str  # A folder, or a URL
+    scheduler: str = ""  # The address of Dask's scheduler; empty to open the shards in this process
     seconds: float = SECONDS
     require_complete: bool = False
-    visible: tuple[str, ...] = EVERY
-    """Globs of the names of repositories."""
+    visible: tuple[str, ...] = EVERY  # Globs of the names of repositories
 
     def open(self, settings: Settings) -> FleetIndex:
         """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""

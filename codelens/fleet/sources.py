@@ -47,12 +47,10 @@ class FleetSource:
     """A repository as the list names it: a folder, or a URL to fetch it from."""
 
     name: str
-    path: str = ""
-    """Absolute; empty if there is a URL."""
+    path: str = ""  # Absolute; empty if there is a URL
     url: str = ""
     ref: str = ""
-    group: str = ""
-    """Repositories share a shard only with others of their group."""
+    group: str = ""  # Repositories share a shard only with others of their group
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,11 +64,9 @@ class SourceLook:
     """The state of a source now. Two looks with the same `state` saw the same files."""
 
     state: str = ""
-    commit: str = ""
-    """HEAD's, or that of the ref; empty outside of git."""
+    commit: str = ""  # HEAD's, or that of the ref; empty outside of git
     bytes: int = UNKNOWN_BYTES
-    fault: str = ""
-    """Why it cannot be indexed."""
+    fault: str = ""  # Why it cannot be indexed
 
 
 def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:

@@ -39,8 +39,7 @@ class FleetStore(Protocol):
     """Files by names with slashes. Errors are CannotWrite where writing fails, else StoreFault."""
 
     url: str
-    local: Path | None
-    """The folder, if it is one: shards are then read where they are."""
+    local: Path | None  # The folder, if it is one: shards are then read where they are
 
     def read(self, name: str) -> bytes | None:
         """A file's content; None if it is missing."""

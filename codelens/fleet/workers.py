@@ -97,32 +97,23 @@ class ShardJob:
     wanted: tuple[tuple[FleetSource, SourceLook], ...]
     base: ShardEntry | None = None
     """The shard to start from. The wanted repositories are updated in it, or added after its own."""
-    kept: tuple[FleetRepository, ...] = ()
-    """The repositories in the base."""
+    kept: tuple[FleetRepository, ...] = ()  # The repositories in the base
     rest: tuple[tuple[FleetSource, SourceLook], ...] = ()
     """Those of them that are not wanted: they are read, too, where the base is of no use."""
-    last: bool = True
-    """Go on without sources that cannot be reached here; else another worker may try."""
+    last: bool = True  # Go on without sources that cannot be reached here; else another worker may try
 
 
 @dataclass(frozen=True, slots=True)
 class ShardBuilt:
     """The outcome of a job."""
 
-    entry: ShardEntry | None = None
-    """None if there is no shard."""
-    indexed: tuple[FleetRepository, ...] = ()
-    """The repositories that were read."""
-    found: bool = False
-    """True if the shard was there, from a run whose coordinator was killed."""
-    failures: Mapping[str, str] = field(default_factory=dict)
-    """Name → why a source cannot be reached."""
-    fault: str = ""
-    """Why the shard as a whole could not be built."""
-    is_hopeless: bool = False
-    """True if fewer repositories would not help: a disk is full, or the worker is of no use."""
-    worker: str = ""
-    """Address; empty if it died."""
+    entry: ShardEntry | None = None  # None if there is no shard
+    indexed: tuple[FleetRepository, ...] = ()  # The repositories that were read
+    found: bool = False  # True if the shard was there, from a run whose coordinator was killed
+    failures: Mapping[str, str] = field(default_factory=dict)  # Name → why a source cannot be reached
+    fault: str = ""  # Why the shard as a whole could not be built
+    is_hopeless: bool = False  # True if fewer repositories would not help: a disk is full, or the worker is of no use
+    worker: str = ""  # Address; empty if it died
 
 
 def build_shard(job: ShardJob) -> ShardBuilt:

@@ -83,34 +83,24 @@ class NamedPlace(NamedTuple):
     start: int
     end: int
     role: str
-    kind: str
-    """The kind of edge that it would be."""
+    kind: str  # The kind of edge that it would be
     certainty: str
-    unit: Node
-    """The definition around it, or the document."""
-    bare: bool = True
-    """False after a dot."""
+    unit: Node  # The definition around it, or the document
+    bare: bool = True  # False after a dot
 
 
 class Target(NamedTuple):
     """The definitions of one name. A field, and a name from outside of the index, has no units."""
 
     name: str
-    kin: str
-    """The family of languages that it belongs to; empty if there are several."""
-    start: int
-    """The only definition that the user named, which is not listed; 0 if there are several."""
-    units: frozenset[int]
-    """The definitions that the user named, with overloads and parts of the same qualified name."""
-    family: frozenset[int]
-    """Methods that override these, or are overridden by them."""
+    kin: str  # The family of languages that it belongs to; empty if there are several
+    start: int  # The only definition that the user named, which is not listed; 0 if there are several
+    units: frozenset[int]  # The definitions that the user named, with overloads and parts of the same qualified name
+    family: frozenset[int]  # Methods that override these, or are overridden by them
     kind: str
-    holder: str
-    """The name of the type or module that has it; empty at the top level."""
-    namesakes: int
-    """Other definitions of that name in languages of its family."""
-    fields: bool = False
-    """True if fields of that name are meant too, whatever type has them."""
+    holder: str  # The name of the type or module that has it; empty at the top level
+    namesakes: int  # Other definitions of that name in languages of its family
+    fields: bool = False  # True if fields of that name are meant too, whatever type has them
 
     def includes_field(self, holder: str) -> bool:
         """True if the field of that name of a type is meant."""
@@ -284,8 +274,7 @@ class PlaceFinder:
 
 _CLOSED_MODULES = ("dotted", "relative", "package", "crate")
 """Rules of languages in which a bare name is defined or imported in its file or package."""
-_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")
-"""Roles in which a bare name is looked up in the functions around it."""
+_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles in which a bare name is looked up in the functions around it
 
 
 def _find_closures(

@@ -35,8 +35,7 @@ class Surroundings:
     `precise` multiplies the weight of an edge from a language server's index.
     """
 
-    whole = False
-    """True if documents and externals are stations."""
+    whole = False  # True if documents and externals are stations
 
     def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
         self._store = store

@@ -429,10 +429,8 @@ class Start:
 
     named: Named
     nodes: tuple[Node, ...]
-    whole_file: bool = False
-    """True if the target is a file, not something in it."""
-    inherited_by: str = ""
-    """The type that the user named, if the target is a member of a base of it."""
+    whole_file: bool = False  # True if the target is a file, not something in it
+    inherited_by: str = ""  # The type that the user named, if the target is a member of a base of it
 
 
 class NameOnLine(NamedTuple):
@@ -441,8 +439,7 @@ class NameOnLine(NamedTuple):
     name: str
     line: int = 0
     document: DocumentRow | None = None
-    node: Node | None = None
-    """The node that the name means there; None if the graph does not tell."""
+    node: Node | None = None  # The node that the name means there; None if the graph does not tell
 
 
 _NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\\d][^\s:/\\]*)")

@@ -178,17 +178,14 @@ WHOLE = 1 << 60
 class Push:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
-    mass: dict[Node, float]
-    """Settled mass, in no order; the true mass is at least this."""
-    waiting: Mapping[Node, int]
-    """Node → the mass that waits there, as `WHOLE` counts it."""
+    mass: dict[Node, float]  # Settled mass, in no order; the true mass is at least this
+    waiting: Mapping[Node, int]  # Node → the mass that waits there, as `WHOLE` counts it
     alpha: float
     rows: dict[Node, Sequence[Neighbour]]
     """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
     rounds: int
     pushes: int
-    edges: int
-    """Edges walked, counted each time."""
+    edges: int  # Edges walked, counted each time
 
     @property
     def expanded(self) -> int:

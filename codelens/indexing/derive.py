@@ -65,23 +65,20 @@ class Moved:
 
     content_hash: bytes
     old_path: str
-    extraction: bytes
-    """Packed, as it is sent to a worker: a whole tree may have moved."""
+    extraction: bytes  # Packed, as it is sent to a worker: a whole tree may have moved
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One file to derive."""
 
-    root: str
-    """Absolute path of the repository's root."""
+    root: str  # Absolute path of the repository's root
     seen: SeenFile
     known_hash: bytes | None = None
     """Hash of the content that the index holds by the current recipe; the result is Unchanged if the file still has it."""
     moved: Moved | None = None
     """Set if the index holds the same content under another path; the file is then not parsed again."""
-    grammar_fault: str = ""
-    """Why the grammar must not be used; only the text is derived then."""
+    grammar_fault: str = ""  # Why the grammar must not be used; only the text is derived then
 
     @property
     def file(self) -> Path:
@@ -246,12 +243,9 @@ class _PartReader:
     row: Language
     settings: Settings
     embedder: Embedder | None
-    above: list[Heading] = field(default_factory=list)
-    """The headings around the current place."""
-    inside: bool = False
-    """True once a non-blank byte was read: leading blanks belong to no chunk."""
-    column: int = 0
-    """UTF-8 bytes before the current place on its line."""
+    above: list[Heading] = field(default_factory=list)  # The headings around the current place
+    inside: bool = False  # True once a non-blank byte was read: leading blanks belong to no chunk
+    column: int = 0  # UTF-8 bytes before the current place on its line
 
     def parts(self) -> Iterator[DerivedPart]:
         """All parts of the file, in order. Raises UnfinishedFile."""

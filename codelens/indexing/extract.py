@@ -39,10 +39,8 @@ class _NotebookContent:
     """The results of the cells so far; offsets count the file's UTF-8."""
 
     text: TextMap
-    name: str
-    """The file's name, for text above the first heading."""
-    above: list[Heading] = field(default_factory=list)
-    """The headings around the next cell."""
+    name: str  # The file's name, for text above the first heading
+    above: list[Heading] = field(default_factory=list)  # The headings around the next cell
     units: list[Unit] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)

@@ -20,16 +20,12 @@ from codelens.text.lines import Excerpt, excerpt
 class Heading:
     """One heading; offsets count UTF-8 bytes."""
 
-    start: int
-    """Start of its first line, which may be an overline."""
+    start: int  # Start of its first line, which may be an overline
     name_start: int
     name_end: int
-    end: int
-    """Start of the text under it."""
-    level: int
-    """From 1, the outermost."""
-    name: str
-    """The title without markup."""
+    end: int  # Start of the text under it
+    level: int  # From 1, the outermost
+    name: str  # The title without markup
 
 
 Line = tuple[int, bytes]  # (start, bytes without the line end)
@@ -180,8 +176,7 @@ class CodeBlock:
 
     language: str
     code: Excerpt
-    guessed: bool = False
-    """The block names no language; it counts only if it parses without an error."""
+    guessed: bool = False  # The block names no language; it counts only if it parses without an error
 
 
 Found = tuple[str, int, int, bool]

@@ -33,21 +33,16 @@ class IndexRun:
     """The options of one index run."""
 
     settings: Settings
-    index: Path
-    """Final path of the index, which is never indexed itself."""
+    index: Path  # Final path of the index, which is never indexed itself
     force: bool = False
     verify: bool = False
-    batches: bool = False
-    """Commit in batches (a build) instead of once (an update)."""
+    batches: bool = False  # Commit in batches (a build) instead of once (an update)
     progress: ProgressSink | None = None
     settings_of: Callable[[Path], LoadedSettings] | None = None
     """Settings for each root, with their origins; without it `settings` apply to all roots."""
-    as_indexed: bool = False
-    """Walk each root by the rules of its last run."""
-    copy_from: Path | None = None
-    """The index with whose copy a new one begins, or a folder that has one."""
-    notices: tuple[Notice, ...] = ()
-    """Notices about the whole index."""
+    as_indexed: bool = False  # Walk each root by the rules of its last run
+    copy_from: Path | None = None  # The index with whose copy a new one begins, or a folder that has one
+    notices: tuple[Notice, ...] = ()  # Notices about the whole index
     _recipes: dict[str, str] = field(default_factory=dict, init=False)
     """Language → its current recipe, once it was asked for."""
 
@@ -70,12 +65,9 @@ class Tally:
     unchanged: int = 0
     wrote: bool = False
     notices: tuple[Notice, ...] = ()
-    cpu_seconds: dict[str, float] = field(default_factory=dict)
-    """Phase → CPU seconds of all processes."""
-    kinds: dict[str, int] = field(default_factory=dict)
-    """Kind → number of units, at the end of the run."""
-    folders: dict[str, int] = field(default_factory=dict)
-    """Folders that the walk entered → modification time in ns."""
+    cpu_seconds: dict[str, float] = field(default_factory=dict)  # Phase → CPU seconds of all processes
+    kinds: dict[str, int] = field(default_factory=dict)  # Kind → number of units, at the end of the run
+    folders: dict[str, int] = field(default_factory=dict)  # Folders that the walk entered → modification time in ns
     walk_seconds: float = 0.0
 
 

@@ -108,10 +108,8 @@ def worker_count(settings: Settings) -> int:
 class _DeriveTask:
     job: Job
     answer: bytes | None = None
-    is_in_parts: bool = False
-    """True for a large file."""
-    parts: deque[bytes] = field(default_factory=deque)
-    """Frames of a large file that wait for the consumer."""
+    is_in_parts: bool = False  # True for a large file
+    parts: deque[bytes] = field(default_factory=deque)  # Frames of a large file that wait for the consumer
 
     @property
     def weight(self) -> int:

@@ -25,12 +25,10 @@ class Dependency(NamedTuple):
     """One package that a manifest requires."""
 
     name: str
-    line: int
-    """Line in the manifest, from 1."""
+    line: int  # Line in the manifest, from 1
     group: str = ""
     """Empty for run-time dependencies; otherwise dev, build, peer, optional, indirect or the name of a group."""
-    path: str = ""
-    """Its directory relative to the manifest's, if the manifest names one."""
+    path: str = ""  # Its directory relative to the manifest's, if the manifest names one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +36,16 @@ class Manifest:
     """One manifest. Paths are as written, relative to its folder."""
 
     path: str
-    ecosystem: str
-    """npm, pypi, go, cargo, composer, gem, maven (Gradle, too) or nuget."""
-    name: str
-    """Name for dependents; `group:artifact` for Maven. May be empty."""
-    dependencies: tuple[Dependency, ...] = ()
-    """In order of line; each name once in a group."""
+    ecosystem: str  # npm, pypi, go, cargo, composer, gem, maven (Gradle, too) or nuget
+    name: str  # Name for dependents; `group:artifact` for Maven. May be empty.
+    dependencies: tuple[Dependency, ...] = ()  # In order of line; each name once in a group
     roots: tuple[tuple[str, str], ...] = ()
     """(what an import begins with, folder of its sources): a Go module's path, a crate's name, PSR-4's `App\\` → `src/`; of
     Python an empty prefix and the folder of the packages."""
     entries: tuple[str, ...] = ()
     """Files that the package is used by (npm's main, module, types, exports, bin; a crate's lib and bins); of Python
     `module:function`."""
-    members: tuple[str, ...] = ()
-    """Globs of folders of the packages of a workspace."""
+    members: tuple[str, ...] = ()  # Globs of folders of the packages of a workspace
 
 
 _FORMS = {

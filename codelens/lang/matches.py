@@ -34,14 +34,12 @@ class DefinitionDraft:
     kind: str
     pattern: int
     inner: tree_sitter.Node
-    around: tree_sitter.Node | None = None
-    """The wider node of a bare @definition."""
+    around: tree_sitter.Node | None = None  # The wider node of a bare @definition
     body: tree_sitter.Node | None = None
     container: str = ""
     doc: list[tree_sitter.Node] = field(default_factory=list)
     decorators: list[tree_sitter.Node] = field(default_factory=list)
-    region: str = ""
-    """For a scope, which has no kind: "scope" if functions in it are methods, else "namespace"."""
+    region: str = ""  # For a scope, which has no kind: "scope" if functions in it are methods, else "namespace"
 
     @property
     def outer(self) -> tree_sitter.Node:

@@ -67,14 +67,11 @@ class _ProtoReader:
     namespace: str = ""
     drafts: list[_ProtoDraft] = field(default_factory=list)
     imports: list[ProtoToken] = field(default_factory=list)
-    used: list[tuple[int, ProtoToken]] = field(default_factory=list)
-    """(procedure, its request or response message)."""
+    used: list[tuple[int, ProtoToken]] = field(default_factory=list)  # (procedure, its request or response message)
     broken: bool = False
     _open: list[_Braces] = field(default_factory=list)
-    _words: list[ProtoToken] = field(default_factory=list)
-    """The statement so far."""
-    _comments: list[ProtoToken] = field(default_factory=list)
-    """The comments before the statement."""
+    _words: list[ProtoToken] = field(default_factory=list)  # The statement so far
+    _comments: list[ProtoToken] = field(default_factory=list)  # The comments before the statement
 
     def read(self) -> None:
         comments: list[ProtoToken] = []

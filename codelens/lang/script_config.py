@@ -23,14 +23,11 @@ class ScriptConfig:
     """One configuration of TypeScript's resolver. Paths are relative to the root of the tree."""
 
     path: str
-    base: str | None
-    """Directory that bare imports are resolved in; None if not set."""
-    paths: tuple[tuple[str, tuple[str, ...]], ...]
-    """(pattern with at most one star, its replacements)."""
+    base: str | None  # Directory that bare imports are resolved in; None if not set
+    paths: tuple[tuple[str, tuple[str, ...]], ...]  # (pattern with at most one star, its replacements)
     extends: tuple[str, ...]
     """Configurations that supply base and paths if this one has none, the last first; those of packages as written."""
-    references: tuple[str, ...]
-    """Directories or configurations of other projects."""
+    references: tuple[str, ...]  # Directories or configurations of other projects
 
 
 def is_script_config(path: str) -> bool:

@@ -44,12 +44,9 @@ class NameToken(NamedTuple):
     role: str
     """declaration, parameter, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export,
     name or text."""
-    receiver: str = ""
-    """The expression before the dot, as in a `Reference`."""
-    holder: str = ""
-    """For a key or a declared field, the type whose literal or definition is around it."""
-    bare: bool = True
-    """False after a dot, even where the expression before it cannot be read."""
+    receiver: str = ""  # The expression before the dot, as in a `Reference`
+    holder: str = ""  # For a key or a declared field, the type whose literal or definition is around it
+    bare: bool = True  # False after a dot, even where the expression before it cannot be read
     functions: tuple[tuple[int, int], ...] = ()
     """(start, end) of each function around it, named or not, innermost first."""
 

@@ -192,8 +192,7 @@ class Namesake(NamedTuple):
     unit: int
     document: int
     kind: str
-    holder: str
-    """The last name of its container; empty at the top level."""
+    holder: str  # The last name of its container; empty at the top level
 
 
 class Catalog:

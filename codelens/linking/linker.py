@@ -46,14 +46,10 @@ class Links(NamedTuple):
 
     document: int
     edges: list[EdgeRow]
-    keys: list[int]
-    """Tokens of the keys that its edges depend on."""
-    offered: list[int]
-    """Tokens of the keys on which depends what it offers other documents."""
-    counts: dict[str, int]
-    """Outcome of its references → how many."""
-    unresolved: bytes
-    """The references that lead nowhere, as `pack_places` packs them."""
+    keys: list[int]  # Tokens of the keys that its edges depend on
+    offered: list[int]  # Tokens of the keys on which depends what it offers other documents
+    counts: dict[str, int]  # Outcome of its references → how many
+    unresolved: bytes  # The references that lead nowhere, as `pack_places` packs them
 
 
 class Linker:

@@ -24,11 +24,9 @@ class SkipReason(StrEnum):
     VENDORED = "vendored"
     UNREADABLE = "unreadable"
     BROKEN_LINK = "broken link"
-    LINK = "link"
-    """A symbolic link. Its target is indexed under its own path, or lies outside the root."""
+    LINK = "link"  # A symbolic link. Its target is indexed under its own path, or lies outside the root.
     SPECIAL = "not a regular file"
-    NESTED_INDEX = "index"
-    """codelens' own index files."""
+    NESTED_INDEX = "index"  # codelens' own index files
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,7 @@ class FileStamp:
     size: int
     mtime_ns: int
     inode: int
-    ctime_ns: int = 0
-    """Time of the inode's last change, which no program can set; 0 if unknown."""
+    ctime_ns: int = 0  # Time of the inode's last change, which no program can set; 0 if unknown
 
     def agrees(self, other: FileStamp) -> bool:
         """True if the file is taken as unchanged since the other stamp; change times count if both have one."""
@@ -62,8 +59,7 @@ class SeenFile:
 
     path: str
     """Relative to the root, POSIX separators; bytes that are not UTF-8 are written as \\xNN."""
-    os_path: str
-    """The path to open it by: relative to the root, in the form of os.fsdecode."""
+    os_path: str  # The path to open it by: relative to the root, in the form of os.fsdecode
     stamp: FileStamp
 
 
@@ -73,8 +69,7 @@ class Skip:
 
     path: str
     reason: SkipReason
-    detail: str
-    """The reason for people: '.gitignore:3: *.log', '5.1 MB, limit 2.0 MB'."""
+    detail: str  # The reason for people: '.gitignore:3: *.log', '5.1 MB, limit 2.0 MB'
     stamp: FileStamp | None = None
 
 
@@ -137,8 +132,7 @@ class UnitRow(NamedTuple):
     language: str
     repository: str
     local: bool = False
-    roles: frozenset[str] = frozenset()
-    """Roles by path: test, example, vendored, docs, generated."""
+    roles: frozenset[str] = frozenset()  # Roles by path: test, example, vendored, docs, generated
 
     @property
     def span(self) -> Span:
@@ -186,13 +180,10 @@ class Freshness(StrEnum):
 class TreeState(StrEnum):
     """The state of an index, as far as a look at its tree tells."""
 
-    FRESH = "fresh"
-    """All files and folders were checked."""
+    FRESH = "fresh"  # All files and folders were checked
     CHANGED = "changed"
-    UNKNOWN = "unknown"
-    """Nothing differs, but not everything was checked."""
-    GONE = "gone"
-    """The root is not a directory any more."""
+    UNKNOWN = "unknown"  # Nothing differs, but not everything was checked
+    GONE = "gone"  # The root is not a directory any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +191,8 @@ class TreeLook:
     """The result of a look at a tree, which is bounded: there may be more changes than it found."""
 
     state: TreeState
-    files: int
-    """Indexed files of the tree."""
-    checked: int
-    """Those of them that were compared with the disk."""
+    files: int  # Indexed files of the tree
+    checked: int  # Those of them that were compared with the disk
     new: tuple[str, ...] = ()
     """Sorted paths below the root, as in `changed` and `deleted`. A new folder with files ends in a slash."""
     changed: tuple[str, ...] = ()
@@ -222,13 +211,10 @@ class RepositoryInfo:
     """One indexed tree."""
 
     name: str
-    root: str
-    """Absolute path."""
+    root: str  # Absolute path
     documents: int
-    bytes: int
-    """Total size of the indexed files."""
-    tree: TreeLook | None = None
-    """None if nobody asked for a look at the tree."""
+    bytes: int  # Total size of the indexed files
+    tree: TreeLook | None = None  # None if nobody asked for a look at the tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +227,7 @@ class IndexInfo:
     """Hash of the content and of how it was indexed (`Documents.content_id`); independent of the runs that led there."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
-    indexed_at: str = ""
-    """Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown."""
+    indexed_at: str = ""  # Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +235,11 @@ class IndexedFile:
     """A file in a list of files."""
 
     repository: str
-    root: str
-    """Absolute path of the repository."""
+    root: str  # Absolute path of the repository
     path: str
     language: str
     bytes: int
-    roles: tuple[str, ...]
-    """Roles by path, sorted: test, example, vendored, docs, generated."""
+    roles: tuple[str, ...]  # Roles by path, sorted: test, example, vendored, docs, generated
 
 
 @dataclass(frozen=True, slots=True)

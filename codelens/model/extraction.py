@@ -22,12 +22,9 @@ class DecodedText:
     """A file's text and encoding. The BOM and `text.encode(encoding)` give the bytes back."""
 
     text: str
-    encoding: str
-    """Name of a Python codec without BOM handling: 'utf-8', 'utf-16-le', 'cp1252'."""
-    confidence: float
-    """1.0 if the bytes prove it (BOM, valid UTF-8), else the detector's figure."""
-    bom: int
-    """Length of the byte order mark before the text."""
+    encoding: str  # Name of a Python codec without BOM handling: 'utf-8', 'utf-16-le', 'cp1252'
+    confidence: float  # 1.0 if the bytes prove it (BOM, valid UTF-8), else the detector's figure
+    bom: int  # Length of the byte order mark before the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +36,19 @@ class Unit:
 
     kind: str
     name: str
-    container: str
-    """Enclosing names joined by dots, empty at the top level: 'Flask' for Flask.run."""
-    parent: int | None
-    """Index of the enclosing unit in the document's list of units; always smaller than its own."""
+    container: str  # Enclosing names joined by dots, empty at the top level: 'Flask' for Flask.run
+    parent: int | None  # Index of the enclosing unit in the document's list of units; always smaller than its own
     span: Span
     name_span: Span
-    body_start: int
-    """Start of the body; span.end if it has no body."""
+    body_start: int  # Start of the body; span.end if it has no body
     start_line: int
     end_line: int
     name_line: int
-    name_column: int
-    """Lines and columns count from 1; columns are in UTF-8 bytes of the decoded line."""
+    name_column: int  # Lines and columns count from 1; columns are in UTF-8 bytes of the decoded line
     signature: str
     doc: str
     decorators: tuple[str, ...] = ()
-    local: bool = False
-    """True if it is defined inside a function, whose text includes it."""
+    local: bool = False  # True if it is defined inside a function, whose text includes it
 
     @property
     def qualified_name(self) -> str:
@@ -101,12 +93,9 @@ class Binding(NamedTuple):
     how: str
     """type (declared type), value (assigned expression), element (iterated expression), return (declared result type), result
     (returned expression), yield (yielded expression), base and interface (of the type that `unit` is)."""
-    name: str
-    """The name as written: 'app', 'self.app'; empty if `how` is about the unit itself."""
-    text: str
-    """The expression without arguments of calls ('Flask()'); empty if it names nothing."""
-    unit: int | None
-    """Index of the enclosing unit in the document's list, None at module level."""
+    name: str  # The name as written: 'app', 'self.app'; empty if `how` is about the unit itself
+    text: str  # The expression without arguments of calls ('Flask()'); empty if it names nothing
+    unit: int | None  # Index of the enclosing unit in the document's list, None at module level
     start: int
     until: int = 0
     """End of the function without a name, inside that unit, in which the name is bound; 0 if it is bound in the whole unit."""
@@ -126,8 +115,7 @@ class Import(NamedTuple):
 class Extraction:
     """The units, references and imports that a grammar found in one text. `fault` is the reason for missing parts."""
 
-    namespace: str
-    """The package or namespace that the file declares, as written; empty if none."""
+    namespace: str  # The package or namespace that the file declares, as written; empty if none
     units: tuple[Unit, ...]
     references: tuple[Reference, ...]
     imports: tuple[Import, ...]
@@ -151,10 +139,8 @@ class Posting(NamedTuple):
 class PackedReferences:
     """A document's references as they are stored."""
 
-    packed: bytes
-    """The references and the bindings; empty without any."""
-    names: str
-    """The distinct names, separated by spaces, for finding documents by name; without LITERAL_KINDS."""
+    packed: bytes  # The references and the bindings; empty without any
+    names: str  # The distinct names, separated by spaces, for finding documents by name; without LITERAL_KINDS
 
 
 class UnfinishedFile(Exception):
@@ -164,12 +150,9 @@ class UnfinishedFile(Exception):
 class PartPlace(NamedTuple):
     """Start of a part of a large file."""
 
-    start: int
-    """Offset in the file's own bytes; 0 for the first part, which includes the byte order mark."""
-    line: int
-    """Line of the start, from 1."""
-    before: int
-    """Number of characters of this line in earlier parts."""
+    start: int  # Offset in the file's own bytes; 0 for the first part, which includes the byte order mark
+    line: int  # Line of the start, from 1
+    before: int  # Number of characters of this line in earlier parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +164,7 @@ class DerivedPart:
     postings: tuple[Posting, ...]
     vectors: tuple[tuple[bytes, ...], ...]
     trigrams: str | None
-    snapshot: bytes
-    """The part's own bytes, compressed."""
+    snapshot: bytes  # The part's own bytes, compressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,30 +173,22 @@ class DerivedDocument:
 
     seen: SeenFile
     content_hash: bytes
-    digest: bytes
-    """SHA-256 of the file's own bytes."""
+    digest: bytes  # SHA-256 of the file's own bytes
     language: str
     encoding: str
     confidence: float
     bom: int
     lines: int
     recipe: str
-    extraction: Extraction
-    """Without references: those are in `references`, packed."""
+    extraction: Extraction  # Without references: those are in `references`, packed
     references: PackedReferences
-    postings: tuple[Posting, ...]
-    """One per unit, in the same order."""
-    vectors: tuple[tuple[bytes, ...], ...]
-    """The int8 vectors of the pieces of each unit."""
-    file_vector: bytes
-    """The int8 vector of the file; empty without vectors, or if no word of it is known."""
-    embedder: str
-    """Fingerprint of the model; empty if vectors were not requested."""
+    postings: tuple[Posting, ...]  # One per unit, in the same order
+    vectors: tuple[tuple[bytes, ...], ...]  # The int8 vectors of the pieces of each unit
+    file_vector: bytes  # The int8 vector of the file; empty without vectors, or if no word of it is known
+    embedder: str  # Fingerprint of the model; empty if vectors were not requested
     trigrams: str | None
     """The `joined_trigrams` of the text; empty for a large file, whose parts have them; None for an index without trigrams."""
-    snapshot: bytes
-    """The file's own bytes, compressed."""
-    roles: frozenset[str] = frozenset()
-    """Roles by path: test, example, vendored, docs, generated."""
+    snapshot: bytes  # The file's own bytes, compressed
+    roles: frozenset[str] = frozenset()  # Roles by path: test, example, vendored, docs, generated
     parts: Iterable[DerivedPart] = ()
     """The parts of a large file, which hold everything made of its text. An iterator that raises UnfinishedFile."""

@@ -10,16 +10,13 @@ class FleetRepositoryStatus:
     """A repository of the store."""
 
     name: str
-    place: str
-    """Path or URL."""
+    place: str  # Path or URL
     ref: str
     commit: str
     files: int
     bytes: int
-    shard: str
-    """Empty if it cannot be searched."""
-    indexed: str
-    """Time in UTC."""
+    shard: str  # Empty if it cannot be searched
+    indexed: str  # Time in UTC
     failure: str
     stale: str
     """Why the next run will read it: `changed`, `gone`, `failed`, `new`; empty if it is fresh, or only the network would tell."""
@@ -31,11 +28,9 @@ class ShardStatus:
 
     file: str
     repositories: int
-    bytes: int
-    """Bytes of the index."""
+    bytes: int  # Bytes of the index
     source_bytes: int
-    missing: bool
-    """True if the store does not have it as it was stored."""
+    missing: bool  # True if the store does not have it as it was stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +41,13 @@ class FleetStatus:
     generation: int
     repositories: tuple[FleetRepositoryStatus, ...]
     shards: tuple[ShardStatus, ...]
-    recipe_is_current: bool
-    """False if this codelens, with these settings, would build every shard again."""
-    searched: int
-    """Repositories in a shard."""
+    recipe_is_current: bool  # False if this codelens, with these settings, would build every shard again
+    searched: int  # Repositories in a shard
     failed: int
     stale: int
     files: int
-    bytes: int
-    """Bytes of the indexes."""
+    bytes: int  # Bytes of the indexes
     source_bytes: int
-    superseded_bytes: int = 0
-    """Bytes of the store that no search needs any more."""
+    superseded_bytes: int = 0  # Bytes of the store that no search needs any more
     not_looked_at: tuple[str, ...] = field(default=())
     """Names of the repositories that only the network could tell about."""

@@ -104,8 +104,7 @@ class Edge:
     source: Node
     kind: str
     target: Node
-    line: int
-    """Line in the source's document, from 1; 0 if the edge follows from others."""
+    line: int  # Line in the source's document, from 1; 0 if the edge follows from others
     provenance: str
     confidence: float
 
@@ -139,25 +138,20 @@ UNRESOLVED = "unresolved"  # Provenance of a relation to a name that linking cou
 class Named:
     """A node of the graph with its names: a unit, a file, or something outside of the index."""
 
-    kind: str
-    """A unit's kind, `file` or `external`."""
+    kind: str  # A unit's kind, `file` or `external`
     name: str
-    qualified_name: str
-    """The path of a file; the name of an external with its scheme ('module:numpy', 'env:HOME')."""
+    qualified_name: str  # The path of a file; the name of an external with its scheme ('module:numpy', 'env:HOME')
     repository: str = ""
     root: str = ""
-    path: str = ""
-    """Empty for an external; `os_path` is the same path in the operating system's form."""
+    path: str = ""  # Empty for an external; `os_path` is the same path in the operating system's form
     os_path: str = ""
     language: str = ""
     line: int = 0
-    column: int = 0
-    """Position of its name, from 1; 0 for an external."""
+    column: int = 0  # Position of its name, from 1; 0 for an external
     start_byte: int = 0
     end_byte: int = 0
     signature: str = ""
-    test: bool = False
-    """True if its file holds tests."""
+    test: bool = False  # True if its file holds tests
 
     def content_order(self) -> tuple[bool, str, str, int, str, str]:
         """Sort key: by repository and position, externals last."""
@@ -172,10 +166,8 @@ class SourceLine:
     root: str
     path: str
     os_path: str
-    line: int
-    """From 1; 0 if there is no line, as for an external."""
-    column: int
-    """From 1, in UTF-8 bytes: the start of the target's name, else of the line's text."""
+    line: int  # From 1; 0 if there is no line, as for an external
+    column: int  # From 1, in UTF-8 bytes: the start of the target's name, else of the line's text
     column_utf16: int
     text: str
     freshness: Freshness
@@ -191,23 +183,17 @@ class Relation:
     kind: str
     source: Named
     target: Named
-    outgoing: bool
-    """True if the answer lists the target, false if it lists the source."""
-    depth: int
-    """Hops from the target of the question, from 1."""
+    outgoing: bool  # True if the answer lists the target, false if it lists the source
+    depth: int  # Hops from the target of the question, from 1
     provenance: str
     confidence: float
     place: SourceLine
     via: str = ""
     """Reason for an edge to another method of that name: one overrides the other, so a call of this may run that."""
-    again: bool = False
-    """True if the subtree of this node is listed elsewhere in the tree."""
-    role: str = ""
-    """The role of the name at this place, by `lang.tokens`; empty if the place was not read."""
-    span: Span = NO_SPAN
-    """The bytes of the name in the file; empty if the place was not read."""
-    certainty: str = ""
-    """One of CERTAINTIES; empty for an edge of another question."""
+    again: bool = False  # True if the subtree of this node is listed elsewhere in the tree
+    role: str = ""  # The role of the name at this place, by `lang.tokens`; empty if the place was not read
+    span: Span = NO_SPAN  # The bytes of the name in the file; empty if the place was not read
+    certainty: str = ""  # One of CERTAINTIES; empty for an edge of another question
 
     @property
     def listed(self) -> Named:
@@ -224,15 +210,11 @@ class Relation:
 class Related:
     """The answer to a question about the graph: its targets, and relations in reading order."""
 
-    question: str
-    """refs, callers, callees, path, impact, hierarchy, test-scope."""
+    question: str  # refs, callers, callees, path, impact, hierarchy, test-scope
     targets: tuple[Named, ...]
-    relations: tuple[Relation, ...]
-    """For a tree, in preorder: a node, then its children one level deeper."""
-    total: int
-    """Relations before the limit."""
-    unresolved: int
-    """Uses of a name that linking could not follow, and that may belong to the answer."""
+    relations: tuple[Relation, ...]  # For a tree, in preorder: a node, then its children one level deeper
+    total: int  # Relations before the limit
+    unresolved: int  # Uses of a name that linking could not follow, and that may belong to the answer
     notices: tuple[Notice, ...]
     index: IndexInfo
 
@@ -242,12 +224,9 @@ class Central:
     """A symbol on the repository map."""
 
     named: Named
-    share: float
-    """Its share of the walk's mass over the whole graph, 0 to 1."""
-    used_by: int
-    """Number of other files that refer to it."""
-    depth: int
-    """Number of symbols on the map that contain it; the nearest is above it."""
+    share: float  # Its share of the walk's mass over the whole graph, 0 to 1
+    used_by: int  # Number of other files that refer to it
+    depth: int  # Number of symbols on the map that contain it; the nearest is above it
 
     @property
     def text(self) -> str:
@@ -264,13 +243,10 @@ class RepositoryMap:
     """The most central symbols that fit a budget. Files are ordered by their most central symbol, symbols by position."""
 
     files: tuple[tuple[Central, ...], ...]
-    uses: tuple[tuple[int, int], ...]
-    """(from, to) pairs: indexes of symbols on the map, in order, from 0."""
-    total: int
-    """Number of symbols that were candidates."""
+    uses: tuple[tuple[int, int], ...]  # (from, to) pairs: indexes of symbols on the map, in order, from 0
+    total: int  # Number of symbols that were candidates
     budget: int
-    tokens: int
-    """Estimated tokens of the map as text: characters ÷ 4, rounded up."""
+    tokens: int  # Estimated tokens of the map as text: characters ÷ 4, rounded up
     notices: tuple[Notice, ...]
     index: IndexInfo
 
@@ -279,45 +255,33 @@ class RepositoryMap:
 class RelationOptions:
     """Options of a question about the graph."""
 
-    kinds: tuple[str, ...] = ()
-    """Kinds of edges; empty for the question's own."""
-    min_confidence: float | None = None
-    """None for the question's own."""
+    kinds: tuple[str, ...] = ()  # Kinds of edges; empty for the question's own
+    min_confidence: float | None = None  # None for the question's own
     depth: int | None = None
     limit: int | None = None
-    members: bool = False
-    """True to list overridden members in a hierarchy."""
-    sure: bool = False
-    """True to list only places that are resolved."""
-    text: bool = False
-    """True to list the name in comments, strings and documents too."""
-    unresolved: bool = False
-    """True to answer with the uses that could not be followed instead."""
-    where: SearchOptions | None = None
-    """Restricts the answer to files that these options select; None for all files."""
+    members: bool = False  # True to list overridden members in a hierarchy
+    sure: bool = False  # True to list only places that are resolved
+    text: bool = False  # True to list the name in comments, strings and documents too
+    unresolved: bool = False  # True to answer with the uses that could not be followed instead
+    where: SearchOptions | None = None  # Restricts the answer to files that these options select; None for all files
 
 
 @dataclass(frozen=True, slots=True)
 class Reaching:
     """A test that reaches the changed or named code."""
 
-    test: Named
-    """A test function or class; the whole file if no part of it can be singled out."""
-    depth: int
-    """Edges from that code to the test; 0 if the test itself was named."""
-    through: tuple[str, ...]
-    """Qualified names on the way from that code to the test, without both ends."""
+    test: Named  # A test function or class; the whole file if no part of it can be singled out
+    depth: int  # Edges from that code to the test; 0 if the test itself was named
+    through: tuple[str, ...]  # Qualified names on the way from that code to the test, without both ends
 
 
 @dataclass(frozen=True, slots=True)
 class ReachingTests:
     """The tests to run for a change, nearest first."""
 
-    touched: tuple[Named, ...]
-    """The changed or named code, in order of position."""
+    touched: tuple[Named, ...]  # The changed or named code, in order of position
     tests: tuple[Reaching, ...]
-    unresolved: int
-    """Calls that linking could not follow and that may reach more tests."""
+    unresolved: int  # Calls that linking could not follow and that may reach more tests
     notices: tuple[Notice, ...]
     index: IndexInfo
 

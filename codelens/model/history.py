@@ -19,16 +19,12 @@ MASS_CHANGE = 50  # Files. The message of a commit that changed more says little
 class PastCommit(NamedTuple):
     """A commit that is not a merge, with the paths that it changed."""
 
-    name: str
-    """Its full object id."""
-    time: int
-    """Commit time in unix seconds."""
+    name: str  # Its full object id
+    time: int  # Commit time in unix seconds
     subject: str
-    body: str
-    """The beginning of the message after its subject."""
+    body: str  # The beginning of the message after its subject
     paths: tuple[str, ...]
-    renames: tuple[tuple[str, str], ...]
-    """(old path, new path) of each file that moved unchanged."""
+    renames: tuple[tuple[str, str], ...]  # (old path, new path) of each file that moved unchanged
 
     @property
     def weight(self) -> float:
@@ -42,46 +38,35 @@ class History:
 
     commits: int
     changed: int
-    names: tuple[str, ...] = ()
-    """Names of those commits, without mass changes, newest first."""
+    names: tuple[str, ...] = ()  # Names of those commits, without mass changes, newest first
 
 
 @dataclass(frozen=True, slots=True)
 class FileMessages:
     """Weights of the messages of the commits that changed a file, by the terms of a query."""
 
-    said: float
-    """Sum of the weights of all these messages."""
-    terms: Mapping[str, float]
-    """Term → sum of the weights of the messages that have it."""
-    best: int
-    """Number of the message that says most; of equal ones the newest."""
+    said: float  # Sum of the weights of all these messages
+    terms: Mapping[str, float]  # Term → sum of the weights of the messages that have it
+    best: int  # Number of the message that says most; of equal ones the newest
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRead:
     """The extent of a repository's history that was read, or the reason why it was not."""
 
-    head: str
-    """Last commit read; empty if the next run has to try again."""
-    terms: str
-    """Fingerprint of everything else that decides what is read: same head and terms, same history."""
-    time: int = 0
-    """Commit time of the head in unix seconds; the present, where ages are computed."""
-    commits: int = 0
-    """Number of commits read: the most recent, without merges."""
-    whole: bool = False
-    """True if there are no older commits."""
-    fault: str = ""
-    """Reason why the history is unknown, in one line; empty if it is known."""
+    head: str  # Last commit read; empty if the next run has to try again
+    terms: str  # Fingerprint of everything else that decides what is read: same head and terms, same history
+    time: int = 0  # Commit time of the head in unix seconds; the present, where ages are computed
+    commits: int = 0  # Number of commits read: the most recent, without merges
+    whole: bool = False  # True if there are no older commits
+    fault: str = ""  # Reason why the history is unknown, in one line; empty if it is known
 
 
 class SymbolFact(NamedTuple):
     """A symbol as a snapshot keeps it."""
 
     kind: str
-    name: str
-    """Qualified name."""
+    name: str  # Qualified name
     line: int
     signature: str
 
@@ -89,13 +74,10 @@ class SymbolFact(NamedTuple):
 class EdgeFact(NamedTuple):
     """An edge by the names of its ends."""
 
-    source: str
-    """Qualified name of the source symbol; empty for the file itself."""
+    source: str  # Qualified name of the source symbol; empty for the file itself
     kind: str
-    path: str
-    """Path of the target's file; empty for an external."""
-    target: str
-    """Qualified name of the target, or name of an external; empty for the file itself."""
+    path: str  # Path of the target's file; empty for an external
+    target: str  # Qualified name of the target, or name of an external; empty for the file itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +121,8 @@ class SnapshotDifference:
 
     added: tuple[SymbolPlace, ...]
     removed: tuple[SymbolPlace, ...]
-    moved: tuple[SymbolChange, ...]
-    """Symbols that moved to another file or symbol; their signature may differ too."""
-    changed: tuple[SymbolChange, ...]
-    """Symbols with another signature."""
+    moved: tuple[SymbolChange, ...]  # Symbols that moved to another file or symbol; their signature may differ too
+    changed: tuple[SymbolChange, ...]  # Symbols with another signature
     edges_added: tuple[EdgePlace, ...]
     edges_removed: tuple[EdgePlace, ...]
 
@@ -156,28 +136,23 @@ class LineRun(NamedTuple):
     """Consecutive lines that were last written by the same commit."""
 
     lines: int
-    commit: int
-    """Number of the commit; 0 for one that was not read."""
+    commit: int  # Number of the commit; 0 for one that was not read
 
 
 @dataclass(frozen=True, slots=True)
 class LineCommit:
     """Time and author of a commit."""
 
-    time: int
-    """Commit time in unix seconds."""
-    author: str
-    """Name <address>; for a merge, the author of the last merged commit."""
+    time: int  # Commit time in unix seconds
+    author: str  # Name <address>; for a merge, the author of the last merged commit
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenLines:
     """The commits that last wrote the lines of a file. Lines after the last run are older than the history read."""
 
-    blob: bytes
-    """git's object id of the content."""
-    last: int
-    """The last commit that changed the file."""
+    blob: bytes  # git's object id of the content
+    last: int  # The last commit that changed the file
     runs: tuple[LineRun, ...]
 
 
@@ -185,13 +160,8 @@ class WrittenLines:
 class LastChange:
     """Time and author of the last change of a file or unit."""
 
-    time: int
-    """Unix seconds; if the change is older than the history read, the latest possible time."""
-    author: str = ""
-    """Name <address>; empty if unknown."""
-    commits: int = 0
-    """Number of commits that wrote its present lines; 0 if unknown."""
-    exact: bool = True
-    """False if `time` is only an upper bound."""
-    whole_file: bool = False
-    """True if it is for a whole file whose units have changes of their own."""
+    time: int  # Unix seconds; if the change is older than the history read, the latest possible time
+    author: str = ""  # Name <address>; empty if unknown
+    commits: int = 0  # Number of commits that wrote its present lines; 0 if unknown
+    exact: bool = True  # False if `time` is only an upper bound
+    whole_file: bool = False  # True if it is for a whole file whose units have changes of their own

@@ -19,10 +19,8 @@ class Place(NamedTuple):
     """A unit or a file, identified by name. Units with the same file, name and kind share one place."""
 
     repository: str
-    path: str
-    """Relative to the repository's root."""
-    name: str
-    """Qualified; empty for a file."""
+    path: str  # Relative to the repository's root
+    name: str  # Qualified; empty for a file
     kind: str
 
     def label(self) -> str:
@@ -44,12 +42,9 @@ class Feedback(NamedTuple):
     """One judgement of a place."""
 
     useful: bool
-    digest: str
-    """Digest of the place's neighbourhood at that time. The judgement expires when the digest changes."""
-    implied: bool = False
-    """True if it was inferred from use instead of given by a person."""
-    query: str = ""
-    """The query of the answer that it is about; empty for a judgement of the place as such."""
+    digest: str  # Digest of the place's neighbourhood at that time. The judgement expires when the digest changes.
+    implied: bool = False  # True if it was inferred from use instead of given by a person
+    query: str = ""  # The query of the answer that it is about; empty for a judgement of the place as such
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +52,9 @@ class Remembered:
     """All records about one place, except learned words."""
 
     pinned: bool = False
-    rating: float | None = None
-    """From 0 to 10."""
+    rating: float | None = None  # From 0 to 10
     uses: int = 0
-    feedback: tuple[Feedback, ...] = ()
-    """Oldest first."""
+    feedback: tuple[Feedback, ...] = ()  # Oldest first
     stamps: tuple[int, ...] = ()
     """Times (unix seconds) of answers that contained it, oldest first; the newest 20 are kept."""
 
@@ -91,8 +84,7 @@ class Learned(NamedTuple):
 class Answered(NamedTuple):
     """One place of a recorded answer."""
 
-    rank: int
-    """From 1."""
+    rank: int  # From 1
     place: Place
     line: int
     used: bool = False
@@ -103,15 +95,11 @@ class RecordedAnswer:
     """A search or a context pack that was recorded."""
 
     query: str
-    words: tuple[str, ...]
-    """Words of the query that may be learned."""
-    at: int
-    """Unix seconds."""
+    words: tuple[str, ...]  # Words of the query that may be learned
+    at: int  # Unix seconds
     places: tuple[Answered, ...]
-    session: str = ""
-    """Session of a server's client; empty for the command line."""
-    number: int = 0
-    """Number in the memory file, from 1; 0 if not recorded yet."""
+    session: str = ""  # Session of a server's client; empty for the command line
+    number: int = 0  # Number in the memory file, from 1; 0 if not recorded yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +120,18 @@ class Recalled:
 class Ran(NamedTuple):
     """The code that one OpenTelemetry span names, and when it ran."""
 
-    name: str
-    """Name of the function, with or without its containers."""
+    name: str  # Name of the function, with or without its containers
     namespace: str
-    path: str
-    """Path on the machine where it ran; only its end may match an indexed path."""
+    path: str  # Path on the machine where it ran; only its end may match an indexed path
     line: int | None
-    at: int
-    """Unix seconds of the span's end."""
+    at: int  # Unix seconds of the span's end
 
 
 class Observed(NamedTuple):
     """Number of observed runs of a symbol, and time of the last."""
 
     times: int
-    last: int
-    """Unix seconds."""
+    last: int  # Unix seconds
 
 
 class Ingested(NamedTuple):
@@ -155,11 +139,7 @@ class Ingested(NamedTuple):
 
     spans: int
     matched: int
-    symbols: int
-    """Number of distinct symbols among the matched spans."""
-    nameless: int
-    """Spans without the name of a function or without a time."""
-    unknown: int
-    """Spans whose code is not indexed or matches several symbols."""
-    known: tuple[str, ...]
-    """Files with the same bytes as one imported before; skipped."""
+    symbols: int  # Number of distinct symbols among the matched spans
+    nameless: int  # Spans without the name of a function or without a time
+    unknown: int  # Spans whose code is not indexed or matches several symbols
+    known: tuple[str, ...]  # Files with the same bytes as one imported before; skipped

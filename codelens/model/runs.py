@@ -18,8 +18,7 @@ class IndexReport:
     index: str
     root: str
     seen: int
-    indexed: int
-    """Documents in the index after the run."""
+    indexed: int  # Documents in the index after the run
     added: int
     changed: int
     renamed: int
@@ -27,19 +26,16 @@ class IndexReport:
     unchanged: int
     symbols: int
     chunks: int
-    skipped: Mapping[str, int]
-    """Reason → number."""
+    skipped: Mapping[str, int]  # Reason → number
     encodings: Mapping[str, int]
     encoding_errors: int
     """Documents whose encoding is less sure than the setting `encoding_threshold`; no byte of them is lost."""
     languages: Mapping[str, int]
-    faults: Mapping[str, str]
-    """Path → fault of its grammar. The text is indexed anyway."""
+    faults: Mapping[str, str]  # Path → fault of its grammar. The text is indexed anyway.
     source_bytes: int
     index_bytes: int
     seconds: float
-    wrote: bool
-    """False if nothing had changed and the index file was not touched."""
+    wrote: bool  # False if nothing had changed and the index file was not touched
     resumed: bool
     references: Mapping[str, int] = field(default_factory=dict)
     """Outcome of linking, a name of LINK_COUNTS → number of references, over all documents."""
@@ -52,8 +48,7 @@ class IndexReport:
 class Progress:
     """Progress of an index run. `total` is 0 while unknown; `path` is the file finished last."""
 
-    phase: str
-    """index, link, history, embed, verify: a word for people."""
+    phase: str  # index, link, history, embed, verify: a word for people
     done: int
     total: int
     path: str = ""
@@ -84,27 +79,19 @@ class RepositoryStatus:
     name: str
     root: str
     documents: int
-    units: Mapping[str, int]
-    """Kind → number."""
+    units: Mapping[str, int]  # Kind → number
     languages: Mapping[str, int]
     encodings: Mapping[str, int]
-    skipped: Mapping[str, int]
-    """Reason → number."""
-    faults: Mapping[str, str]
-    """Path → fault of its grammar."""
+    skipped: Mapping[str, int]  # Reason → number
+    faults: Mapping[str, str]  # Path → fault of its grammar
     source_bytes: int
-    references: Mapping[str, int]
-    """Outcome of linking, a name of LINK_COUNTS → number of references."""
-    stale: int
-    """Number of documents made by another recipe; the next index run derives them again."""
-    changes: Changes | None
-    """None if the tree was not walked or does not exist."""
+    references: Mapping[str, int]  # Outcome of linking, a name of LINK_COUNTS → number of references
+    stale: int  # Number of documents made by another recipe; the next index run derives them again
+    changes: Changes | None  # None if the tree was not walked or does not exist
 
-    history: HistoryRead | None = None
-    """None if no run has read it."""
+    history: HistoryRead | None = None  # None if no run has read it
 
-    gone: bool = False
-    """True if the root is not a directory any more."""
+    gone: bool = False  # True if the root is not a directory any more
 
     @property
     def is_stale(self) -> bool:
@@ -119,11 +106,9 @@ class Status:
     index: IndexInfo
     repositories: tuple[RepositoryStatus, ...]
     file_bytes: int
-    tables: Mapping[str, int]
-    """Table → bytes with its indexes, largest first."""
+    tables: Mapping[str, int]  # Table → bytes with its indexes, largest first
     journal_mode: str
-    unfinished: str
-    """Path of an unfinished build; empty if no build is unfinished."""
+    unfinished: str  # Path of an unfinished build; empty if no build is unfinished
     notices: tuple[Notice, ...] = ()
 
 
@@ -132,17 +117,12 @@ class WatchStep(StrEnum):
 
     WATCHING = "watching"
     UPDATED = "updated"
-    LOOKED = "looked"
-    """The trees were walked and nothing had changed; not shown to people."""
-    WAITING = "waiting"
-    """Another process is writing the index."""
-    FAULT = "fault"
-    """An update failed and will be tried again."""
-    GONE = "gone"
-    """A root is not a directory any more; its indexed content stays."""
+    LOOKED = "looked"  # The trees were walked and nothing had changed; not shown to people
+    WAITING = "waiting"  # Another process is writing the index
+    FAULT = "fault"  # An update failed and will be tried again
+    GONE = "gone"  # A root is not a directory any more; its indexed content stays
     BACK = "back"
-    POLLING = "polling"
-    """File events are not available here, so the trees are walked at intervals."""
+    POLLING = "polling"  # File events are not available here, so the trees are walked at intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +131,7 @@ class WatchEvent:
 
     step: WatchStep
     text: str
-    reports: tuple[IndexReport, ...] = ()
-    """For an update, one report per root."""
+    reports: tuple[IndexReport, ...] = ()  # For an update, one report per root
 
 
 WatchSink = Callable[[WatchEvent], None]

@@ -86,10 +86,8 @@ class Term:
     text: str
     tier: str
     origin: str
-    strength: float = 1.0
-    """How much it counts of a word of the query; of related words, less than 1."""
-    stands_for: tuple[str, ...] = ()
-    """The words of the query that it is related to, as terms."""
+    strength: float = 1.0  # How much it counts of a word of the query; of related words, less than 1
+    stands_for: tuple[str, ...] = ()  # The words of the query that it is related to, as terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +97,25 @@ class ExpandedQuery:
     text: str = ""
     names: tuple[Term, ...] = ()
     """Folded names (letters and digits only) of the tiers exact and compounds, most specific first."""
-    words: tuple[Term, ...] = ()
-    """Terms of the full-text index, in the order of the query."""
+    words: tuple[Term, ...] = ()  # Terms of the full-text index, in the order of the query
     extra: tuple[Term, ...] = ()
     """Further terms from abbreviations and corrected spellings; they help to find and do not count as coverage."""
-    related: tuple[Term, ...] = ()
-    """Terms from the lexicon, the likeliest to help first."""
+    related: tuple[Term, ...] = ()  # Terms from the lexicon, the likeliest to help first
     common: tuple[str, ...] = ()
     """Terms of the full-text index that too many units hold to tell them apart: the exact channel leaves them out."""
-    texts: tuple[str, ...] = ()
-    """The plain parts of the query as written, in order: what phrases are looked for in."""
-    learned: tuple[Match, ...] = ()
-    """Units that were used for the query's words before, heaviest first."""
-    left_out: tuple[str, ...] = ()
-    """Sentences about terms that limits left out."""
-    vector: bytes = b""
-    """The embedding of what is asked about, where that is code; else it is made of `text`."""
+    texts: tuple[str, ...] = ()  # The plain parts of the query as written, in order: what phrases are looked for in
+    learned: tuple[Match, ...] = ()  # Units that were used for the query's words before, heaviest first
+    left_out: tuple[str, ...] = ()  # Sentences about terms that limits left out
+    vector: bytes = b""  # The embedding of what is asked about, where that is code; else it is made of `text`
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTarget:
     """A unit that the query points at: by its place, as PATH, PATH:LINE or PATH:LINE:COLUMN, or by its mark, as TODO."""
 
-    value: float
-    """1 for the innermost unit at the line, less for others."""
+    value: float  # 1 for the innermost unit at the line, less for others
     reason: str
-    line: int = 0
-    """0 where the query has none; so is the column."""
+    line: int = 0  # 0 where the query has none; so is the column
     column: int = 0
 
 
@@ -265,8 +255,7 @@ class SnippetLine:
 
     number: int
     text: str
-    matches: tuple[tuple[int, int], ...] = ()
-    """Half-open character ranges of `text` that match the query."""
+    matches: tuple[tuple[int, int], ...] = ()  # Half-open character ranges of `text` that match the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,18 +269,15 @@ class Hit:
     contributions: tuple[Contribution, ...]
     """If the options want no reasons, only those that were recorded with theirs: ranks, factors."""
     freshness: Freshness
-    root: str
-    """Absolute path of the repository's root; the path of the unit is relative to it."""
+    root: str  # Absolute path of the repository's root; the path of the unit is relative to it
     line: int
     column: int
     column_utf16: int
     """The place to jump to: the match of a phrase or pattern, else the symbol's name, else the most telling line. From 1;
     `column` counts UTF-8 bytes of the decoded line."""
     snippet: tuple[SnippetLine, ...]
-    path_bytes: bytes | None = None
-    """The path's bytes if they are not UTF-8."""
-    confidence: float | None = None
-    """Probability that it is what the query asks for; None in profiles that do not tell."""
+    path_bytes: bytes | None = None  # The path's bytes if they are not UTF-8
+    confidence: float | None = None  # Probability that it is what the query asks for; None in profiles that do not tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,18 +300,14 @@ MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be us
 class Original:
     """The code that hits should resemble (`--like`), as resolved."""
 
-    target: str
-    """The target as given; `-` for a text from outside."""
-    name: str
-    """Qualified name of a definition or chunk, or path of a file; empty for a text from outside."""
-    kind: str
-    """The unit's kind, file or snippet."""
+    target: str  # The target as given; `-` for a text from outside
+    name: str  # Qualified name of a definition or chunk, or path of a file; empty for a text from outside
+    kind: str  # The unit's kind, file or snippet
     language: str
     repository: str = ""
     path: str = ""
     start_line: int = 0
-    end_line: int = 0
-    """Both 0 for a text from outside."""
+    end_line: int = 0  # Both 0 for a text from outside
 
 
 @dataclass(slots=True)
@@ -341,44 +323,34 @@ class Event:
 class Intent:
     """The kind that the query was classified as, with the reason."""
 
-    name: str
-    """identifier, path, regex, change, task or question."""
+    name: str  # identifier, path, regex, change, task or question
     reason: str
-    shares: Mapping[str, float]
-    """Set of weights → its share; shares sum to 1."""
+    shares: Mapping[str, float]  # Set of weights → its share; shares sum to 1
 
 
 @dataclass(slots=True)
 class Trace:
     """The record that the pipeline keeps of its work; `why` prints it."""
 
-    intent: Intent | None = None
-    """None if the profile weighs all queries alike."""
-    weights: str = ""
-    """Path of the user's file of feature weights; empty for the shipped weights."""
+    intent: Intent | None = None  # None if the profile weighs all queries alike
+    weights: str = ""  # Path of the user's file of feature weights; empty for the shipped weights
 
-    original: Original | None = None
-    """The code that hits should resemble; None for a search by a query alone."""
-    terms: list[tuple[str, str, str]] = field(default_factory=list)
-    """(tier, term, origin)."""
-    common: tuple[str, ...] = ()
-    """Terms that the exact channel leaves out because too many units have them."""
+    original: Original | None = None  # The code that hits should resemble; None for a search by a query alone
+    terms: list[tuple[str, str, str]] = field(default_factory=list)  # (tier, term, origin)
+    common: tuple[str, ...] = ()  # Terms that the exact channel leaves out because too many units have them
     rankings: dict[str, tuple[Match, ...]] = field(default_factory=dict)
     """Channel → its matches, best first, after its cut."""
-    cuts: dict[str, int] = field(default_factory=dict)
-    """Channel → limit of its matches."""
+    cuts: dict[str, int] = field(default_factory=dict)  # Channel → limit of its matches
     seconds: dict[str, float] = field(default_factory=dict)
     """Step → what it took, in the order of the steps: scope, terms, each channel, literal, features, walk, order, present."""
-    since: float = field(default_factory=perf_counter)
-    """The end of the last step."""
+    since: float = field(default_factory=perf_counter)  # The end of the last step
     fused: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its fused score, where ranks choose seeds and the score is made of other things."""
     nearness: dict[UnitId, float] = field(default_factory=dict)
     """Unit → its mass in the walk as a share of the largest, 1 for seeds; empty without a walk."""
     metadata: dict[DocumentId, Mapping[str, str | float | bool]] = field(default_factory=dict)
     """Document → its values in the user's metadata table."""
-    candidates: list[Candidate] = field(default_factory=list)
-    """All candidates in final order, before the limit."""
+    candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, before the limit
     events: list[Event] = field(default_factory=list)
 
     def lap(self, step: str) -> None:
@@ -395,80 +367,59 @@ class SearchOptions:
     like: str = ""
     """Target that hits should resemble, or `-` for `snippet`. Only the conditions of the query then count."""
     snippet: str = ""
-    snippet_language: str = ""
-    """Empty to detect it."""
+    snippet_language: str = ""  # Empty to detect it
     limit: int = 20
     offset: int = 0
-    mode: str = "hybrid"
-    """hybrid, keyword, vector, exact, fuzzy: a named set of channels."""
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """Channel → weight, replacing the profile's."""
+    mode: str = "hybrid"  # hybrid, keyword, vector, exact, fuzzy: a named set of channels
+    weights: Mapping[str, float] = field(default_factory=dict)  # Channel → weight, replacing the profile's
     rrf_k: int | None = None
-    fusion: str = "rrf"
-    """How channels are fused: rrf, weighted or minmax."""
+    fusion: str = "rrf"  # How channels are fused: rrf, weighted or minmax
     profile: str = "codelens"
-    intent: str = ""
-    """Kind of the query (`search.intent.INTENTS`); empty to detect it."""
-    expand: str = ""
-    """How the answer spreads over the symbol graph: none, walk or bfs; empty for the profile's choice."""
-    depth: int | None = None
-    """Most hops of that; None for the profile's number."""
-    decay: float | None = None
-    """Share of a score that each hop of `bfs` keeps; None for a share by kind of edge."""
+    intent: str = ""  # Kind of the query (`search.intent.INTENTS`); empty to detect it
+    expand: str = ""  # How the answer spreads over the symbol graph: none, walk or bfs; empty for the profile's choice
+    depth: int | None = None  # Most hops of that; None for the profile's number
+    decay: float | None = None  # Share of a score that each hop of `bfs` keeps; None for a share by kind of edge
     min_score: float | None = None
     case: str = "auto"
     word: bool = False
     literal: bool = False
     regex: bool = False
     strict_query: bool = False
-    prefix: bool = False
-    """True if words match as prefixes, as if each ended in a star."""
-    rerank: bool = False
-    """True to reorder the best candidates by nearness to the query."""
+    prefix: bool = False  # True if words match as prefixes, as if each ended in a star
+    rerank: bool = False  # True to reorder the best candidates by nearness to the query
     languages: tuple[str, ...] = ()
     languages_not: tuple[str, ...] = ()
-    files_only: bool = False
-    """True if hits are files instead of units."""
-    kinds: tuple[str, ...] = ()
-    """Kinds, or groups of kinds, as in `kind:`; empty for any."""
-    globs: tuple[str, ...] = ()
-    """Path globs; `!` negates, and the last that matches wins."""
-    paths: tuple[str, ...] = ()
-    """Paths below which to search, relative to a repository's root; empty for everywhere."""
-    repositories: tuple[str, ...] = ()
-    """Names of the repositories to search; empty for all."""
+    files_only: bool = False  # True if hits are files instead of units
+    kinds: tuple[str, ...] = ()  # Kinds, or groups of kinds, as in `kind:`; empty for any
+    globs: tuple[str, ...] = ()  # Path globs; `!` negates, and the last that matches wins
+    paths: tuple[str, ...] = ()  # Paths below which to search, relative to a repository's root; empty for everywhere
+    repositories: tuple[str, ...] = ()  # Names of the repositories to search; empty for all
     meta: tuple[str, ...] = ()
     """Conditions on the user's metadata table, each NAME=VALUE or with another comparison; all must hold."""
-    sort: str = "score"
-    """score, path, modified."""
+    sort: str = "score"  # score, path, modified
     reverse: bool = False
     context_before: int = 0
     context_after: int = 0
-    memory: bool = False
-    """True if recorded feedback counts; front ends take it from the setting `memory`."""
+    memory: bool = False  # True if recorded feedback counts; front ends take it from the setting `memory`
     now: int | None = None
     """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
     snippet_lines: int = 3
     """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
     reasons: bool = True
     """False where nobody reads why: hits come without most contributions, whose reasons cost a sixth of a search."""
-    whole_line: bool = False
-    """For a search for lines: the text or pattern must be all of a line."""
-    invert: bool = False
-    """For a search for lines: those that do not match."""
+    whole_line: bool = False  # For a search for lines: the text or pattern must be all of a line
+    invert: bool = False  # For a search for lines: those that do not match
 
 
 class MatchedLine(NamedTuple):
     """A line of a file, as a search for lines finds it."""
 
-    number: int
-    """From 1."""
+    number: int  # From 1
     text: str
     r"""Whole, without its line break; "\r" stays."""
     ranges: tuple[tuple[int, int], ...] = ()
     """Half-open character ranges that match, in order and apart; empty for context, with `invert`, and for empty matches."""
-    matched: bool = True
-    """False for a line of context."""
+    matched: bool = True  # False for a line of context
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,8 +430,7 @@ class FileLines:
     repository: str
     root: str
     path: str
-    os_path: str
-    """The path as the operating system knows it."""
+    os_path: str  # The path as the operating system knows it
     language: str
     freshness: Freshness
     lines: Iterator[MatchedLine]
@@ -492,10 +442,8 @@ class SearchResult:
 
     query: str
     hits: tuple[Hit, ...]
-    total: int
-    """Candidates that passed every filter and cut, before limit and offset."""
-    channels: tuple[str, ...]
-    """The channels that ran."""
+    total: int  # Candidates that passed every filter and cut, before limit and offset
+    channels: tuple[str, ...]  # The channels that ran
     notices: tuple[Notice, ...]
     index: IndexInfo
     options: SearchOptions
@@ -526,12 +474,10 @@ class Loss:
     """ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, not reached,
     cut, no channel, beaten, offset, out of time."""
     text: str
-    remedy: str
-    """The smallest change of query, options or tree that brings the unit in; empty if none was found."""
+    remedy: str  # The smallest change of query, options or tree that brings the unit in; empty if none was found
     remedy_query: str = ""
     """The query that finds the target, which was tried; under the options of the search, unless others come with it."""
-    remedy_options: SearchOptions | None = None
-    """The options under which it does, if they are not those of the search."""
+    remedy_options: SearchOptions | None = None  # The options under which it does, if they are not those of the search
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,8 +486,7 @@ class Explanation:
 
     target: str
     candidate: Candidate | None
-    rank: int | None
-    """From 1, in the whole order before the limit; None if it is not a candidate."""
+    rank: int | None  # From 1, in the whole order before the limit; None if it is not a candidate
     above: Candidate | None
     below: Candidate | None
     loss: Loss | None
@@ -552,5 +497,4 @@ class WhyResult:
     """A search with an explanation of each rank."""
 
     search: SearchResult
-    explanations: tuple[Explanation, ...]
-    """One per target; without targets, one per hit."""
+    explanations: tuple[Explanation, ...]  # One per target; without targets, one per hit

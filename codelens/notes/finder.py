@@ -35,8 +35,7 @@ class AnchorState(StrEnum):
     HERE = "here"
     MOVED = "moved"
     LOST = "lost"
-    UNKNOWN = "unknown"
-    """Not checked, because there is no index."""
+    UNKNOWN = "unknown"  # Not checked, because there is no index
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ class NoteFile:
     """A note with its file and full text."""
 
     file: Path
-    path: str
-    """Relative to the root."""
+    path: str  # Relative to the root
     text: str
     note: Note
 

@@ -32,15 +32,11 @@ class BadPlaceError(ValueError):
 class Anchor:
     """A place in the code as a note stores it; unknown fields are empty or 0."""
 
-    path: str = ""
-    """Relative to the repository's root; empty if only a symbol is named."""
+    path: str = ""  # Relative to the repository's root; empty if only a symbol is named
     line: int = 0
-    symbol: str = ""
-    """Qualified name of the innermost definition around the line."""
-    digest: str = ""
-    """Hash of the WINDOW lines at the place (`digest_of`)."""
-    text: str = ""
-    """The line, stripped."""
+    symbol: str = ""  # Qualified name of the innermost definition around the line
+    digest: str = ""  # Hash of the WINDOW lines at the place (`digest_of`)
+    text: str = ""  # The line, stripped
 
     @property
     def label(self) -> str:
@@ -137,26 +133,18 @@ _IN_FOLDER = lazy_pattern(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re
 class Note:
     """A note, task or skill."""
 
-    id: str
-    """Its path below the notes folder, without extension; the full path for a skill."""
-    kind: str
-    """note, task or skill."""
+    id: str  # Its path below the notes folder, without extension; the full path for a skill
+    kind: str  # note, task or skill
     title: str
-    description: str
-    """When to use a skill."""
-    status: str
-    """Status of a task; empty for other kinds without one."""
+    description: str  # When to use a skill
+    status: str  # Status of a task; empty for other kinds without one
     tags: tuple[str, ...]
-    triggers: tuple[str, ...]
-    """Phrases that call for a skill."""
+    triggers: tuple[str, ...]  # Phrases that call for a skill
     created: str
     links: tuple[Anchor, ...]
-    links_line: int
-    """Line of the field `links`; 0 if missing."""
-    body: int
-    """Character at which the text begins."""
-    faults: tuple[str, ...]
-    """Faults of the front matter."""
+    links_line: int  # Line of the field `links`; 0 if missing
+    body: int  # Character at which the text begins
+    faults: tuple[str, ...]  # Faults of the front matter
 
 
 def kind_of_path(path: str) -> str:

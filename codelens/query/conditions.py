@@ -93,8 +93,7 @@ def left_open(node: Node | None, facts: DocumentFacts, matching: Matching) -> No
 class AnyWord:
     """Alternative words, decided together: the text is split into words once for all of them."""
 
-    words: frozenset[str]
-    """Folded if case is ignored."""
+    words: frozenset[str]  # Folded if case is ignored
 
 
 def with_words_together(node: Node | None, matching: Matching) -> Any:
@@ -279,10 +278,8 @@ class Demand:
     demands_text: bool
     """True if a phrase or pattern is required. It may be next to the units, where no unit contains it."""
     repositories: Mapping[int, str]
-    metadata: Metadata
-    """EMPTY if no condition needs it."""
-    changes: LastChanges | None = None
-    """None if no condition needs last changes."""
+    metadata: Metadata  # EMPTY if no condition needs it
+    changes: LastChanges | None = None  # None if no condition needs last changes
     parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
     """Large document → the parts with units that may match. In documents not listed here any part may."""
 
@@ -294,8 +291,7 @@ class Satisfying:
     units: list[UnitId] = field(default_factory=list)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Unit → a wider span, for units that match by text next to them: a comment above, a line of brackets."""
-    files: int = 0
-    """Number of the given documents that are decided."""
+    files: int = 0  # Number of the given documents that are decided
 
 
 def matching_of(document: DocumentRow, matching: Matching, changes: LastChanges | None) -> Matching:

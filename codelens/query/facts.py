@@ -49,8 +49,7 @@ class Metadata:
     rows: Mapping[tuple[str, str], Mapping[str, Scalar]]
     """(repository, empty for any; path of a file or folder, empty for all) → column → value."""
     columns: frozenset[str]
-    newest: int
-    """The latest time in the column `updated`; 0 if it has none."""
+    newest: int  # The latest time in the column `updated`; 0 if it has none
 
     def of(self, repository: str, path: str) -> Mapping[str, Scalar]:
         """The values for a file: its own, else its folder's, else its repository's."""
@@ -190,10 +189,8 @@ class DocumentFacts:
     path: str
     repository: str
     language: str
-    roles: frozenset[str] = frozenset()
-    """Such as 'test'; tested by `is:`."""
-    metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    """Values in the user's table; tested by `meta:`."""
+    roles: frozenset[str] = frozenset()  # Such as 'test'; tested by `is:`
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)  # Values in the user's table; tested by `meta:`
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +216,8 @@ class Matching:
     case: str = "auto"
     whole_word: bool = False
     budget: TimeBudget = field(default_factory=TimeBudget)
-    last: LastChange | None = None
-    """The last change of the document or unit, if the query needs it and it is known."""
-    roots: Mapping[str, str] = field(default_factory=dict)
-    """Name of each repository → its root, with slashes."""
+    last: LastChange | None = None  # The last change of the document or unit, if the query needs it and it is known
+    roots: Mapping[str, str] = field(default_factory=dict)  # Name of each repository → its root, with slashes
     meant: dict[str, Collection[str]] = field(default_factory=dict)
     """Value of `repo:` → the names that it means, of those that were asked for."""
 

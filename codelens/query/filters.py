@@ -73,8 +73,7 @@ def suggest_value(value: str, known: tuple[str, ...]) -> str:
     return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
 
 
-COMPARISON = lazy_pattern(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)
-"""A value of `meta:`: column, comparison, operand."""
+COMPARISON = lazy_pattern(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
 _DAY = lazy_pattern(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 
 

@@ -78,19 +78,14 @@ LineNode = LineText | LinePlace | AllOnLine | AnyOnLine | NotOnLine
 class LineQuery:
     """A query about lines: where they lie, and what is on them."""
 
-    file: Node | None
-    """The conditions on places, as far as they can be decided for a whole file; None for everywhere."""
-    place: LineNode | None
-    """The same conditions, for a line."""
-    text: LineNode | None
-    """None if the query says nothing about text."""
+    file: Node | None  # The conditions on places, as far as they can be decided for a whole file; None for everywhere
+    place: LineNode | None  # The same conditions, for a line
+    text: LineNode | None  # None if the query says nothing about text
     ignore_case: bool = False
     whole_word: bool = False
     whole_line: bool = False
-    invert: bool = False
-    """True for the lines that do not satisfy `text`."""
-    every_match: bool = True
-    """True if all ranges of a line are wanted; else the first of each text is enough."""
+    invert: bool = False  # True for the lines that do not satisfy `text`
+    every_match: bool = True  # True if all ranges of a line are wanted; else the first of each text is enough
 
     def plan(self) -> Plan:
         """The substrings that every text with such a line contains."""

@@ -41,12 +41,10 @@ class Tree:
 
     items: tuple[tuple[str, Any], ...]
     verbose: bool
-    exact: bool
-    """False if the `regex` engine reads the source differently ([[:alpha:]])."""
+    exact: bool  # False if the `regex` engine reads the source differently ([[:alpha:]])
     dotted: bool
     """True if the source names no character beyond ASCII. Its i then means only i, so the engine need not see İ and ı."""
-    dot_all: bool = False
-    """True if a dot matches line breaks too, by (?s) at the start."""
+    dot_all: bool = False  # True if a dot matches line breaks too, by (?s) at the start
 
 
 @lru_cache(maxsize=256)
@@ -99,8 +97,7 @@ class Compiled:
     source: str
     ignore_case: bool
     program: Any
-    dotted: bool
-    """True if İ and ı are replaced in the text, because the pattern cannot mean them (Tree.dotted)."""
+    dotted: bool  # True if İ and ı are replaced in the text, because the pattern cannot mean them (Tree.dotted)
 
 
 @lru_cache(maxsize=256)
@@ -195,8 +192,7 @@ def _out_of_time(compiled: Compiled, budget: TimeBudget) -> OutOfTime:
 class LineReach(Enum):
     """The line breaks that a pattern may match."""
 
-    IN_LINE = 1
-    """None: its matches in a text are those in its lines."""
+    IN_LINE = 1  # None: its matches in a text are those in its lines
     MAY_CROSS = 2
     r"""\s, [^a] or the like includes them; meant are those within a line."""
     OVER_LINES = 3

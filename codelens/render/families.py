@@ -20,12 +20,9 @@ class Family:
     """The contributions of one kind: fusion, words, names, meaning, file, graph, history, shape."""
 
     name: str
-    amount: float
-    """Exact sum (fsum) of its contributions."""
-    share: float
-    """Its part of all that raises the score, as a fraction; negative if the family lowers the score."""
-    parts: tuple[Contribution, ...]
-    """In the order of the account."""
+    amount: float  # Exact sum (fsum) of its contributions
+    share: float  # Its part of all that raises the score, as a fraction; negative if the family lowers the score
+    parts: tuple[Contribution, ...]  # In the order of the account
 
     @property
     def reasons(self) -> list[str]:

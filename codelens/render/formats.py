@@ -27,13 +27,11 @@ class PlainView(NamedTuple):
     """The layout that grep's flags ask for."""
 
     paths: PathStyle
-    null: bool = False
-    """A NUL byte after each path instead of a colon or a line break."""
+    null: bool = False  # A NUL byte after each path instead of a colon or a line break
     names: bool = True
     line_numbers: bool = True
     columns: bool = True
-    longest: int = 0
-    """Bytes of a line above which its text is left out; 0 for no limit."""
+    longest: int = 0  # Bytes of a line above which its text is left out; 0 for no limit
     context: bool = False
     only_matching: bool = False
     color: bool = False

@@ -16,18 +16,15 @@ class LineView(NamedTuple):
     """How to show lines."""
 
     paths: PathStyle
-    null: bool = False
-    """A NUL byte after each path."""
-    names: bool = True
-    """The path before each line."""
+    null: bool = False  # A NUL byte after each path
+    names: bool = True  # The path before each line
     numbers: bool = True
     columns: bool = True
     only_matching: bool = False
     inverted: bool = False
     context: bool = False
     color: bool = False
-    longest: int = 0
-    """Bytes of a line (-o: of a match) above which its place says that it was left out; 0 for no limit."""
+    longest: int = 0  # Bytes of a line (-o: of a match) above which its place says that it was left out; 0 for no limit
 
     def path(self, file: FileLines) -> str:
         """The path of a file, quoted unless a NUL byte follows."""

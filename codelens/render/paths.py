@@ -33,8 +33,7 @@ class PathStyle(NamedTuple):
     style: str
     cwd: str
     repositories: Sequence[RepositoryInfo] = ()
-    quoted: bool = True
-    """True if names with odd characters are quoted. They are not before a NUL byte or in JSON."""
+    quoted: bool = True  # True if names with odd characters are quoted. They are not before a NUL byte or in JSON.
 
     def raw(self) -> PathStyle:
         """The same without quotes."""

@@ -80,11 +80,9 @@ class TerminalView:
 
     paths: PathStyle
     color: bool
-    hyperlinks: str = ""
-    """A name of LINKS, or a URL with {path}, {line}, {column}, {host}; empty for none."""
+    hyperlinks: str = ""  # A name of LINKS, or a URL with {path}, {line}, {column}, {host}; empty for none
     line_numbers: bool = True
-    width: int = 0
-    """Cells of a line, to which long lines are cut; 0 shows them whole."""
+    width: int = 0  # Cells of a line, to which long lines are cut; 0 shows them whole
 
 
 def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
@@ -264,8 +262,7 @@ class Columns:
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    essential: tuple[str, ...] = ()
-    """Heads of the columns that a narrow terminal shows."""
+    essential: tuple[str, ...] = ()  # Heads of the columns that a narrow terminal shows
     title: str = ""
 
     def only(self, heads: Sequence[str]) -> Columns:

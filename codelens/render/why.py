@@ -42,12 +42,9 @@ class WhyView:
     """How the accounts are shown."""
 
     place: Show
-    every_part: bool = False
-    """A line for each part of a score; otherwise for each family."""
-    side_by_side: bool = False
-    """Compare two targets."""
-    same: SameSearch = HERE
-    """For the commands that are suggested."""
+    every_part: bool = False  # A line for each part of a score; otherwise for each family
+    side_by_side: bool = False  # Compare two targets
+    same: SameSearch = HERE  # For the commands that are suggested
     color: bool = False
 
 
@@ -57,8 +54,7 @@ class AccountRow:
 
     label: str
     amount: float
-    figures: str
-    """The amount as text, and the share where the row is a family."""
+    figures: str  # The amount as text, and the share where the row is a family
     reason: str
 
 

@@ -33,10 +33,8 @@ class EquivalenceClass:
     phrases: tuple[str, ...]
     targets: tuple[str, ...]
     weight: float
-    languages: tuple[str, ...] = ()
-    """Only documents in these languages hold its targets; empty means any."""
-    own: bool = False
-    """True for a class from the user's own file."""
+    languages: tuple[str, ...] = ()  # Only documents in these languages hold its targets; empty means any
+    own: bool = False  # True for a class from the user's own file
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,7 @@ class ClassMatch:
 
     concept: EquivalenceClass
     phrases: tuple[str, ...]
-    words: int
-    """Number of words in the longest of these phrases."""
+    words: int  # Number of words in the longest of these phrases
 
     @property
     def strong(self) -> bool:

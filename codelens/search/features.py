@@ -63,8 +63,7 @@ class Feature:
     name: str
     column: Column
     says: Sentence
-    channel: str = ""
-    """The channel whose evidence it uses: without that channel the feature is left out."""
+    channel: str = ""  # The channel whose evidence it uses: without that channel the feature is left out
 
 
 _ROLE_WORDS = {

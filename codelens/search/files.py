@@ -59,8 +59,7 @@ class FileWords:
     """A file's score by the query's words."""
 
     score: float
-    reason: str
-    """'BM25 4.20: name config; defines load, read'."""
+    reason: str  # 'BM25 4.20: name config; defines load, read'
 
 
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, FileWords]:

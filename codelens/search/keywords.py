@@ -41,8 +41,7 @@ class KeywordLists:
 
     stop: frozenset[str]
     action: frozenset[str]
-    clusters: Mapping[str, tuple[str, ...]]
-    """Stem of a word → the other words of its clusters."""
+    clusters: Mapping[str, tuple[str, ...]]  # Stem of a word → the other words of its clusters
 
 
 @cache

@@ -25,8 +25,7 @@ from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_terms, index_terms, token_terms, tokens
 
-ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"
-"""Sources, which are the tiers of their terms."""
+ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"  # Sources, which are the tiers of their terms
 SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
 """Marks of words in the lexicon; a word without a mark means the same."""
@@ -46,10 +45,8 @@ class LexiconEntry:
     """A word or phrase of the query, and the words that are related to it, best first."""
 
     phrase: str
-    words: tuple[str, ...]
-    """The terms of the query that it consists of."""
-    related: tuple[tuple[str, str], ...]
-    """Pairs (word, relation)."""
+    words: tuple[str, ...]  # The terms of the query that it consists of
+    related: tuple[tuple[str, str], ...]  # Pairs (word, relation)
 
 
 class Lexicon:

@@ -40,8 +40,7 @@ class Likeness:
 
     original: Original
     query: ExpandedQuery
-    itself: Mapping[UnitId, UnitRow]
-    """The units of the original, inside it and around it: they are not hits."""
+    itself: Mapping[UnitId, UnitRow]  # The units of the original, inside it and around it: they are not hits
     notices: tuple[Notice, ...] = ()
 
 
@@ -178,12 +177,9 @@ class Snippet:
     """Language, names and vector of a text."""
 
     language: str
-    names: Sequence[str]
-    """Names of its definitions, in order."""
-    uses: Mapping[str, int]
-    """Name → how often it is used; where no grammar fits, every token."""
-    vector: bytes
-    """Empty where none was asked for, or nothing is in the text."""
+    names: Sequence[str]  # Names of its definitions, in order
+    uses: Mapping[str, int]  # Name → how often it is used; where no grammar fits, every token
+    vector: bytes  # Empty where none was asked for, or nothing is in the text
 
 
 def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:

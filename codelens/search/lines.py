@@ -78,12 +78,9 @@ class LineSearch:
     matching: Matching
     metadata: Metadata
     changes: LastChanges | None
-    skip: int
-    """Matching lines that are still to be left out."""
-    left: int
-    """Matching lines that may still be given."""
-    reads: Sequence[str] = ("documents.snapshot",)
-    """The methods of the store that each file needs."""
+    skip: int  # Matching lines that are still to be left out
+    left: int  # Matching lines that may still be given
+    reads: Sequence[str] = ("documents.snapshot",)  # The methods of the store that each file needs
     parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
     """Document → the parts of a large file that may hold a match; empty for all of them."""
 

@@ -146,8 +146,7 @@ EXPANDS_LIKE = "graph-memory"
 class Profile:
     """A named set of weights from weights.toml, with what the options changed."""
 
-    ranker: str
-    """A module of `search.rankers`."""
+    ranker: str  # A module of `search.rankers`
     rrf_k: int
     channels: Mapping[str, float]
     cuts: Mapping[str, int]
@@ -157,14 +156,11 @@ class Profile:
     factors: Mapping[str, float]
     features: Mapping[str, float | Mapping[str, float]]
     """Feature → its weight, or its weight by set (`search.intent.SHAPES`), in units of the best possible fused score."""
-    graph: Mapping[str, Any]
-    """Settings of the walk over the symbol graph; empty if it has none."""
+    graph: Mapping[str, Any]  # Settings of the walk over the symbol graph; empty if it has none
     composite: Mapping[str, Mapping[str, Any]]
     """Sections of a profile whose score is knowing's composite; empty for one whose score is ranks and features."""
-    expansion: Mapping[str, Any]
-    """Settings of the breadth-first expansion; empty if it has none."""
-    minimum: Mapping[str, float]
-    """Least shares of the best score, of text and of code; empty where nothing is left out."""
+    expansion: Mapping[str, Any]  # Settings of the breadth-first expansion; empty if it has none
+    minimum: Mapping[str, float]  # Least shares of the best score, of text and of code; empty where nothing is left out
     confidence: Mapping[str, float] = field(default_factory=dict)
     """Sign of `search.confidence` → its log odds, with the floor; empty if hits have no confidence."""
     weakness: Mapping[str, float] = field(default_factory=dict)
@@ -173,18 +169,15 @@ class Profile:
     """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
     quality: Mapping[str, float] = field(default_factory=dict)
     """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
-    aliases: bool = False
-    """True if short forms, and nothing else, expand words."""
+    aliases: bool = False  # True if short forms, and nothing else, expand words
     related: Mapping[str, float] = field(default_factory=dict)
     """Relation → how much a related word counts, with the limits of `search.lexicon`; empty if the lexicon takes no part."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
     """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
-    prefix: bool = False
-    """True if each word of a query is the beginning of words."""
+    prefix: bool = False  # True if each word of a query is the beginning of words
     as_written: bool = False
     """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
-    own: str = ""
-    """The user's file that its numbers come from; empty for the shipped ones."""
+    own: str = ""  # The user's file that its numbers come from; empty for the shipped ones
 
     @property
     def by_intent(self) -> bool:

@@ -60,19 +60,15 @@ class SearchRun:
     scope: SearchScope
     notices: list[Notice]
     trace: Trace = field(default_factory=Trace)
-    abilities: frozenset[str] = frozenset()
-    """Optional abilities of this index and machine: fuzzy, vector."""
-    likeness: Likeness | None = None
-    """The original of --like; None for a search by a query alone."""
+    abilities: frozenset[str] = frozenset()  # Optional abilities of this index and machine: fuzzy, vector
+    likeness: Likeness | None = None  # The original of --like; None for a search by a query alone
     terms: ExpandedQuery = field(default_factory=ExpandedQuery)
     literal: frozenset[UnitId] = frozenset()
     """Units that are found because they satisfy the conditions, whatever their words; empty unless that suffices."""
     targets: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
     """Units that the query points at: the place or the mark that it is; empty for a query of words."""
-    channels: tuple[str, ...] = ()
-    """The channels that ran."""
-    candidates: list[Candidate] = field(default_factory=list)
-    """All candidates in final order, once they are ranked."""
+    channels: tuple[str, ...] = ()  # The channels that ran
+    candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, once they are ranked
     evidence: Evidence | None = None
     """Counts of the query's terms in the candidates; None if the ranker measured nothing."""
     verbatim: Mapping[UnitId, Find] = field(default_factory=dict)

@@ -96,19 +96,15 @@ class SearchScope:
     matching: Matching
     texts: Texts
     repositories: Mapping[int, str]
-    metadata: Metadata = EMPTY
-    """A person's table, where some condition asks for it."""
-    units: UnitSet | None = None
-    """None where nothing is demanded: all take part."""
+    metadata: Metadata = EMPTY  # A person's table, where some condition asks for it
+    units: UnitSet | None = None  # None where nothing is demanded: all take part
     documents: dict[int, DocumentRow] = field(default_factory=dict)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Unit → the span that satisfies the query for it, if that is larger than the unit: see `Satisfying`."""
     left_out: dict[UnitId, int] = field(default_factory=dict)
     """Unit → its place, of those that `literal_matches` had no room for."""
-    changes: LastChanges | None = None
-    """Last changes, if the query asks for them."""
-    lacks_authors: bool = False
-    """The query asks for authors, and those of old lines are unknown."""
+    changes: LastChanges | None = None  # Last changes, if the query asks for them
+    lacks_authors: bool = False  # The query asks for authors, and those of old lines are unknown
 
     @property
     def demands_text(self) -> bool:

@@ -117,27 +117,17 @@ AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph
 class Seeding:
     """A profile's settings for the seeds, from weights.toml."""
 
-    candidates: int
-    """Candidates of the fusion that may become seeds."""
-    fewest: int
-    """Candidates below which others are taken in."""
-    filled: int
-    """How many candidates there may be then."""
-    neighbours: float
-    """Weight of the ranking by classes that the neighbours' names make; 0 for none."""
-    implementors: bool
-    """True if all that implements a type among the candidates joins."""
-    focus: bool
-    """True if the largest folder goes first."""
-    seeds: Mapping[str, int]
-    """From this number of units on (as text, TOML's keys) → so many seeds."""
-    dense: int
-    """Units from which on types go first."""
+    candidates: int  # Candidates of the fusion that may become seeds
+    fewest: int  # Candidates below which others are taken in
+    filled: int  # How many candidates there may be then
+    neighbours: float  # Weight of the ranking by classes that the neighbours' names make; 0 for none
+    implementors: bool  # True if all that implements a type among the candidates joins
+    focus: bool  # True if the largest folder goes first
+    seeds: Mapping[str, int]  # From this number of units on (as text, TOML's keys) → so many seeds
+    dense: int  # Units from which on types go first
     first_weight: float
-    last_weight: float
-    """Restart weights of the first and the last seed; those between lie evenly between."""
-    paths: int
-    """Most symbols that join because their path is named."""
+    last_weight: float  # Restart weights of the first and the last seed; those between lie evenly between
+    paths: int  # Most symbols that join because their path is named
     path_weight: float
 
 
@@ -148,8 +138,7 @@ class Seed:
     unit: UnitRow
     weight: float
     reason: str
-    direct: bool
-    """True if the query led to it; types in a folder that the query names only help the walk."""
+    direct: bool  # True if the query led to it; types in a folder that the query names only help the walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +146,7 @@ class Seeds:
     """The seeds of the walk, and all other finds of the channels."""
 
     seeds: Mapping[UnitId, Seed]
-    fused: Mapping[UnitId, Candidate]
-    """Every unit of the fusion, in the fusion's order."""
+    fused: Mapping[UnitId, Candidate]  # Every unit of the fusion, in the fusion's order
     losses: Mapping[UnitId, tuple[str, str]]
     """Unit of the fusion that did not become a seed → the stage that lost it and how. Those too far down are left out."""
 

@@ -59,22 +59,17 @@ _NAME = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 class Find:
     """The best text of the query that a unit holds as it was typed."""
 
-    value: float
-    """0 to 1: the share of the query's words, less in a long unit."""
+    value: float  # 0 to 1: the share of the query's words, less in a long unit
     text: str
-    token: bool
-    """True for a token, False for a run of words."""
-    share: float = 1.0
-    """`value` before it is reduced for long units."""
+    token: bool  # True for a token, False for a run of words
+    share: float = 1.0  # `value` before it is reduced for long units
 
 
 class Typed(NamedTuple):
     """The parts of a query that stand in the code as they were typed."""
 
-    finds: Mapping[UnitId, Find] = {}
-    """Unit → the best find in it."""
-    fragment: str = ""
-    """As of `fragment_of`."""
+    finds: Mapping[UnitId, Find] = {}  # Unit → the best find in it
+    fragment: str = ""  # As of `fragment_of`
     of_fragment: Mapping[UnitId, Find] = {}
 
 
@@ -229,8 +224,7 @@ class Search(NamedTuple):
     """Texts that are looked for in the documents that hold most of them."""
 
     texts: Sequence[str]
-    ways: Sequence[tuple[Places, Collection[str]]]
-    """(how places are found, of which texts), each with finds of its own."""
+    ways: Sequence[tuple[Places, Collection[str]]]  # (how places are found, of which texts), each with finds of its own
     most: int = MOST_DOCUMENTS
 
 

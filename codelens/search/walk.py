@@ -40,26 +40,20 @@ class Spreading:
     seeds: int
     restart: float
     epsilon: float
-    nodes: int
-    """Most nodes whose edges are asked for."""
-    joining: int
-    """Most units that join the candidates for their mass alone."""
-    backward: float
-    """Weight of an edge against its direction, as a share of its weight along it."""
+    nodes: int  # Most nodes whose edges are asked for
+    joining: int  # Most units that join the candidates for their mass alone
+    backward: float  # Weight of an edge against its direction, as a share of its weight along it
     precise: float
     """Weight of an edge from a language server's index, as a share of the weight of other edges of its kind."""
-    kinds: Mapping[str, float]
-    """Kind of edge → weight."""
+    kinds: Mapping[str, float]  # Kind of edge → weight
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The result of a walk."""
 
-    seeds: Mapping[int, float]
-    """Seed → its weight among the restarts."""
-    mass: Mapping[UnitId, float]
-    """Unit → the mass that came to it from others."""
+    seeds: Mapping[int, float]  # Seed → its weight among the restarts
+    mass: Mapping[UnitId, float]  # Unit → the mass that came to it from others
     pushed: Push
     around: Surroundings
 
@@ -300,12 +294,9 @@ class Expanding:
 
     seeds: int
     depth: int
-    minimum: float
-    """Share of the best score that a seed, and whatever is reached, must have."""
-    decay: float | None = None
-    """Share of the score that every edge keeps; None for a share by kind."""
-    closed: bool = False
-    """True if only the seeds and what they reach are results."""
+    minimum: float  # Share of the best score that a seed, and whatever is reached, must have
+    decay: float | None = None  # Share of the score that every edge keeps; None for a share by kind
+    closed: bool = False  # True if only the seeds and what they reach are results
 
 
 def add_expansion(

@@ -33,13 +33,10 @@ from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
 class Served:
     """Everything that a server needs to know before it starts."""
 
-    folder: Path
-    """Absolute; a new index is one of this folder."""
-    index: Path
-    """Absolute; the file may not be there yet."""
+    folder: Path  # Absolute; a new index is one of this folder
+    index: Path  # Absolute; the file may not be there yet
     settings: Settings
-    fleet: FleetPlace | None = None
-    """A fleet's store, in place of the file."""
+    fleet: FleetPlace | None = None  # A fleet's store, in place of the file
 
     def open(self) -> Index:
         """The index as it is now, for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
@@ -62,14 +59,11 @@ NICER = 10  # Priority that the process gives up, so that answers come first on 
 class Work:
     """The work on the index at this moment; `doing` is empty if nothing runs."""
 
-    doing: str = ""
-    """building, updating or elsewhere (by another process)."""
+    doing: str = ""  # building, updating or elsewhere (by another process)
     phase: str = ""
     done: int = 0
-    total: int = 0
-    """0 while it is not known."""
-    fault: str = ""
-    """The error of the last run and a hint; empty if it went well."""
+    total: int = 0  # 0 while it is not known
+    fault: str = ""  # The error of the last run and a hint; empty if it went well
     hint: str = ""
 
     @property

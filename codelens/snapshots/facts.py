@@ -16,8 +16,7 @@ from codelens.store.store import Store
 FORMAT = b'"facts 1"'  # The first line. Change the number when the format of lines changes.
 AT_ONCE = 200  # Number of documents read together, which bounds memory
 
-_Home = tuple[int, str]
-"""(document id, qualified name of the symbol that a node belongs to; empty for the file itself)."""
+_Home = tuple[int, str]  # (document id, qualified name of the symbol that a node belongs to; empty for the file itself)
 
 
 def facts_of(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:

@@ -399,8 +399,7 @@ class Abilities:
     driver: str
     fts5: bool
     trigram: bool
-    vector: str
-    """Version of sqlite-vec; empty if it cannot be loaded."""
+    vector: str  # Version of sqlite-vec; empty if it cannot be loaded
 
 
 def probe_abilities() -> Abilities:

@@ -56,8 +56,7 @@ class InColumns:
     """Neighbouring words, or with `begins` words of which the last is the beginning of one, in some columns alone."""
 
     words: str
-    columns: tuple[str, ...] = ()
-    """Empty for all."""
+    columns: tuple[str, ...] = ()  # Empty for all
     begins: bool = False
 
 
@@ -154,10 +153,8 @@ class WordStatistics:
     """Counts over a whole collection, which may be several indexes."""
 
     rows: int
-    tokens: Sequence[int]
-    """Number of words in each column."""
-    hits: Sequence[int]
-    """For each phrase of a query, the number of units that hold it."""
+    tokens: Sequence[int]  # Number of words in each column
+    hits: Sequence[int]  # For each phrase of a query, the number of units that hold it
 
 
 class Postings:
@@ -428,8 +425,7 @@ class Occurrences:
 
     counts: Mapping[int, bytes]
     """Position of a word in the request → its counts in each field, in order, without words that do not occur."""
-    lengths: Sequence[int]
-    """Number of words in each field, at most LONGEST."""
+    lengths: Sequence[int]  # Number of words in each field, at most LONGEST
 
 
 class OccurrenceCounter:

@@ -28,23 +28,18 @@ class LoggedSnapshot:
     number: int
     snapshot: str
     root: str
-    time: int
-    """Time of the newest head commit, unix seconds; 0 without git."""
+    time: int  # Time of the newest head commit, unix seconds; 0 without git
     documents: int
     symbols: int
-    edges: int
-    """Number of relations between two ends, however many lines give them."""
-    kept: bool
-    """True if its symbols and edges are still known."""
+    edges: int  # Number of relations between two ends, however many lines give them
+    kept: bool  # True if its symbols and edges are still known
 
 
 class OlderFacts(NamedTuple):
     """A state's facts as differences from those of the next state."""
 
-    without: list[int]
-    """Positions of lines of the next state that this one lacks, ascending."""
-    lines: list[tuple[int, bytes]]
-    """Pairs (position, line) of lines that the next state lacks, ascending."""
+    without: list[int]  # Positions of lines of the next state that this one lacks, ascending
+    lines: list[tuple[int, bytes]]  # Pairs (position, line) of lines that the next state lacks, ascending
 
 
 class SnapshotLog:

@@ -68,8 +68,7 @@ class Part(NamedTuple, Generic[T]):
     """The result of work that a store does on its own data."""
 
     units: Sequence[UnitId] = ()
-    of: Mapping[UnitId, T] = MappingProxyType({})
-    """Unit → its result, for some units."""
+    of: Mapping[UnitId, T] = MappingProxyType({})  # Unit → its result, for some units
     counts: tuple[int, ...] = ()
     documents: InOrder[DocumentId] = InOrder((), ())
 
@@ -86,14 +85,11 @@ class Store:
 
     walked: dict[Any, Any] | None = None
     """Settings of a walk → the neighbours of nodes that walks came to; None if the index may change."""
-    filters: TextFilters | None = None
-    """Filters of the texts of documents; None if the index may change."""
+    filters: TextFilters | None = None  # Filters of the texts of documents; None if the index may change
     resolvers: dict[RepositoryId, Any] | None = None
     """Repository → what resolves names in it, for a server that keeps it from one question to the next; else None."""
-    missing: Sequence[str] = ()
-    """Sentences about what answers are without: none, for a file."""
-    is_one = True
-    """False if this store is made of several indexes, which lie elsewhere."""
+    missing: Sequence[str] = ()  # Sentences about what answers are without: none, for a file
+    is_one = True  # False if this store is made of several indexes, which lie elsewhere
 
     def __init__(
         self,

@@ -37,11 +37,9 @@ class UserTarget:
     text: str
     unit: UnitRow | None
     document: DocumentRow | None
-    path: str
-    """The path as given, if it was one."""
+    path: str  # The path as given, if it was one
     line: int | None
-    repository: str = ""
-    """The repository that the path names; empty for any."""
+    repository: str = ""  # The repository that the path names; empty for any
 
 
 def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:

@@ -31,8 +31,7 @@ from codelens.model.code import DocumentId, UnitId
 from codelens.store.units import UnitSet, UnitSets
 
 PIECES = 64  # Most vectors of a unit: id = unit * PIECES + piece
-BLOCK = 1 << 13
-"""Units whose signs are in one row: a change of one file writes one or two rows of up to 256 kB."""
+BLOCK = 1 << 13  # Units whose signs are in one row: a change of one file writes one or two rows of up to 256 kB
 LENGTH = 127.0  # Euclidean length of a stored vector: int8, normalised
 _NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
 FIRST_PASS = 3000

@@ -35,14 +35,10 @@ class FrontMatter:
     """The fields in one document's front matter."""
 
     fields: Mapping[str, Value]
-    lines: Mapping[str, int]
-    """Key → its line, from 1."""
-    body: int
-    """Character at which the text below begins; 0 if there is no front matter."""
-    faults: tuple[str, ...]
-    """Lines that are not a field, repeated fields and invalid YAML, each with its line."""
-    unread: Mapping[str, int]
-    """Key → line of the fields whose value is neither a text nor a list of texts and mappings."""
+    lines: Mapping[str, int]  # Key → its line, from 1
+    body: int  # Character at which the text below begins; 0 if there is no front matter
+    faults: tuple[str, ...]  # Lines that are not a field, repeated fields and invalid YAML, each with its line
+    unread: Mapping[str, int]  # Key → line of the fields whose value is neither a text nor a list of texts and mappings
     raw: tuple[tuple[str, str], ...]
     """(key, its lines as written), in order; the key is empty for comments and unreadable lines."""
 

@@ -95,10 +95,8 @@ class Excerpt:
     """
 
     utf8: bytes
-    _begins: tuple[int, ...]
-    """Start of each piece in `utf8`."""
-    _spans: tuple[Span, ...]
-    """Span of each piece in the whole text."""
+    _begins: tuple[int, ...]  # Start of each piece in `utf8`
+    _spans: tuple[Span, ...]  # Span of each piece in the whole text
 
     def whole(self, span: Span) -> Span:
         """The span in the whole text of a part of the excerpt."""

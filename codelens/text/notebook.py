@@ -31,8 +31,7 @@ _LINE = lazy_pattern(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*
 class Cell:
     """One cell; `source` is its text, mapped to the file."""
 
-    kind: str
-    """code, markdown, raw; nbformat 3 has heading too."""
+    kind: str  # code, markdown, raw; nbformat 3 has heading too
     source: Excerpt
 
 
@@ -40,8 +39,7 @@ class Cell:
 class Notebook:
     """The language and cells of a notebook."""
 
-    language: str
-    """Language of its code as the notebook names it, in lower case."""
+    language: str  # Language of its code as the notebook names it, in lower case
     cells: tuple[Cell, ...]
 
 

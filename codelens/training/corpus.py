@@ -36,12 +36,9 @@ class Corpus:
     ids: Ints
     counts: Ints
     packages: list[str]
-    package: Ints
-    """Package of each pair."""
-    kinds: npt.NDArray[np.uint8]
-    """Kind of each pair, an index into KINDS."""
-    alike: npt.NDArray[np.int64]
-    """A hash of each pair's query; pairs with equal hashes are not negatives of each other."""
+    package: Ints  # Package of each pair
+    kinds: npt.NDArray[np.uint8]  # Kind of each pair, an index into KINDS
+    alike: npt.NDArray[np.int64]  # A hash of each pair's query; pairs with equal hashes are not negatives of each other
 
     def __len__(self) -> int:
         return len(self.package)

@@ -60,8 +60,7 @@ class KindScore:
     kind: str
     pairs: int
     held_out: int
-    before: float | None
-    """None if there are too few."""
+    before: float | None  # None if there are too few
     after: float | None
 
 
@@ -75,10 +74,8 @@ class FineTuned:
     measured: tuple[KindScore, ...]
     validation: tuple[float, float]
     recipe: Recipe
-    steps: int
-    """Steps of the kept model."""
-    share: float
-    """Share of the way from the original to the trained model."""
+    steps: int  # Steps of the kept model
+    share: float  # Share of the way from the original to the trained model
     seconds: float
     notes: tuple[str, ...]
 

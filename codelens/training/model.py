@@ -39,13 +39,10 @@ class Recipe:
     batch: int = 2048
     run: int = 512
     """Pairs of one package that stand together in a batch. Measured after 150 steps: 128 .589, 512 .593, 2048 .589."""
-    rate: float = 3e-3
-    """Measured after 150 steps: 1.5e-3 .593, 3e-3 .606."""
+    rate: float = 3e-3  # Measured after 150 steps: 1.5e-3 .593, 3e-3 .606
     warm_up: int = 50
-    weight_rate: float = 6.0
-    """Times the rate: weights of words, factors and the temperature move faster than rows."""
-    sif: float = 1e-3
-    """Initial weight of a word: sif / (sif + share), smooth inverse frequency (Arora et al. 2017)."""
+    weight_rate: float = 6.0  # Times the rate: weights of words, factors and the temperature move faster than rows
+    sif: float = 1e-3  # Initial weight of a word: sif / (sif + share), smooth inverse frequency (Arora et al. 2017).
     shares: tuple[float, float, float, float, float] = (0.65, 0.25, 0.05, 0.6, 0.05)
     """Share of each kind in a batch. Measured after 150 steps: .55 and .35 for docs and names .593, .75 and .15 .597; these lie
     between, because docs alone are soon learnt by heart. Those of comments, history and values are chosen, not measured."""
@@ -60,12 +57,10 @@ class Recipe:
     part_lengths: tuple[int, ...] = (4, 5)
     """Lengths of the letter runs that words share; with () every word learns alone. Measured after 300 steps: none .558, 4 and
     5 .604, 3 to 5 and stems .602."""
-    part_rows: int = 3
-    """Minimum number of names that share a run."""
+    part_rows: int = 3  # Minimum number of names that share a run
     part_rate: float = 0.5
     """Factor of the rate: a word is the sum of a dozen parts, which move together. Measured after 150 steps: .5 .589, 1 .591."""
-    temperature: float = 20.0
-    """Initial factor of cosines; learned."""
+    temperature: float = 20.0  # Initial factor of cosines; learned
     seed: int = 1
 
 
@@ -73,12 +68,9 @@ class Recipe:
 class Model:
     """A static embedding in floats."""
 
-    rows: Floats
-    """[words × dimensions]"""
-    query: Floats
-    """[words]: natural logarithms of the weights in questions."""
-    code: Floats
-    """[words]: the same in code."""
+    rows: Floats  # [words × dimensions]
+    query: Floats  # [words]: natural logarithms of the weights in questions
+    code: Floats  # [words]: the same in code
     factors: Floats
     """[KINDS × FIELDS]: logarithms of what each field counts for each kind of question; a model file has those of docs."""
     temperature: float

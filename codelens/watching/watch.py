@@ -171,10 +171,8 @@ ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Fa
 class WatchOptions:
     """When a watch updates its index, and by which rules it walks the trees."""
 
-    debounce: float = DEBOUNCE_SECONDS
-    """Seconds without a change before an update."""
-    poll: float = 0.0
-    """Seconds between two walks of the trees; 0 waits for events of the file system instead."""
+    debounce: float = DEBOUNCE_SECONDS  # Seconds without a change before an update
+    poll: float = 0.0  # Seconds between two walks of the trees; 0 waits for events of the file system instead
     settings_of: Callable[[Path], LoadedSettings] | None = None
     """Settings of a root; without it, each root is walked by the rules of its last run."""
 

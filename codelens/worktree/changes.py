@@ -44,8 +44,7 @@ class Head:
     commit: str
     below: str
     """The indexed folder within the repository, as a path of the operating system; empty for the whole repository."""
-    cut: frozenset[str]
-    """Commits at which a shallow clone ends."""
+    cut: frozenset[str]  # Commits at which a shallow clone ends
 
     @property
     def terms(self) -> str:

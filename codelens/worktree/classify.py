@@ -71,8 +71,7 @@ _BLOCKS = (("/*", "*/"), ("<!--", "-->"), ('"""', '"""'), ("'''", "'''"), ("--[[
 _HEADER_LINES = 60  # Lines in which a mark of generated code is looked for: a licence may come first
 _HEADER_BYTES = 8_000  # The same limit in bytes, for files with long lines
 _SHOWN = 80  # Characters of the mark that are shown as evidence
-_LONG_LINE = 2_000
-"""Bytes. Most lines of prose, tables and embedded arrays are shorter; minifiers write one long line."""
+_LONG_LINE = 2_000  # Bytes. Most lines of prose, tables and embedded arrays are shorter; minifiers write one long line.
 _LONG_MEAN = 250
 """Mean bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays below 90."""
 _MOSTLY = 0.8  # Share of a minified file's bytes that are in lines over _LONG_LINE; the rest may be a licence

@@ -99,8 +99,7 @@ class Message:
 
     id: str
     parents: tuple[str, ...]
-    author: str
-    """Name <address>."""
+    author: str  # Name <address>
     subject: str
     body: str
     paths: tuple[str, ...]

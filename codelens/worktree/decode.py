@@ -54,10 +54,8 @@ class _Script:
     """Scores of the expected characters: from 1 for frequent ones down to .3 for the rest of an alphabet."""
     usual: frozenset[str]
     is_alphabet: bool
-    mixes: bool
-    """Words of this script mostly consist of ASCII letters."""
-    level: str
-    """The charset whose common rows, by lead byte, separate everyday characters from rare ones."""
+    mixes: bool  # Words of this script mostly consist of ASCII letters
+    level: str  # The charset whose common rows, by lead byte, separate everyday characters from rare ones
     level_lead: tuple[int, int]
 
 
@@ -193,8 +191,7 @@ _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
 """Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may
 occur.
 """
-_PLAIN_SHARE = 0.02
-"""Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends."""
+_PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends
 
 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:

@@ -26,8 +26,7 @@ class Hunk:
 
     old_start: int
     new_start: int
-    lines: tuple[tuple[str, bytes], ...]
-    """(' ', '-' or '+', text without its line end)."""
+    lines: tuple[tuple[str, bytes], ...]  # (' ', '-' or '+', text without its line end)
 
     @property
     def old(self) -> list[bytes]:

@@ -45,8 +45,7 @@ class Hooks:
 
     repository: Repository
     folder: Path
-    is_shared: bool
-    """True if core.hooksPath leads out of the repository, so that the folder serves others too."""
+    is_shared: bool  # True if core.hooksPath leads out of the repository, so that the folder serves others too
 
 
 def hooks_of(start: Path) -> Hooks:

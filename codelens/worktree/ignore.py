@@ -41,12 +41,10 @@ class _Patterns:
     """
 
     plain: dict[bytes, list[Rule]]
-    globs: tuple[tuple[Rule, _Matches], ...]
-    """The last rule first."""
+    globs: tuple[tuple[Rule, _Matches], ...]  # The last rule first
     endings: tuple[bytes, ...]
     """Suffixes of the rules that only require one: half of all rules, and quick to test at once."""
-    any_glob: _Matches | None
-    """Tests all other rules at once."""
+    any_glob: _Matches | None  # Tests all other rules at once
 
     def last(self, text: bytes, is_folder: bool) -> Rule | None:
         """The last rule that matches this text; rules for folders match folders only."""
@@ -65,10 +63,8 @@ class RuleFile:
     """An ignore file with the folder that its patterns are relative to."""
 
     name: str
-    lead: bytes
-    """The root's path below this file's folder, with a slash, if the file lies above the root."""
-    cut: int
-    """Length of the folder's path below the root, with its slash."""
+    lead: bytes  # The root's path below this file's folder, with a slash, if the file lies above the root
+    cut: int  # Length of the folder's path below the root, with its slash
     fold_case: bool
     names: _Patterns
     paths: _Patterns
@@ -144,10 +140,8 @@ class Tracked:
     """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
 
     repository: Repository
-    lead: bytes
-    """The root's path below the top, with a slash, if the root lies below it."""
-    cut: int
-    """Length of the top's path below the root, with its slash."""
+    lead: bytes  # The root's path below the top, with a slash, if the root lies below it
+    cut: int  # Length of the top's path below the root, with its slash
     fault: str = ""
     _files: frozenset[bytes] | None = None
     _folders: frozenset[bytes] = frozenset()
@@ -188,8 +182,7 @@ class IgnoreVerdict:
     source: str
     wanted: bool = False
     """A .codelensignore includes the entry by name with '!', which also includes hidden and vendored ones."""
-    holds_tracked: bool = False
-    """An ignored folder that contains tracked files: it is entered for those alone."""
+    holds_tracked: bool = False  # An ignored folder that contains tracked files: it is entered for those alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +193,9 @@ class IgnoreScope:
     own: tuple[RuleFile, ...] = ()
     git: tuple[RuleFile, ...] = ()
     tracked: Tracked | None = None
-    inherited: str = ""
-    """The pattern that ignores this folder as a whole, although it contains tracked files."""
+    inherited: str = ""  # The pattern that ignores this folder as a whole, although it contains tracked files
     fold_case: bool = False
-    silent: bool = False
-    """--no-ignore: no rules are read."""
+    silent: bool = False  # --no-ignore: no rules are read
 
     def judge(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
         """The decision about an entry of this folder; None if no rule matches. `path` is relative to the root, without

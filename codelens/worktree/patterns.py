@@ -41,15 +41,11 @@ class Rule:
 
     text: bytes
     line: int
-    again: bool
-    """Starts with '!': matching entries are included again."""
+    again: bool  # Starts with '!': matching entries are included again
     folders_only: bool
-    by_name: bool
-    """Contains no slash, so it applies to the last part of a path at any depth."""
-    plain: bytes
-    """The whole text to match, for a pattern without wildcards; else empty."""
-    ending: bytes
-    """The suffix to match, for a pattern of a star and plain text; else empty."""
+    by_name: bool  # Contains no slash, so it applies to the last part of a path at any depth
+    plain: bytes  # The whole text to match, for a pattern without wildcards; else empty
+    ending: bytes  # The suffix to match, for a pattern of a star and plain text; else empty
     regex: bytes
 
 
@@ -220,8 +216,7 @@ class _OwnersLine:
     rule: Rule
     matches: Callable[[bytes], object]
     owners: tuple[str, ...]
-    direct: bool
-    """Ends in a single star: files deeper in a matching folder are not meant."""
+    direct: bool  # Ends in a single star: files deeper in a matching folder are not meant
 
     def fits(self, path: bytes) -> bool:
         """True if the pattern matches the file or, usually, a folder above it."""

@@ -18,8 +18,7 @@ BESIDE = ("-journal", "-wal", "-shm")  # Suffixes of the files that SQLite may c
 LOCK = ".lock"
 MEMORY = "memory.db"
 """File of what users recorded about results: in the index's folder, or NAME.memory.db for an index with another name."""
-NOTES_FOLDER = "notes"
-"""Folder for notes inside the index's folder: the only files there that people write and commit."""
+NOTES_FOLDER = "notes"  # Folder for notes inside the index's folder: the only files there that people write and commit
 IGNORE = "*\n!notes/\n!notes/**\n"
 _IGNORE_ALL = "*\n"  # The content before there were notes
 

@@ -31,13 +31,11 @@ class Survey(NamedTuple):
     """Facts from reading a file once."""
 
     content_hash: bytes
-    digest: bytes
-    """SHA-256 of the file's own bytes."""
+    digest: bytes  # SHA-256 of the file's own bytes
     encoding: str
     confidence: float
     bom: int
-    lines: int
-    """Counted like `TextMap.lines`."""
+    lines: int  # Counted like `TextMap.lines`
 
 
 def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:

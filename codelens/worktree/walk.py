@@ -29,8 +29,7 @@ class _Folder:
     """A folder to enter; `path` is relative to the root and ends in a slash, empty for the root."""
 
     path: str
-    scope: IgnoreScope
-    """The rules of the enclosing folder; its own are read on entering."""
+    scope: IgnoreScope  # The rules of the enclosing folder; its own are read on entering
     inherited: str = ""
     wanted: bool = False
 
@@ -44,8 +43,7 @@ class _Here:
     raw: bytes
     scope: IgnoreScope
     settings: Settings
-    own: bool
-    """True in a .codelens folder."""
+    own: bool  # True in a .codelens folder
 
 
 RULE_FILES = frozenset({GIT, OWN})

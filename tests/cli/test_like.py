@@ -15,8 +15,7 @@ import pytest
 from tests.commands import Run
 from tests.render.schema import check
 
-RESERVE = "shop/server/internal/catalog/catalog.go:70"
-"""Within Catalog.Reserve."""
+RESERVE = "shop/server/internal/catalog/catalog.go:70"  # Within Catalog.Reserve
 
 
 def hits(run: Run, folder: Path, *arguments: str) -> list[dict[str, object]]:

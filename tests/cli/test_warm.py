@@ -55,8 +55,7 @@ UNANSWERED: Sequence[tuple[str, ...]] = (
     ("search", "why:", "--strict-query"),
 )
 """Lines that read stdin, write more than an answer may hold, fail or record something."""
-USED = "codelens.index"
-"""A module that a process imports only if it answers itself."""
+USED = "codelens.index"  # A module that a process imports only if it answers itself
 
 
 class Answerer:

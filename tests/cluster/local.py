@@ -20,8 +20,7 @@ class Traffic:
 
     rounds: int = 0
     messages: int = 0
-    bytes: int = 0
-    """Bytes there and back, pickled; counted only if measured."""
+    bytes: int = 0  # Bytes there and back, pickled; counted only if measured
 
 
 class LocalShards:

@@ -28,8 +28,7 @@ KNOWING = 33
 MISTYPED = (4, 9)
 """Shapes that may have a mistyped word: the words that stand in for it are read in the texts of units that have them."""
 MORE_ROUNDS = {KNOWING: 42} | dict.fromkeys(MISTYPED, 15)
-SLACK = 2
-"""Rounds more that rare stages take: a second look at edges, or at what joins."""
+SLACK = 2  # Rounds more that rare stages take: a second look at edges, or at what joins
 UNLIMITED = Settings(query_seconds=0)
 GROUPS = (("a/shop", "a/notes"), ("b/shop",), ("b/notes", "c/shop"))
 """The repositories of each shard. Most units are in several, so that ties run over all shards; names need their folders."""

@@ -12,8 +12,7 @@ from typing import Any
 
 import xxhash
 
-Answer = tuple[int, Mapping[str, str], bytes]
-"""Status, headers, body."""
+Answer = tuple[int, Mapping[str, str], bytes]  # Status, headers, body
 
 
 @dataclass(slots=True)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PERSON = "Ada <ada@example.org>"
-Content = str | bytes | None
-"""None takes the file away."""
+Content = str | bytes | None  # None takes the file away
 
 
 class History:

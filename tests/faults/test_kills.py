@@ -26,8 +26,7 @@ from tests.dump import dump, orphans
 from tools.campaign import Report
 from tools.faults.kills import OPERATIONS, index_files, run, write_tree
 
-COUNT = 3
-"""Signals for each operation."""
+COUNT = 3  # Signals for each operation
 
 
 @pytest.mark.slow

@@ -27,12 +27,10 @@ for _needed in ("ir_measures", "mcp", "starlette", "watchfiles"):
     pytest.importorskip(_needed, reason="needs the extras eval, mcp, serve and watch")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-PATIENCE = 120.0
-"""Time limit for a command's work, for the slowest machine."""
+PATIENCE = 120.0  # Time limit for a command's work, for the slowest machine
 LEFT_SECONDS = 30.0
 """Time after which a process counts as left behind. Two seconds are promised, but this machine may be busy."""
-FILES = 450
-"""Above 400 files, two processes link them."""
+FILES = 450  # Above 400 files, two processes link them
 WORKER = "codelens.indexing.worker"
 POOL, WATCH, BUILDER = "codelens.processes.pool", "codelens.cli.main:run", "codelens.server.builder:main"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

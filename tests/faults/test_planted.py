@@ -25,8 +25,7 @@ for _needed in ("ir_measures", "mcp", "pygls", "starlette", "watchfiles"):
 httpx = pytest.importorskip("httpx")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-PATIENCE = 120.0
-"""Time limit for a command, for the slowest machine."""
+PATIENCE = 120.0  # Time limit for a command, for the slowest machine
 
 LAMP = """
 class Lamp:

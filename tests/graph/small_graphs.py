@@ -14,8 +14,7 @@ from codelens.graph.walk import WeightedEdge
 
 patient = settings(deadline=None)
 """Time is not what these tests measure: on a busy machine a slow example is no failure."""
-MOST = 9
-"""Nodes are 0 to 8: few enough to try every path."""
+MOST = 9  # Nodes are 0 to 8: few enough to try every path
 KINDS = ("calls", "contains", "extends", "implements", "imports", "member_of")
 
 Matrix = NDArray[np.float64]

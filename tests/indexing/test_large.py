@@ -48,8 +48,7 @@ WORDS = [
     "größe",
     "naïve",
 ]
-ALL = Settings(include_vendored=True)
-"""Long lines too."""
+ALL = Settings(include_vendored=True)  # Long lines too
 
 
 def prose(lines: int, ends: str = "\n", words: list[str] = WORDS, seed: int = 1) -> str:

@@ -15,8 +15,7 @@ from codelens.store.store import Store
 from tests.indexing.here import Tree, derive_here
 from tests.linking.precise.indexes import CASES
 
-Place = tuple[str, int, str]
-"""Path, line from 1, and the word there."""
+Place = tuple[str, int, str]  # Path, line from 1, and the word there
 
 
 @pytest.fixture

@@ -70,8 +70,7 @@ EDIT = st.one_of(
     st.tuples(st.just("touch"), st.sampled_from(NAMES)),
     st.tuples(st.just("ignore"), st.sampled_from(("", "*.py\n", "lib/\n", "!a.py\n*.md\n"))),
 )
-SCRIPT = st.lists(st.lists(EDIT, min_size=1, max_size=6), min_size=1, max_size=3)
-"""Edits between one run and the next."""
+SCRIPT = st.lists(st.lists(EDIT, min_size=1, max_size=6), min_size=1, max_size=3)  # Edits between one run and the next
 CHOSEN = st.sampled_from(
     (Settings(), Settings(), Settings(include_vendored=True), Settings(fuzzy=False), Settings(vector=False))
 )

@@ -37,8 +37,7 @@ FILES = {
     "web/basket.go": "package basket\n\n// AddItem fills a basket.\nfunc AddItem(item string) error {\n\treturn nil\n}\n",
     "docs/basket.md": "# Basket\n\nThe basket keeps items until they are paid.\n\n## Totals\n\nThe grand total of a basket.\n",
 }
-NOTHING = "eviction"
-"""No unit has the word or a part of it; the nearest vectors exist all the same."""
+NOTHING = "eviction"  # No unit has the word or a part of it; the nearest vectors exist all the same
 QUERIES = (
     "journal entry",
     "ledger",
@@ -82,8 +81,7 @@ def codes(result: SearchResult) -> list[str]:
 # The value
 
 SHARE = st.floats(0.0, 1.0)
-SET = ("words", "resemblance", "verbatim")
-"""Signs that the test sets; the others are there or not."""
+SET = ("words", "resemblance", "verbatim")  # Signs that the test sets; the others are there or not
 VALUES = st.fixed_dictionaries(dict.fromkeys(SET, SHARE))
 
 

@@ -141,8 +141,7 @@ def other(text):
     "web/send.py": "from store.parse import parse_form\n\n\ndef send(text):\n    return parse_form(text)\n",
     "web/late.py": "def late_form():\n    return 1\n",
 }
-NEW_YEAR = 1_577_836_800
-"""2020-01-01 in unix seconds."""
+NEW_YEAR = 1_577_836_800  # 2020-01-01 in unix seconds
 ROWS = [
     {"path": "store", "category": "cli", "stars": 10, "installs": 5, "is_paid": False},
     {"path": "web/late.py", "category": "web", "stars": 1000, "rating": 9, "updated": "2020-01-01"},

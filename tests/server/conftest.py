@@ -21,8 +21,7 @@ from codelens.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample_repos"
-EVERYTHING = ("--tools", "all", "--structured")
-"""Options of `codelens mcp` for tests that read the objects of answers."""
+EVERYTHING = ("--tools", "all", "--structured")  # Options of `codelens mcp` for tests that read the objects of answers
 
 
 class Client:

@@ -33,8 +33,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "notes": {},
     "status": {"check": True},
 }
-RECORDING = ["feedback"]
-"""Tools that answer only where memory is on; they are asked in test_mcp_memory."""
+RECORDING = ["feedback"]  # Tools that answer only where memory is on; they are asked in test_mcp_memory
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:

@@ -14,8 +14,7 @@ from codelens.server.upkeep import Served, WatchedUpkeep
 
 pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
 
-PATIENCE = 60.0
-"""Seconds after which a change that is not heard of is a fault, on the slowest machine."""
+PATIENCE = 60.0  # Seconds after which a change that is not heard of is a fault, on the slowest machine
 
 
 def found(served: Served, name: str) -> list[str]:

@@ -30,8 +30,7 @@ pytestmark = pytest.mark.slow
 
 FIGURES = read()
 RECORD = json.loads(COSTS.read_text(encoding="utf-8"))
-WITHIN = 2.5
-"""The factor by which a simulated latency may differ from what was measured."""
+WITHIN = 2.5  # The factor by which a simulated latency may differ from what was measured
 
 
 def changed(**values: float) -> Figures:

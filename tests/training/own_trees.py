@@ -13,8 +13,7 @@ WRITTEN = tuple(head + tail for head in ("zeb", "kri", "plo", "wag", "yus") for 
 THINGS = ("sail", "keel", "mast", "anchor", "hull", "rudder", "galley", "cabin")
 FILES, FUNCTIONS, COMMITS = 80, 4, 150
 
-Function = tuple[int, str]
-"""(verb, thing)"""
+Function = tuple[int, str]  # (verb, thing)
 
 
 def question(function: Function) -> str:

@@ -24,8 +24,7 @@ from tests.training.small import corpus
 from tests.worktree.conftest import git
 from tools.model.build import begin, build, frequencies
 
-SHORT = replace(OWN, steps=60, rate=0.02)
-"""The small model's 32 dimensions want larger steps than 256 do."""
+SHORT = replace(OWN, steps=60, rate=0.02)  # The small model's 32 dimensions want larger steps than 256 do
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from codelens.model.runs import WatchEvent, WatchStep
 from codelens.model.search import SearchOptions
 from codelens.watching.watch import DEFAULTS, Watch, WatchOptions
 
-PATIENCE = 300.0
-"""Seconds after which a test gives up: on a busy machine an update may take long."""
+PATIENCE = 300.0  # Seconds after which a test gives up: on a busy machine an update may take long
 SMALL = Settings(vector=False, fuzzy=False, jobs=1)
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 DAY = 86_400
-START = 1_600_000_000
-"""Default time of the first commit."""
+START = 1_600_000_000  # Default time of the first commit
 
 
 class Past:
@@ -64,8 +63,7 @@ class Past:
 OLD = "def lamp_old():\n    return 1\n\n\ndef lamp_mid():\n    return 2\n"
 MID = OLD.replace("return 2", "return 22")
 NEW = MID + "\n\ndef lamp_new():\n    return 3\n"
-DAY_1, DAY_2, DAY_3 = "2020-09-14", "2020-09-15", "2020-09-16"
-"""Days of the three commits, in UTC."""
+DAY_1, DAY_2, DAY_3 = "2020-09-14", "2020-09-15", "2020-09-16"  # Days of the three commits, in UTC
 
 
 def three_commits(folder: Path) -> Past:

@@ -39,8 +39,7 @@ FILES = {
     "x.wanted": "w\n",
     "tracked.gen": "t\n",
 }
-RULES = {".gitignore", ".codelensignore", "src/.gitignore"}
-"""Hidden files that control the walk."""
+RULES = {".gitignore", ".codelensignore", "src/.gitignore"}  # Hidden files that control the walk
 LEFT_OUT = (SkipReason.IGNORED, SkipReason.HIDDEN, SkipReason.NESTED_INDEX, SkipReason.VENDORED)
 
 

@@ -31,20 +31,17 @@ class CallSite(NamedTuple):
 
     path: str
     line: int
-    column: int
-    """In UTF-8 bytes, from 1, as lines are."""
+    column: int  # In UTF-8 bytes, from 1, as lines are
     name: str
     verdict: str
-    right: frozenset[str]
-    """'path:qualified name' of each acceptable answer; empty where the call leaves the repository."""
+    right: frozenset[str]  # 'path:qualified name' of each acceptable answer; empty where the call leaves the repository
 
 
 class Judged(NamedTuple):
     """One call with what the linker says."""
 
     site: CallSite
-    answer: str
-    """'path:qualified name', or empty."""
+    answer: str  # 'path:qualified name', or empty
     tier: str
 
     @property

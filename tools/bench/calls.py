@@ -29,8 +29,7 @@ from codelens.store.texts import Texts
 
 OWNERS = (*FUNCTIONS, *TYPE_KINDS)
 MOST_SHOWN = 4
-Name = tuple[str, str]
-"""(path, qualified name); without a name, the code of the file outside of functions and types."""
+Name = tuple[str, str]  # (path, qualified name); without a name, the code of the file outside of functions and types
 Pair = tuple[Name, Name]
 
 
@@ -38,12 +37,9 @@ class CallReference(NamedTuple):
     """The calls that are known to happen."""
 
     direct: frozenset[Pair]
-    dynamic: frozenset[Pair]
-    """Calls of which the text does not say which of several methods runs (Go)."""
-    through: frozenset[Pair]
-    """All of these, and those that go through a library or a wrapper."""
-    lines: frozenset[tuple[str, int]]
-    """Lines that ran; empty if the reference is compiled."""
+    dynamic: frozenset[Pair]  # Calls of which the text does not say which of several methods runs (Go)
+    through: frozenset[Pair]  # All of these, and those that go through a library or a wrapper
+    lines: frozenset[tuple[str, int]]  # Lines that ran; empty if the reference is compiled
     callers: frozenset[Name]
 
 

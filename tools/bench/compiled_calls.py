@@ -55,10 +55,8 @@ class JavaMethod(NamedTuple):
     name: str
     descriptor: str
     path: str
-    line: int
-    """The first line of its code; 0 if it has none."""
-    calls: list[tuple[str, str, str]]
-    """(owner, name, descriptor)."""
+    line: int  # The first line of its code; 0 if it has none
+    calls: list[tuple[str, str, str]]  # (owner, name, descriptor)
 
 
 _CLASS = re.compile(r"^(?:[\w ]*)(?:class|interface|enum|@interface) ([\w.$]+)(.*)\{$")

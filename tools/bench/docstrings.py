@@ -36,8 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-Figures = dict[tuple[str, str], dict[str, float]]
-"""(way of ranking, model) → package → MRR@10."""
+Figures = dict[tuple[str, str], dict[str, float]]  # (way of ranking, model) → package → MRR@10
 
 
 def measure(trees: Sequence[Path], models: Sequence[str], place: Path) -> Figures:

@@ -35,8 +35,7 @@ from codelens.model.search import SearchOptions
 from codelens.processes.python import codelens_command
 
 KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")
-Place = tuple[str, int]
-"""(path relative to the tree, line from 1)"""
+Place = tuple[str, int]  # (path relative to the tree, line from 1)
 Ask = Callable[[Path, int, int], list[Place]]
 """(file, line from 1, column in UTF-16 from 1) → the definitions of the name there."""
 

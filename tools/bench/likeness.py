@@ -24,14 +24,10 @@ from codelens.store.texts import Texts
 from codelens.text.terms import tokens
 
 MODES = ("vector", "keyword", "hybrid")
-MOST_ALIKE = 12
-"""Things of one group; larger ones (`init`, a class of all routes) say nothing of likeness. Chosen."""
-LEAST_TOKENS = 20
-"""Minimum tokens of a body: shorter ones are twins by chance. Chosen."""
-TWINS = 0.5
-"""Share of the tokens of both bodies that both have, as multisets. Chosen."""
-SAMPLE = 150
-"""Questions of each truth and index, spread evenly over the order of their places."""
+MOST_ALIKE = 12  # Things of one group; larger ones (`init`, a class of all routes) say nothing of likeness. Chosen.
+LEAST_TOKENS = 20  # Minimum tokens of a body: shorter ones are twins by chance. Chosen.
+TWINS = 0.5  # Share of the tokens of both bodies that both have, as multisets. Chosen.
+SAMPLE = 150  # Questions of each truth and index, spread evenly over the order of their places
 
 Truth = Mapping[UnitId, frozenset[UnitId]]
 
@@ -41,10 +37,8 @@ class Figures:
     """Means over the questions of one truth."""
 
     questions: int
-    reciprocal_rank: float
-    """Reciprocal rank of the first right hit among the first ten, else 0."""
-    recall: float
-    """Share of what is right, of ten at most, among the first ten."""
+    reciprocal_rank: float  # Reciprocal rank of the first right hit among the first ten, else 0
+    recall: float  # Share of what is right, of ten at most, among the first ten
 
 
 def functions_of(store: Store) -> list[UnitRow]:

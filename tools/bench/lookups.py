@@ -18,10 +18,8 @@ from codelens.model.search import SearchOptions
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 
-ASKED = 200
-"""Names of one index."""
-SHORTEST = 4
-"""Characters. Chosen."""
+ASKED = 200  # Names of one index
+SHORTEST = 4  # Characters. Chosen.
 
 
 def single_names(store: Store) -> list[UnitRow]:

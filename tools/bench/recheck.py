@@ -55,8 +55,7 @@ def make_queries(index: Index, count: int) -> list[str]:
     return list(found)
 
 
-MADE = 200
-"""Queries, where none are given."""
+MADE = 200  # Queries, where none are given
 
 
 @dataclass(slots=True)
@@ -67,10 +66,8 @@ class Recheck:
     without_hits: int = 0
     hits: int = 0
     contributions: int = 0
-    largest: float = 0.0
-    """The largest distance of a recomputed score from the printed one."""
-    refused: list[str] = field(default_factory=list)
-    """Queries that the search refuses: a pattern that takes too long."""
+    largest: float = 0.0  # The largest distance of a recomputed score from the printed one
+    refused: list[str] = field(default_factory=list)  # Queries that the search refuses: a pattern that takes too long
     differences: list[str] = field(default_factory=list)
 
 

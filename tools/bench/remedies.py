@@ -27,8 +27,7 @@ LENGTHS = (2, 3, 5)  # Words of a query
 class Remedies:
     """Counts of lost targets."""
 
-    works: Counter[str] = field(default_factory=Counter)
-    """Stage that lost a target → how many a suggested query shows."""
+    works: Counter[str] = field(default_factory=Counter)  # Stage that lost a target → how many a suggested query shows
     failures: list[str] = field(default_factory=list)
 
 

@@ -18,8 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 ROOT = os.path.realpath(os.environ["CALLS_ROOT"]) + os.sep
-FARTHEST = 25
-"""Frames of libraries between a caller and its callee."""
+FARTHEST = 25  # Frames of libraries between a caller and its callee
 calls: set[tuple[CodeType, CodeType, str]] = set()
 lines: set[tuple[str, int]] = set()
 _inside: dict[CodeType, bool] = {}

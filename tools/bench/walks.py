@@ -16,10 +16,8 @@ MODULE = 40
 MEAN_EDGES = 5
 INSIDE = 0.7
 """Nodes of a module, edges of a node, share of them that stay in the module: chosen to look like code, not measured."""
-BACK = 0.6
-"""Backward weight of an edge, like member_of."""
-TOP = 50
-"""How many of the best are compared: more than there are seeds, which always come first."""
+BACK = 0.6  # Backward weight of an edge, like member_of
+TOP = 50  # How many of the best are compared: more than there are seeds, which always come first
 SEED = 20_261_122
 
 
@@ -36,10 +34,8 @@ class Measured:
     push_ms: float
     walk_ms: float
     steps: float
-    push_shares: float
-    """Mean share of the converged walk's first 50 that are among the push's first 50."""
-    walk_shares: float
-    """The same of the walk that stops early."""
+    push_shares: float  # Mean share of the converged walk's first 50 that are among the push's first 50
+    walk_shares: float  # The same of the walk that stops early
 
 
 def make_edges(count: int, both_ways: bool = False, seed: int = SEED) -> Iterator[WeightedEdge]:

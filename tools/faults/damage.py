@@ -41,8 +41,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("snapshot", "list", "--json"),
     ("status", "--json"),
 )
-LASTING = COMMANDS[:13]
-"""Commands whose output is the same for a rebuilt index."""
+LASTING = COMMANDS[:13]  # Commands whose output is the same for a rebuilt index
 UNFORESEEN = ("Traceback", "--debug", "Exception ignored")
 
 

@@ -27,14 +27,10 @@ from tools.campaign import Campaign, Report, expect
 
 REPOSITORIES = 12
 FILES = 30
-MOST = 60_000
-"""Bytes of source in a shard: two repositories."""
-KEPT = (".db", ".json", ".sketch")
-"""Suffixes of files that a store keeps."""
-MOST_KILLS = 4
-"""Kills in one attempt."""
-RUN_SECONDS = 120.0
-"""Longest run of a coordinator; it takes 3 s."""
+MOST = 60_000  # Bytes of source in a shard: two repositories
+KEPT = (".db", ".json", ".sketch")  # Suffixes of files that a store keeps
+MOST_KILLS = 4  # Kills in one attempt
+RUN_SECONDS = 120.0  # Longest run of a coordinator; it takes 3 s
 UNLIMITED = Settings(query_seconds=0)
 
 

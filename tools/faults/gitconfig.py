@@ -50,11 +50,9 @@ class Way:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings in its .git/config; MARK stands for the marker's command."""
     files: Mapping[str, str] = field(default_factory=dict)
-    proof: tuple[str, ...] = ("status",)
-    """Arguments of git, in a shell line after `git`."""
+    proof: tuple[str, ...] = ("status",)  # Arguments of git, in a shell line after `git`
     variables: Mapping[str, str] = field(default_factory=dict)
-    prepare: Callable[[Path, Path], None] | None = None
-    """(repository, marker's script)."""
+    prepare: Callable[[Path, Path], None] | None = None  # (repository, marker's script)
 
 
 def _hook(name: str) -> Callable[[Path, Path], None]:

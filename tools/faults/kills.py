@@ -35,14 +35,11 @@ FILES = 24
 LATE = {"indexed": 0.15, "linked": 0.45}
 """Share of the signals that fall after the last document was read, or linked: there a build is finished and swapped in, an update
 committed."""
-MOST_IN_A_ROW = 3
-"""Signals that one attempt may send to runs that go on from each other."""
+MOST_IN_A_ROW = 3  # Signals that one attempt may send to runs that go on from each other
 SEARCH = ["search", "--json", "task"]
-DONE = "up to date"
-"""Part of an interrupted run's message when its work was already written."""
+DONE = "up to date"  # Part of an interrupted run's message when its work was already written
 Content = dict[str, list[tuple[object, ...]]]
-State = Content | set[str]
-"""The content of an index; for an unfinished build, the documents."""
+State = Content | set[str]  # The content of an index; for an unfinished build, the documents
 
 
 def write_tree(root: Path, version: int) -> None:
@@ -184,11 +181,9 @@ class Operation:
 
     make: Callable[[Path, Path, Path], None]
     """(root, index, home) → None. Makes the tree, and the index as it is before the command."""
-    more: tuple[str, ...] = ()
-    """Options, in which {root} stands for the tree."""
+    more: tuple[str, ...] = ()  # Options, in which {root} stands for the tree
     variables: Mapping[str, str] = field(default_factory=dict)
-    readable: bool = True
-    """The index can be searched before the command."""
+    readable: bool = True  # The index can be searched before the command
 
 
 def _nothing(root: Path, index: Path, home: Path) -> None:
@@ -223,8 +218,7 @@ def _old_schema(root: Path, index: Path, home: Path) -> None:
     downgrade(index, OLD_SCHEMA)
 
 
-OLD_SCHEMA = 3
-"""The oldest schema that `downgrade` can make: older ones have a table of sqlite-vec."""
+OLD_SCHEMA = 3  # The oldest schema that `downgrade` can make: older ones have a table of sqlite-vec
 
 
 def downgrade(index: Path, version: int) -> None:

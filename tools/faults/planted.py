@@ -17,8 +17,7 @@ from codelens.zstd import zstd
 from tools.campaign import ROOT, Campaign, Report, expect
 from tools.program import Program, listed, unchanged
 
-SECRET = "secret_outside_of_the_root"
-"""A word of files outside the repository: no answer may hold it."""
+SECRET = "secret_outside_of_the_root"  # A word of files outside the repository: no answer may hold it
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("search", "one", "--json"),
     ("search", SECRET),

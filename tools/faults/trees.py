@@ -18,14 +18,11 @@ from codelens.lang.registry import languages
 from tools.campaign import Campaign, Report, expect
 from tools.program import Program, Ran, listed, unchanged
 
-FILES_A_TREE = 250
-"""Files of one attempt."""
+FILES_A_TREE = 250  # Files of one attempt
 LIMITS = {"CODELENS_MAX_FILE_SIZE": "300000", "CODELENS_PARSE_SECONDS": "2"}
 """Limits with which 10 000 files take minutes; a file over a limit is a skip with a reason, which is checked too."""
-DEEP = 60
-"""Nested folders whose names together reach the longest path of Linux."""
-SECRET = "secret_outside_of_the_root"
-"""A word of files that only links lead to: none of it may be found."""
+DEEP = 60  # Nested folders whose names together reach the longest path of Linux
+SECRET = "secret_outside_of_the_root"  # A word of files that only links lead to: none of it may be found
 
 NAMES: tuple[bytes, ...] = (
     b"new\nline.py",

@@ -23,8 +23,7 @@ JUNK = (
     *(b"\xff", b"\xc3", b"\xe2\x82", b"{", b"}", b"(", b")", b"'", b'"', b"\\", b"\r", b"/*", b"<<", b"\n\n", b"`"),
     *("漢".encode(), b"\0", b"\xef\xbb\xbf", b"((((((((", b"/* ", b"<!--", b"${", b"%{", b"#if 0\n", b"\t" * 40),
 )
-SEPARATOR = "\n---\n"
-"""In a case file, between the source and what is expected of it."""
+SEPARATOR = "\n---\n"  # In a case file, between the source and what is expected of it
 
 
 def broken(source: bytes, luck: random.Random) -> bytes:

@@ -15,10 +15,8 @@ from tools.fuzz.derive import broken
 from tools.fuzz.http import built
 from tools.program import UNEXPECTED, Program, left_behind
 
-MESSAGES = 60
-"""Messages for one started server."""
-SECONDS = 120.0
-"""Seconds the server may take for them. Generous, for a busy machine."""
+MESSAGES = 60  # Messages for one started server
+SECONDS = 120.0  # Seconds the server may take for them. Generous, for a busy machine.
 TOOLS = (
     "search",
     "read",

@@ -29,13 +29,10 @@ from codelens.model.search import SearchOptions
 from codelens.query.nodes import FIELDS, KINDS
 from codelens.search.intent import INTENTS
 
-TOLERANCE = 1.1
-"""Factor on the budget: one step of work may end after it."""
-SHOWN = 200
-"""Characters of a query that a report shows."""
+TOLERANCE = 1.1  # Factor on the budget: one step of work may end after it
+SHOWN = 200  # Characters of a query that a report shows
 WORST = 25
-FILES_READ = 300
-"""Files of the tree whose words and lines queries are made of."""
+FILES_READ = 300  # Files of the tree whose words and lines queries are made of
 
 SCRIPTS = (
     (0x20, 0x7E), (0xA0, 0x24F), (0x370, 0x3FF), (0x400, 0x4FF), (0x590, 0x5FF), (0x600, 0x6FF), (0x900, 0x97F),
@@ -462,8 +459,7 @@ class Series:
     count: int
     seed: int
     first: int = 0
-    budget: float | None = None
-    """CPU seconds a query may take; None takes the default of codelens."""
+    budget: float | None = None  # CPU seconds a query may take; None takes the default of codelens
 
 
 def run(

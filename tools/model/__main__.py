@@ -14,8 +14,7 @@ from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import shipped_model
 from tools.model import build, duplicates, fetch, pairs
 
-TOLERANCE = 0.01
-"""Tolerated difference of MRR: about what another seed changes, and far more than another BLAS does."""
+TOLERANCE = 0.01  # Tolerated difference of MRR: about what another seed changes, and far more than another BLAS does
 
 
 def main(arguments: list[str] | None = None) -> int:

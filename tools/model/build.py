@@ -75,8 +75,7 @@ def least_cosine(corpus: Corpus, chosen: Whole, model: Model) -> float:
 
 WORDS, PIECES = 22_500, 6_500
 """Rows of the table: 29 000 of 256 bytes and 15 more each are 7.9 MB. The shares are chosen, not measured."""
-MOST_ASKED = 800
-"""Documentation pairs of one held-out package that are asked, and stand among each other. Chosen."""
+MOST_ASKED = 800  # Documentation pairs of one held-out package that are asked, and stand among each other. Chosen.
 TOLD_EVERY = 100
 _LICENCE = re.compile(r"\b(?!(?:AND|OR|WITH)\b)[\w.+-]+")
 

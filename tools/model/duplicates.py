@@ -38,8 +38,7 @@ from tools.model.pairs import ENDING, Record, read_pairs, write_pairs
 ROWS, BANDS = 64, 16
 """64 hashes estimate a similarity to ±.05; bands of 4 make pairs with .8 meet with a chance of .9998, with .3 of .12."""
 SHINGLE = 4
-NEAR = 0.8
-"""Estimated Jaccard similarity of shingles from which two texts count as one. Chosen, not measured."""
+NEAR = 0.8  # Estimated Jaccard similarity of shingles from which two texts count as one. Chosen, not measured.
 FEWEST = 16
 """Tokens of a text below which a shared phrase would decide: such texts are only compared for equality. Chosen."""
 

@@ -26,8 +26,7 @@ from codelens.worktree.walk import walk
 from codelens.zstd import zstd
 
 ENDING = ".jsonl.zst"
-Record = dict[str, Any]
-"""kind, query, name, context, signature, body, language, path, line."""
+Record = dict[str, Any]  # kind, query, name, context, signature, body, language, path, line
 
 
 def read_pairs(file: Path) -> Iterator[Record]:
@@ -45,8 +44,7 @@ def write_pairs(file: Path, records: Iterable[Record]) -> None:
     partial.replace(file)
 
 
-SECONDS = 1200
-"""Wall time of one tree. The bytes that are read of it take a tenth of this."""
+SECONDS = 1200  # Wall time of one tree. The bytes that are read of it take a tenth of this.
 
 
 def main(arguments: list[str] | None = None) -> int:

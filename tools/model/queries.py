@@ -36,14 +36,11 @@ from tools.questions.collection import LEARN, index_place, read_part
 
 ASIDE = frozenset(("test", "example", "vendored", "docs", "generated"))
 """Roles of files in which nothing answers a question."""
-MOST_PIECES = 4
-"""Vectors of a long unit that are read."""
-NEXT_WORD = 0.9
-"""Factor of a related word's weight from one to the next."""
+MOST_PIECES = 4  # Vectors of a long unit that are read
+NEXT_WORD = 0.9  # Factor of a related word's weight from one to the next
 TINY = 1e-9
 MOST_WEIGHT = 65535
-FLOOR = 0.99
-"""Share of questions and code of two packages whose cosine is below the least that counts as near."""
+FLOOR = 0.99  # Share of questions and code of two packages whose cosine is below the least that counts as near
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +49,14 @@ class QueryRecipe:
 
     steps: int = 700
     rate: float = 2e-3
-    weight_rate: float = 2.0
-    """Times the rate: weights of words move faster than rows."""
+    weight_rate: float = 2.0  # Times the rate: weights of words move faster than rows
     warm_up: int = 30
-    temperature: float = 20.0
-    """The shipped model's."""
+    temperature: float = 20.0  # The shipped model's
     packages: int = 4
-    questions: int = 24
-    """Packages of a step, and questions of each."""
+    questions: int = 24  # Packages of a step, and questions of each
     phrases: int = 1024
-    share: float = 2.0
-    """Weight of the phrases' loss."""
-    dropped: float = 0.1
-    """Share of the words of a question that are left out at random."""
+    share: float = 2.0  # Weight of the phrases' loss
+    dropped: float = 0.1  # Share of the words of a question that are left out at random
     blend: float = 0.85
     """Share of the trained rows in those that are written; the rest is the model's. MRR@10 of 242 concepts and of documentation in
     other packages: with 1 .235 and .763, with .7 .219 and .776, with .5 .209 and .782, with 0 .156 and .789."""

@@ -18,8 +18,7 @@ from tools.questions.collection import HERE, PARTS, read_packages
 
 KINDS = {"concept": (1, 3), "task": (1, 8), "behaviour": (1, 3), "symptom": (1, 3), NOTHING: (0, 0)}
 """Kind → the least and most answers. A task whose symbols have one name in one file has one."""
-MOST_SHARED = {"concept": 1, "symptom": 2}
-"""Kind → most words that a question shares with the name of its first answer."""
+MOST_SHARED = {"concept": 1, "symptom": 2}  # Kind → most words that a question shares with the name of its first answer
 _FIELDS = {"id", "repo", "kind", "query", "relevant"}
 
 

@@ -16,10 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-WORDS, DIMENSIONS = 62_500, 256
-"""The shape of minishlab/potion-code-16M-v2."""
-LONGEST = 1_000_000
-"""Bytes of a file that words are read from."""
+WORDS, DIMENSIONS = 62_500, 256  # The shape of minishlab/potion-code-16M-v2
+LONGEST = 1_000_000  # Bytes of a file that words are read from
 
 
 def model(folder: Path, tree: Path) -> str:

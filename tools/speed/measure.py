@@ -20,18 +20,15 @@ from tools.speed.questions import SHAPES, draw, files_with_symbols
 from tools.speed.warm import ask_server
 from tools.tour.measure import COMMENTS, MB, Limits, Spent, spend
 
-Figures = dict[str, float]
-"""Measure → value: seconds (_s), milliseconds (_ms), megabytes (_mb)."""
+Figures = dict[str, float]  # Measure → value: seconds (_s), milliseconds (_ms), megabytes (_mb)
 TreeFigures = dict[str, Any]
 """A tree in the JSON: its size and what of it codelens indexes, questions, each tool with its figures, what is not installed."""
 
 NO_LIMITS = Limits(3600.0, 1 << 50)
 CHANGED = 10
-WARM = 40
-"""Questions to a warm process; those before them that do not count are of the same shapes."""
+WARM = 40  # Questions to a warm process; those before them that do not count are of the same shapes
 FIRST = 3
-NO_ANSWER = "exit code 1"
-"""How a search that finds nothing ends."""
+NO_ANSWER = "exit code 1"  # How a search that finds nothing ends
 
 
 def measure_tree(name: str, tree: Path, work: Path, repeat: int) -> TreeFigures:

@@ -17,8 +17,7 @@ from codelens.processes.python import codelens_command
 from tools.speed.warm import ask_codegraph
 
 HERE = Path(__file__).parent
-PYTHON = codelens_command()[:-2]
-"""Without `-m codelens`."""
+PYTHON = codelens_command()[:-2]  # Without `-m codelens`
 Ask = Callable[[str], list[str]]
 
 

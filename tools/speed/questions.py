@@ -14,8 +14,7 @@ from codelens.model.search import SearchOptions
 from codelens.training.phrases import sentence
 
 SHAPES = ("name", "substring", "sentence")
-SHORTEST = 6
-"""Letters of a name. Chosen: of shorter ones there is no substring that is not a word."""
+SHORTEST = 6  # Letters of a name. Chosen: of shorter ones there is no substring that is not a word.
 
 
 def draw(index: Path, each: int) -> dict[str, list[str]]:

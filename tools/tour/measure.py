@@ -25,8 +25,7 @@ FIRST_SAMPLE, SAMPLE_SECONDS = 0.005, 0.1
 """The gaps between samples of memory grow from the one to the other, so that short commands have some too."""
 MB = 1_000_000
 
-Row = dict[str, Any]
-"""The figures of a tree, as in the JSON; `ended` is empty if all went well."""
+Row = dict[str, Any]  # The figures of a tree, as in the JSON; `ended` is empty if all went well
 
 COMMENTS = {
     **dict.fromkeys((".py", ".rb", ".sh", ".ex", ".R", ".r"), "#"),

@@ -12,8 +12,7 @@ from tools.tour.measure import MB, Row
 Over = Callable[[float, Row, Bars], bool]
 Value = float | None
 DASH = "–"
-LINKING = "link"
-"""The phase, by the name that codelens gives it, whose share has a bar."""
+LINKING = "link"  # The phase, by the name that codelens gives it, whose share has a bar
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,12 @@ from codelens.search.confidence import BIAS, FLOOR, SIGNS, signs
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 
-OF_A_KIND, ABSENT_TASKS = 10, 25
-"""Tasks of each kind, and queries of absent words, that each tree is asked."""
+OF_A_KIND, ABSENT_TASKS = 10, 25  # Tasks of each kind, and queries of absent words, that each tree is asked
 FIRST_HITS = 10
 PULL = 0.05
 CHOSEN = {"resemblance": 1.0, "instead": 0.5}
 """Log odds of what made tasks do not have: typing mistakes, aliases, classes."""
-LEAST = 0.005
-"""Log odds above the bias that some hit must have: any word of the query in its file is enough. Chosen."""
+LEAST = 0.005  # Log odds above the bias that some hit must have: any word of the query in its file is enough. Chosen.
 
 
 @dataclass(frozen=True, slots=True)

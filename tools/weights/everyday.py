@@ -30,8 +30,7 @@ from tools.weights.folds import fit_shipped
 from tools.weights.repositories import measure_all, read_manifest, sources
 
 FOLDS = 5
-ASKED = "asked "
-"""Before the kind of a question: the kinds of made tasks have the same names."""
+ASKED = "asked "  # Before the kind of a question: the kinds of made tasks have the same names
 KINDS = {"concept": 2.0, "symptom": 0.7, "behaviour": 0.3, "task": 1.0}
 """Kind → total weight of all its questions. With twice and four times as much, MRR of 242 concepts is within .004, and tasks and
 commits rank worse."""

@@ -116,8 +116,7 @@ DECIDING = ("search", "text", "graph")
 """Packages whose sources decide what is measured of a tree; what decides an index, the index itself knows."""
 MAKING = ("comments", "commits", "guides", "make_tasks", "queries", "trees")
 """Modules of evaluation whose sources decide which tasks are made."""
-DONE = "made"
-"""File with the fingerprint of the tasks next to it."""
+DONE = "made"  # File with the fingerprint of the tasks next to it
 
 
 @dataclass(frozen=True, slots=True)

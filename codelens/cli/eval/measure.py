@@ -83,8 +83,7 @@ class Prepared(NamedTuple):
     """All that a measurement starts from."""
 
     batches: list[TaskBatch]
-    missing: dict[str, int]
-    """Repository → number of tasks that have no index."""
+    missing: dict[str, int]  # Repository → number of tasks that have no index
     setup: Setup
 
 

@@ -57,8 +57,7 @@ class Described(NamedTuple):
     digest: str
     dimensions: int
     rows: int | None
-    size: int | None
-    """Bytes of the file."""
+    size: int | None  # Bytes of the file
     path: Path | None
     card: Mapping[str, Any]
 

@@ -35,10 +35,8 @@ class Range(NamedTuple):
 class Occurrence(NamedTuple):
     """A symbol at a place of its document. A tuple, because there are hundreds of thousands."""
 
-    range: Range
-    """The range of the name, not of the definition."""
-    symbol: str
-    """Equal for equal symbols of one index; a local symbol includes its document's path."""
+    range: Range  # The range of the name, not of the definition
+    symbol: str  # Equal for equal symbols of one index; a local symbol includes its document's path
     is_definition: bool
 
 
@@ -54,8 +52,7 @@ class Relationship(NamedTuple):
 class PreciseDocument:
     """The content of an index about one document."""
 
-    path: str
-    """Relative to the index's project root, POSIX separators."""
+    path: str  # Relative to the index's project root, POSIX separators
     encoding: CodeUnits
     occurrences: tuple[Occurrence, ...]
     relationships: tuple[Relationship, ...] = ()
@@ -65,8 +62,7 @@ class PreciseDocument:
 class RefusedDocument:
     """A document of the index that does not match the tree, and the reason."""
 
-    path: str
-    """The path in the index."""
+    path: str  # The path in the index
     reason: str
 
 

@@ -55,8 +55,7 @@ class ResolvedReference(NamedTuple):
 class Matches:
     """The references and implementations of an index, between the units of a tree."""
 
-    references: Iterable[ResolvedReference]
-    """In the order of the documents and their occurrences. Can be read once."""
+    references: Iterable[ResolvedReference]  # In the order of the documents and their occurrences. Can be read once.
     implementations: tuple[tuple[UnitPlace, UnitPlace], ...]
     """(type or member, type or member that it implements or overrides)."""
 
@@ -160,11 +159,9 @@ _LSIF = "LSIF is not supported; write a SCIP index instead"
 class IndexFile:
     """A file with the name of an index; only reading it shows if it is one."""
 
-    path: str
-    """Relative to the tree's root, POSIX separators, for people."""
+    path: str  # Relative to the tree's root, POSIX separators, for people
     file: Path
-    folder: str
-    """Folder of the project it probably covers, relative to the root; empty for the root itself."""
+    folder: str  # Folder of the project it probably covers, relative to the root; empty for the root itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +237,8 @@ class TreeIndexes(NamedTuple):
     """The indexes that lie in a tree."""
 
     files: tuple[IndexFile, ...] = ()
-    state: str = ""
-    """Their paths, sizes and content hashes as JSON, to detect a change; empty without indexes."""
-    notices: tuple[Notice, ...] = ()
-    """Notices about indexes that are not read."""
+    state: str = ""  # Their paths, sizes and content hashes as JSON, to detect a change; empty without indexes
+    notices: tuple[Notice, ...] = ()  # Notices about indexes that are not read
 
 
 def indexes_of_tree(root: Path, limit: int) -> TreeIndexes:
@@ -272,8 +267,7 @@ class PreciseUse(NamedTuple):
 
     line: int
     column: int
-    target: int
-    """Position in `PreciseIndexes.units`."""
+    target: int  # Position in `PreciseIndexes.units`
 
 
 class PreciseIndexes:

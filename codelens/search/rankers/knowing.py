@@ -41,14 +41,10 @@ class Walking:
     restart: float
     hops: int
     steps: int
-    nodes: int
-    """Most nodes whose edges are read."""
-    faint: float
-    """Share of the most mass under which a unit is dropped."""
-    backward: float
-    """Weight of an edge against its direction, as a share of its weight along it."""
-    precise: float
-    """The same of an edge from a language server's index."""
+    nodes: int  # Most nodes whose edges are read
+    faint: float  # Share of the most mass under which a unit is dropped
+    backward: float  # Weight of an edge against its direction, as a share of its weight along it
+    precise: float  # The same of an edge from a language server's index
     kinds: Mapping[str, float]
 
 
@@ -248,27 +244,20 @@ class Composite:
     confidence: float
     recency: float
     distance: float
-    commits: float
-    """Weight of how recent the last commit of its lines is, if a history is known."""
-    hits: bool
-    """True if authority and hub take part."""
+    commits: float  # Weight of how recent the last commit of its lines is, if a history is known
+    hits: bool  # True if authority and hub take part
 
 
 @dataclass(frozen=True, slots=True)
 class GraphStanding:
     """Signals of one candidate."""
 
-    share: float
-    """Its mass, as a share of the most that a candidate holds."""
+    share: float  # Its mass, as a share of the most that a candidate holds
     way: str
-    confidence: float | None
-    """Confidence of the surest edge that leads to it; None without edges."""
-    seed: str
-    """Why it is a seed; empty for what only the walk found."""
-    running: Running | None = None
-    """Observations in run-time traces; None without any."""
-    changed: Aged | None = None
-    """How recent the last commit of its lines is; None where no history says it."""
+    confidence: float | None  # Confidence of the surest edge that leads to it; None without edges
+    seed: str  # Why it is a seed; empty for what only the walk found
+    running: Running | None = None  # Observations in run-time traces; None without any
+    changed: Aged | None = None  # How recent the last commit of its lines is; None where no history says it
 
 
 def add_composite(

@@ -43,14 +43,11 @@ class Known:
 class Standing:
     """The raw signals of one unit; None for what nothing says."""
 
-    rating: Known | None = None
-    """From 0 to 10."""
+    rating: Known | None = None  # From 0 to 10
     stars: Known | None = None
     uses: Known | None = None
-    success: Known | None = None
-    """From 0 to 1."""
-    days: Known | None = None
-    """Since its last change."""
+    success: Known | None = None  # From 0 to 1
+    days: Known | None = None  # Since its last change
     pinned: bool = False
 
 

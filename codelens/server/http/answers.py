@@ -89,11 +89,9 @@ class Endpoint:
     name: str
     request_model: type[ApiRequest]
     answer: Callable[[Index, Any], Record]
-    schema: str
-    """Its answer, in the OpenAPI document."""
+    schema: str  # Its answer, in the OpenAPI document
     summary: str
-    kept: bool = True
-    """True if an answer may be served again while the index does not change."""
+    kept: bool = True  # True if an answer may be served again while the index does not change
 
 
 def search(index: Index, request: SearchAsked) -> Record:
@@ -274,8 +272,7 @@ class Outcome:
     """The outcome of a request: the JSON text of its answer, or a fault."""
 
     body: bytes
-    snapshot: str
-    """Snapshot of the index that answered; empty for a fault."""
+    snapshot: str  # Snapshot of the index that answered; empty for a fault
     fault: Fault | None = None
     complete: bool = True
     """False if the next answer may be another one though the index is the same: a shard was missing."""

@@ -34,11 +34,9 @@ from codelens.server.http.page import page_routes
 class Mounted:
     """Another application behind the same gate."""
 
-    path: str
-    """One address such as /mcp; nothing below it."""
+    path: str  # One address such as /mcp; nothing below it
     app: ASGIApp
-    running: AbstractAsyncContextManager[None]
-    """SessionStart for as long as the server runs."""
+    running: AbstractAsyncContextManager[None]  # SessionStart for as long as the server runs
 
 
 Handler = Callable[[Request], Awaitable[Response]]

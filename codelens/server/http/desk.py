@@ -33,8 +33,7 @@ class ServedAnswer:
     """The JSON text of an answer, and for how many seconds it has been kept."""
 
     body: bytes
-    age: int | None = None
-    """None where it was made for this question."""
+    age: int | None = None  # None where it was made for this question
 
 
 class QueryDesk:

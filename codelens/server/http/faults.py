@@ -43,8 +43,7 @@ class Fault:
     error: str
     hint: str = ""
     candidates: tuple[str, ...] = ()
-    retry_after: int | None = None
-    """Seconds."""
+    retry_after: int | None = None  # Seconds
 
     def record(self) -> Record:
         """The object that is sent."""

@@ -71,8 +71,7 @@ class Rules:
     """How a server lets in."""
 
     keys_needed: bool
-    hosts: frozenset[str] | None
-    """Names that a Host header may have, without a port; None for any."""
+    hosts: frozenset[str] | None  # Names that a Host header may have, without a port; None for any
 
 
 def is_loopback(host: str) -> bool:

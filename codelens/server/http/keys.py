@@ -29,10 +29,8 @@ class KeyRow:
     """The stored record of a key."""
 
     name: str
-    sha256: str
-    """Hexadecimal."""
-    repositories: tuple[str, ...] = EVERY
-    """Globs of the names of the repositories that it may see."""
+    sha256: str  # Hexadecimal
+    repositories: tuple[str, ...] = EVERY  # Globs of the names of the repositories that it may see
 
 
 def read_keys(path: Path) -> tuple[KeyRow, ...]:

@@ -94,8 +94,7 @@ class ScoreBar:
     reason: str
     start: float
     width: float
-    share: float = 0.0
-    """The part of all that raises the score; only for families."""
+    share: float = 0.0  # The part of all that raises the score; only for families
 
 
 def bars(contributions: Sequence[Record]) -> list[ScoreBar]:

@@ -192,8 +192,7 @@ class WorkspaceFolder:
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
 
-Serve = Callable[[Path], tuple[Served, Upkeep]]
-"""Finds the index of a folder, and what keeps it fresh."""
+Serve = Callable[[Path], tuple[Served, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
 
 
 class Folders(dict[Path, WorkspaceFolder]):
@@ -214,8 +213,7 @@ class LspRequest(NamedTuple):
     buffers: Mapping[Path, Buffer]
     encoding: str
     cancelled: Event
-    options: Mapping[str, Any]
-    """Wishes of the client: `lens`, `hierarchical`, `markdown`."""
+    options: Mapping[str, Any]  # Wishes of the client: `lens`, `hierarchical`, `markdown`
 
     def buffer(self, uri: str) -> Buffer:
         """The text of a file, open or on the disk."""

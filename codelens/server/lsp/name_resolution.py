@@ -40,16 +40,11 @@ class NameMeaning(NamedTuple):
 
     token: NameToken
     reference: Reference
-    key: tuple[object, ...] = ()
-    """Empty if the meaning is unknown."""
-    definitions: Sequence[Definition] = ()
-    """If there are several, which one is meant is a guess."""
-    declared: Sequence[NamePlace] = ()
-    """For a field or local name."""
-    modules: Sequence[int] = ()
-    """Documents of a module."""
-    holder: Definition | None = None
-    """The type that declares a field."""
+    key: tuple[object, ...] = ()  # Empty if the meaning is unknown
+    definitions: Sequence[Definition] = ()  # If there are several, which one is meant is a guess
+    declared: Sequence[NamePlace] = ()  # For a field or local name
+    modules: Sequence[int] = ()  # Documents of a module
+    holder: Definition | None = None  # The type that declares a field
     is_guess: bool = False
     is_local: bool = False
 

@@ -63,12 +63,9 @@ def instructions_for(tools: Collection[str]) -> str:
 class SessionStart(NamedTuple):
     """The state of a session after its first line."""
 
-    stdout: IO[bytes]
-    """The stream of the protocol, and of nothing else."""
-    first: bytes
-    """Empty where stdin ended."""
-    greeted: bool
-    """True if the line was the handshake and has its response."""
+    stdout: IO[bytes]  # The stream of the protocol, and of nothing else
+    first: bytes  # Empty where stdin ended
+    greeted: bool  # True if the line was the handshake and has its response
 
 
 def accept_session(tools: Collection[str]) -> SessionStart:

@@ -36,16 +36,13 @@ class ToolAnswer:
 class ToolCall:
     """One call: arguments that fit the tool's input schema, with its defaults filled in, and what may be asked."""
 
-    opened: Index | None
-    """None where there is no index yet."""
+    opened: Index | None  # None where there is no index yet
     tool: Tool
     arguments: Mapping[str, Any]
     served: Served
     work: Work
-    session: str
-    """Whose answers are remembered together: of one client, or of all that a web server has."""
-    structured: bool = True
-    """True if the answer's object is sent too."""
+    session: str  # Whose answers are remembered together: of one client, or of all that a web server has
+    structured: bool = True  # True if the answer's object is sent too
 
     @property
     def index(self) -> Index:
@@ -66,16 +63,12 @@ class Tool:
 
     name: str
     title: str
-    description: str
-    """For an agent: what it gives, and when to prefer another tool."""
+    description: str  # For an agent: what it gives, and when to prefer another tool
     takes: schema.Schema
     gives: schema.AnswerTypes
-    answer: Callable[[ToolCall], ToolAnswer]
-    """Raises CodelensError."""
-    waits: bool = True
-    """For the index, where that is being built."""
-    records: bool = False
-    """True if a call changes later answers."""
+    answer: Callable[[ToolCall], ToolAnswer]  # Raises CodelensError
+    waits: bool = True  # For the index, where that is being built
+    records: bool = False  # True if a call changes later answers
 
 
 LONGEST_LINE = 240  # Characters of a line of code in an answer. Two screens wide.

@@ -23,8 +23,7 @@ from codelens.server.http.keys import KeyRing
 Connect = Callable[..., socket.socket]
 GET = b"GET /static/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-PATIENCE = 120
-"""Seconds; a server that keeps a connection for ever fails by it."""
+PATIENCE = 120  # Seconds; a server that keeps a connection for ever fails by it
 
 
 @pytest.fixture

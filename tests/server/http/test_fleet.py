@@ -41,8 +41,7 @@ QUESTIONS = (
     "impact?target=charge",
     "files?limit=10",
 )
-SEPARATE = {"shop": "till", "shop-copy": "till", "notes": "office"}
-"""Repository → its group in the fleet."""
+SEPARATE = {"shop": "till", "shop-copy": "till", "notes": "office"}  # Repository → its group in the fleet
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,7 @@ from codelens.server.http.openapi import openapi
 pytestmark = pytest.mark.slow
 
 schemathesis = pytest.importorskip("schemathesis")
-EXAMPLES = 3
-"""Of each operation and each kind, so that all of it takes some ten seconds."""
+EXAMPLES = 3  # Of each operation and each kind, so that all of it takes some ten seconds
 
 
 @pytest.fixture(scope="module")

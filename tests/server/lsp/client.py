@@ -107,8 +107,7 @@ class LspClient:
             result = [self.settings for _ in items] if message["method"] == "workspace/configuration" else None
             self.send({"id": message["id"], "result": result})
 
-    settings: Any = None
-    """What the client answers about its settings."""
+    settings: Any = None  # What the client answers about its settings
 
     # Sessions
 
