@@ -114,7 +114,7 @@ def test_any_text_is_read(text: str) -> None:
     for whole in (text, f"---\n{text}\n---\n", f"---\nkey: {text}\n---\n", f"---\nkey:\n  - {text}\n---\n"):
         front = read_front_matter(whole)
         assert 0 <= front.body <= len(whole)
-        assert "".join(raw for _, raw in front.raw) in whole.replace("\r\n", "\n").replace("\r", "") or "\r" in whole
+        assert "".join(raw for _, raw in front.raw).replace("\r", "") in whole.replace("\r", "")
 
 
 WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -113,8 +112,7 @@ def test_generated_patterns_match_as_in_git(
 @pytest.mark.parametrize(
     "pattern", [b"*a" * 60 + b"b", b"/" + b"*a" * 60 + b"b", b"**/a/" * 30 + b"b", b"a*" * 100 + b"/c"]
 )
-def test_hostile_pattern_takes_no_time(pattern: bytes) -> None:
-    began = time.process_time()
+def test_a_hostile_pattern_comes_to_an_end(pattern: bytes) -> None:
+    """Trying all ways to divide the text among the stars would take longer than the universe is old."""
     assert not matches(pattern, b"a" * 250)
     assert not matches(pattern, b"a/" * 100 + b"c")
-    assert time.process_time() - began < 1
