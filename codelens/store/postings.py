@@ -10,7 +10,6 @@ words with other stems by their usual endings.
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -24,8 +23,9 @@ from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import InOrder, by_document
 from codelens.store.term_arrays import COLUMNS as COLUMNS
-from codelens.store.term_arrays import K1, LEAST_IDF, B, TermArrays
+from codelens.store.term_arrays import TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
+from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 
@@ -284,7 +284,7 @@ class Postings:
             self._registered = True
         rows, tokens = given.rows, sum(given.tokens)
         self._mean = tokens / rows if rows else 1.0
-        self._idf = [max(math.log((rows - n + 0.5) / (n + 0.5)), 0.0) or LEAST_IDF for n in given.hits]
+        self._idf = [compute_fts5_idf(rows, holding) for holding in given.hits]
         self._weights = [float(weights.get(column, 1.0)) for column in COLUMNS]
         found = self._best("bm25_given(unit_terms)", matches, within, limit)
         keys = self._content_keys([unit for unit, _ in found])
@@ -292,14 +292,14 @@ class Postings:
 
     def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
         weights, score = self._weights, 0.0
-        long = K1 * (1 - B + B * api.column_size(-1) / self._mean)
+        length_weight = weigh_length(api.column_size(-1), self._mean)
         for phrase, idf in enumerate(self._idf):
             if api.phrase_columns(phrase):
                 frequency = 0.0
                 for column, places in enumerate(api.phrase_locations(phrase)):
                     for _place in places:  # not a product: FTS5 adds, and the last bit counts
                         frequency += weights[column]
-                score += idf * ((frequency * (K1 + 1.0)) / (frequency + long))
+                score += score_term(idf, frequency, length_weight)
         return score
 
     def counts(self, expressions: Sequence[str]) -> dict[str, int]:

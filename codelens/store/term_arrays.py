@@ -7,16 +7,15 @@ last bit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
+from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.terms import BEGINNING
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-K1, B, LEAST_IDF = 1.2, 0.75, 1e-6  # FTS5's figures
 ASKED_BEFORE = 40
 """Questions of a few searches, after which arrays answer: by then the process is a server, and numpy's start pays."""
 MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 52 bytes a unit
@@ -84,8 +83,8 @@ class TermArrays:
         for term in found:
             at, counts = inside(term)
             often = counts @ factors
-            idf = max(math.log((len(self._units) - len(at) + 0.5) / (len(at) + 0.5)), 0.0) or LEAST_IDF
-            scores[at] += idf * ((often * (K1 + 1.0)) / (often + self._long[at]))
+            idf = compute_fts5_idf(len(self._units), len(at))
+            scores[at] += score_term(idf, often, self._length_weights[at])
             held[at] = True
         for term in proposed or found:
             among[inside(term)[0]] = True
@@ -175,7 +174,7 @@ class TermArrays:
         self._lengths = lengths.reshape(len(sizes), len(COLUMNS)).astype(numpy.int32)
         total = self._lengths.sum(axis=1)
         mean = int(total.sum()) / len(sizes) if sizes else 1.0
-        self._long = K1 * (1 - B + B * total / mean)
+        self._length_weights: Any = weigh_length(total, mean)
         units, documents = self._numbers("SELECT group_concat(id), group_concat(document_id) FROM units")
         order = numpy.argsort(units)
         self._documents = documents[order][numpy.searchsorted(units[order], self._units)]
