@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.graph.view import GraphView
-from codelens.graph.walk import WeightedEdge, build, walk
+from codelens.graph.walk import WeightedEdge, build_adjacency, walk
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
 from codelens.model.graph import RESOLVED, Central, Node, RepositoryMap, document_node, is_unit
 
@@ -107,7 +107,7 @@ def _walk(
         for target, sure in row.items()
     )
     seeds = {place[node]: 1.0 for node in begins}
-    found = walk(build(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
+    found = walk(build_adjacency(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
     return {order[i]: held for i, held in found.mass.items()}
 
 

@@ -2,7 +2,7 @@
 
 A walker at a node returns to a seed with probability alpha, chosen by the seeds' weights, and otherwise follows an edge by its
 weight; from a dead end it returns to a seed. `walk` is knowing's power iteration with its stopping rules and touches every
-edge within reach at each step. `push` finds nearly the same masses in a graph of any size, and reads only nodes where
+edge within reach at each step. `push_mass` finds nearly the same masses in a graph of any size, and reads only nodes where
 much mass waits.
 
 Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
@@ -34,7 +34,7 @@ class WeightedEdge(NamedTuple):
     kind: str
 
 
-def build(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
+def build_adjacency(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
     """Neighbours with added weights, equal to the last bit for any order of the edges, because sums are exact.
 
     Edges of weight 0 (knowing's owned_by) are left out; an edge from a node to itself stays, as in knowing.
@@ -52,12 +52,7 @@ def build(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
     }
 
 
-def lookup(adjacency: Adjacency) -> Neighbours:
-    """The `Neighbours` of a graph in memory."""
-    return lambda nodes: {node: adjacency[node] for node in nodes if node in adjacency}
-
-
-def shares(row: Iterable[Neighbour]) -> list[Neighbour]:
+def normalize_weights(row: Iterable[Neighbour]) -> list[Neighbour]:
     """Weights as parts of their sum, in the same order; empty if the sum is 0, as at a dead end.
 
     Raises ValueError for a weight that is negative or not finite.
@@ -77,7 +72,7 @@ STABLE_STEPS = 2  # The last four values are knowing's: section 4, parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class WalkResult:
     """The masses after the last step, which sum to 1, and the reason to stop: `converged`, `stable` or `steps`."""
 
     mass: dict[Node, float]
@@ -92,7 +87,7 @@ def walk(
     max_steps: int = MAX_STEPS,
     tolerance: float = TOLERANCE,
     stable_steps: int = STABLE_STEPS,
-) -> Walk:
+) -> WalkResult:
     """Walk from the seeds until a step moves less than `tolerance` (L1), or the first STABLE_TOP nodes keep their order for
     `stable_steps` steps (0: no such check), or there were `max_steps`.
 
@@ -105,24 +100,24 @@ def walk(
     top: list[Node] | None = None  # the first step is not compared: seeds alone always come first
     stable = 0
     for step in range(1, max_steps + 1):
-        before, mass = mass, _step(adjacency, rows, restart, mass, alpha)
-        if _distance(before, mass) < tolerance:
-            return Walk(mass, step, "converged")
-        last, top = top, best(mass, STABLE_TOP)
+        before, mass = mass, _move_mass(adjacency, rows, restart, mass, alpha)
+        if _measure_distance(before, mass) < tolerance:
+            return WalkResult(mass, step, "converged")
+        last, top = top, find_heaviest(mass, STABLE_TOP)
         stable = stable + 1 if top == last else 0
         if 0 < stable_steps <= stable:
-            return Walk(mass, step, "stable")
-    return Walk(mass, max_steps, "steps")
+            return WalkResult(mass, step, "stable")
+    return WalkResult(mass, max_steps, "steps")
 
 
 def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbour]:
     """The distribution of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha must be above 0 and at most 1, not {alpha}")
-    return shares(sorted(seeds.items()))
+    return normalize_weights(sorted(seeds.items()))
 
 
-def best(mass: Mapping[Node, float], count: int) -> list[Node]:
+def find_heaviest(mass: Mapping[Node, float], count: int) -> list[Node]:
     """The nodes with the most mass, in descending order; of equals, the smaller number first."""
     if len(mass) > count > 0:
         least = sorted(mass.values())[-count]
@@ -130,7 +125,7 @@ def best(mass: Mapping[Node, float], count: int) -> list[Node]:
     return sorted(mass, key=lambda node: (-mass[node], node))[:count]
 
 
-def _step(
+def _move_mass(
     adjacency: Adjacency,
     rows: dict[Node, list[Neighbour]],
     restart: list[Neighbour],
@@ -143,7 +138,7 @@ def _step(
     for node, held in mass.items():
         row = rows.get(node)
         if row is None:
-            row = rows[node] = shares(sorted(adjacency.get(node, ())))
+            row = rows[node] = normalize_weights(sorted(adjacency.get(node, ())))
         if not row:
             stuck.append(held)
         going = (1 - alpha) * held
@@ -155,7 +150,7 @@ def _step(
     return after
 
 
-def _distance(before: Mapping[Node, float], after: Mapping[Node, float]) -> float:
+def _measure_distance(before: Mapping[Node, float], after: Mapping[Node, float]) -> float:
     return math.fsum(abs(held - before.get(node, 0.0)) for node, held in after.items())
 
 
@@ -175,7 +170,7 @@ WHOLE = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class PushResult:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
     mass: dict[Node, float]  # Settled mass, in no order; the true mass is at least this
@@ -183,14 +178,8 @@ class Push:
     alpha: float
     rows: dict[Node, Sequence[Neighbour]]
     """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
-    rounds: int
     pushes: int
     edges: int  # Edges walked, counted each time
-
-    @property
-    def expanded(self) -> int:
-        """Number of nodes whose neighbours were read, each once."""
-        return len(self.rows)
 
     @property
     def residual(self) -> dict[Node, float]:
@@ -203,14 +192,14 @@ class Push:
         return math.fsum(self.residual.values())
 
 
-def push(
+def push_mass(
     neighbours: Neighbours,
     seeds: Mapping[Node, float],
     alpha: float = ALPHA,
     epsilon: float = EPSILON,
     max_nodes: int = MAX_NODES,
     wide: int = WIDE,
-) -> Push:
+) -> PushResult:
     """Push in rounds, with one query each, until less than `epsilon` waits at every node. No order of nodes counts: in a round each
     node sends what waited when the round began.
 
@@ -238,9 +227,9 @@ def push(
     read: dict[Node, Sequence[Neighbour]] = {}
     rows: dict[Node, list[Neighbour]] = {}
     touched = set(started)
-    rounds = pushes = edges = 0
+    pushes = edges = 0
     while full := {node: held for node in touched if (held := waiting[node]) >= least}:
-        new = _chosen([node for node in full if node not in read], full, max_nodes - len(read))
+        new = _choose_nodes([node for node in full if node not in read], full, max_nodes - len(read))
         found = neighbours(new) if new else {}
         for node in new:
             read[node] = found.get(node, ())
@@ -250,7 +239,7 @@ def push(
                 continue
             row = rows.get(node)
             if row is None:
-                row = rows[node] = shares(read[node]) or restart
+                row = rows[node] = normalize_weights(read[node]) or restart
             going = (1 - alpha) * held
             sent[node] = sent.get(node, 0) + held
             waiting[node] -= held
@@ -258,12 +247,11 @@ def push(
             for target, part in row:
                 waiting[target] += int(going * part)
             touched.update([target for target, _ in row])
-        rounds += 1
     mass = {node: alpha * (held + sent.get(node, 0)) / WHOLE for node, held in waiting.items()}
-    return Push(mass, waiting, alpha, read, rounds, pushes, edges)
+    return PushResult(mass, waiting, alpha, read, pushes, edges)
 
 
-def _chosen(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Node]:
+def _choose_nodes(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Node]:
     """The nodes that may be read; if there is no room for all, those where most mass waits, and of equals all or none."""
     if len(new) <= room:
         return new
@@ -274,25 +262,8 @@ def _chosen(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Nod
 HOPS = 4  # Radius of knowing's walk around its seeds
 
 
-class Sent(NamedTuple):
-    """One hop of a trail. `part` is the fraction of the target's mass that comes over it (0 if the target has no mass)."""
-
-    source: Node
-    target: Node
-    part: float
-
-
-@dataclass(frozen=True, slots=True)
-class Trail:
-    """A path from a seed to a node; a seed's own trail may have no hops."""
-
-    seed: Node
-    probability: float
-    hops: tuple[Sent, ...]
-
-
 class Trails:
-    """The likeliest trail of at most `hops` to each node that has one; `mass` only gives the parts of the hops.
+    """The likeliest trail of at most `hops` to each node that has one.
 
     The likelihood of a trail is that of starting at its seed and taking just these edges without a restart. Following the strongest
     neighbour backward from a node would run in circles between two nodes that call each other, so the best trail of each length is
@@ -300,62 +271,32 @@ class Trails:
     smaller numbers. Raises ValueError as `walk` does.
     """
 
-    def __init__(
-        self,
-        mass: Mapping[Node, float],
-        adjacency: Adjacency,
-        seeds: Mapping[Node, float],
-        alpha: float = ALPHA,
-        hops: int = HOPS,
-    ) -> None:
-        self._mass = mass
-        self._alpha = alpha
-        self._rows: dict[Node, list[Neighbour]] = {}
-        self._rings = _rings(self._rows, adjacency, spread_over_seeds(seeds, alpha), alpha, hops)
-        # the longest is the likeliest: see _rings
-        self._last = {node: length for length, ring in enumerate(self._rings) for node in ring}
+    def __init__(self, adjacency: Adjacency, seeds: Mapping[Node, float], alpha: float, hops: int = HOPS) -> None:
+        restart = spread_over_seeds(seeds, alpha)
+        self._rings: list[dict[Node, Node]] = [{node: node for node, _ in restart}]
+        """For each number of hops: node → previous node, for nodes that are likelier reached by it than by fewer."""
+        rows: dict[Node, list[Neighbour]] = {}
+        likeliest, ring_chances = dict(restart), dict(restart)
+        for _ in range(hops):
+            ring, chances = dict[Node, Node](), dict[Node, float]()
+            for node, chance_here in sorted(ring_chances.items()):
+                if node not in rows:
+                    rows[node] = normalize_weights(adjacency.get(node, ()))
+                for target, part in rows[node]:
+                    chance = chance_here * (1 - alpha) * part
+                    if chance > likeliest.get(target, 0.0):
+                        likeliest[target] = chances[target] = chance
+                        ring[target] = node
+            self._rings.append(ring)
+            ring_chances = chances
+        self._hops = {node: number for number, ring in enumerate(self._rings) for node in ring}
+        """Node → hops of its trail: the longest that is kept is the likeliest."""
 
-    def to(self, node: Node) -> Trail | None:
-        """The trail to a node."""
-        if node not in self._last:
-            return None
-        way, at, mass = list[Sent](), node, self._mass
-        for length in range(self._last[node], 0, -1):
-            before = self._rings[length][at][1]
-            sent = mass.get(before, 0.0) * (1 - self._alpha) * dict(self._rows[before])[at]
-            way.append(Sent(before, at, sent / mass[at] if mass.get(at) else 0.0))
-            at = before
-        return Trail(at, self._rings[self._last[node]][node][0], tuple(reversed(way)))
-
-
-def trails(
-    nodes: Iterable[Node],
-    mass: Mapping[Node, float],
-    adjacency: Adjacency,
-    seeds: Mapping[Node, float],
-    alpha: float = ALPHA,
-    hops: int = HOPS,
-) -> dict[Node, Trail]:
-    """The likeliest trail to each of these nodes that has one, by number."""
-    found = Trails(mass, adjacency, seeds, alpha, hops)
-    return {node: trail for node in sorted(set(nodes)) if (trail := found.to(node))}
-
-
-def _rings(
-    rows: dict[Node, list[Neighbour]], adjacency: Adjacency, restart: list[Neighbour], alpha: float, hops: int
-) -> list[dict[Node, tuple[float, Node]]]:
-    """For each number of hops: node → (likelihood, previous node), for nodes more likely reached by it than by fewer."""
-    rings = [{node: (part, node) for node, part in restart}]
-    likeliest = dict(restart)
-    for _ in range(hops):
-        ring: dict[Node, tuple[float, Node]] = {}
-        for node, (likely, _before) in sorted(rings[-1].items()):
-            if node not in rows:
-                rows[node] = shares(adjacency.get(node, ()))
-            for target, part in rows[node]:
-                chance = likely * (1 - alpha) * part
-                if chance > likeliest.get(target, 0.0):
-                    likeliest[target] = chance
-                    ring[target] = (chance, node)
-        rings.append(ring)
-    return rings
+    def find_trail(self, node: Node) -> list[Node]:
+        """The stations from a seed to a node, both included; a seed may be its own trail. Empty if no trail leads there."""
+        if node not in self._hops:
+            return []
+        stations = [node]
+        for hops in range(self._hops[node], 0, -1):
+            stations.append(self._rings[hops][stations[-1]])
+        return stations[::-1]

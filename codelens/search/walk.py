@@ -14,7 +14,7 @@ from typing import cast
 
 from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
-from codelens.graph.walk import Adjacency, Push, Trail, Trails, push
+from codelens.graph.walk import Adjacency, PushResult, Trails, push_mass
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
@@ -54,7 +54,7 @@ class Spread:
 
     seeds: Mapping[int, float]  # Seed → its weight among the restarts
     mass: Mapping[UnitId, float]  # Unit → the mass that came to it from others
-    pushed: Push
+    pushed: PushResult
     around: Surroundings
 
 
@@ -89,9 +89,9 @@ def spread(
 
 def _push_from(
     store: Store, seeds: Mapping[int, float], spreading: Spreading, epsilon: float
-) -> tuple[Surroundings, Push]:
+) -> tuple[Surroundings, PushResult]:
     around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
-    return around, push(around, seeds, spreading.restart, epsilon, spreading.nodes)
+    return around, push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
 
 
 def _walk_ahead(
@@ -112,7 +112,7 @@ def _walk_ahead(
         reading(store, _most({u: held for u, held in mass.items() if u not in candidates}, most))
 
 
-def _arrived(pushed: Push, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
+def _arrived(pushed: PushResult, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
     """The mass that came to each node from others: a seed's own restarts only repeat its score."""
     came, total = pushed.mass.copy(), math.fsum(seeds.values())
     for seed, weight in seeds.items():
@@ -185,7 +185,9 @@ class Ways:
         nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._found.mass]
         numbers = nodes.numbers(wanted)
         for unit in wanted:
-            way = _way(self._trails.to(numbers[unit]), numbers[unit], self._senders)
+            way = self._trails.find_trail(numbers[unit])
+            if len(way) < 2:  # to a seed itself, or without a trail: from who sent it most
+                way = [node for node in (self._senders.get(numbers[unit]), numbers[unit]) if node is not None]
             self._ways[unit] = [nodes.unit[node] for node in way]
         self._found.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
         others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
@@ -220,7 +222,7 @@ class Ways:
     @cached_property
     def _trails(self) -> Trails:
         seeds = {self._nodes.number[seed]: weight for seed, weight in self._found.seeds.items()}
-        return Trails(self._mass, self._rows, seeds, self._restart)
+        return Trails(self._rows, seeds, self._restart)
 
     @cached_property
     def _senders(self) -> Mapping[int, int]:
@@ -236,13 +238,6 @@ def _senders(rows: Adjacency, mass: Mapping[int, float]) -> dict[int, int]:
             if target != source and (sent := held * weight / total) > most.get(target, (0.0, 0))[0]:
                 most[target] = sent, source
     return {target: source for target, (_, source) in most.items()}
-
-
-def _way(trail: Trail | None, node: int, senders: Mapping[int, int]) -> list[int]:
-    """The stations of the walk to a node: from a seed, or, to a seed itself, from who sent it most."""
-    if trail is not None and trail.hops:
-        return [trail.seed, *(hop.target for hop in trail.hops)]
-    return [senders[node], node] if node in senders else [node]
 
 
 _VERBS = {

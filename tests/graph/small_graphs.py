@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from codelens.graph.expansion import GraphStep, Steps
-from codelens.graph.walk import WeightedEdge
+from codelens.graph.walk import Adjacency, Neighbours, WeightedEdge
 
 patient = settings(deadline=None)
 """Time is not what these tests measure: on a busy machine a slow example is no failure."""
@@ -40,6 +40,11 @@ def ways(edges: Iterable[WeightedEdge], both: bool = True, against: bool = False
         return {node: rows[node] for node in asked if node in rows}
 
     return edges_of
+
+
+def look_up(adjacency: Adjacency) -> Neighbours:
+    """The neighbours in a graph in memory."""
+    return lambda nodes: {node: adjacency[node] for node in nodes if node in adjacency}
 
 
 def transition(edges: Iterable[WeightedEdge], seeds: Mapping[int, float]) -> tuple[Matrix, Matrix]:

@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import given
 
-from codelens.graph.walk import WeightedEdge, build, lookup, shares
+from codelens.graph.walk import WeightedEdge, build_adjacency, normalize_weights
 from tests.graph.small_graphs import edge_lists, patient
 
 
@@ -19,15 +19,15 @@ def test_parallel_edges_add_up_and_weightless_ones_are_left_out() -> None:
         WeightedEdge(2, 0, 0.5, "imports"),
         WeightedEdge(1, 2, 0.0, "owned_by"),
     ]
-    assert build(edges) == {2: [(0, 0.5), (1, 1.5)]}
+    assert build_adjacency(edges) == {2: [(0, 0.5), (1, 1.5)]}
 
 
 @patient
 @given(edges=edge_lists)
 def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: list[WeightedEdge]) -> None:
-    made = build(edges)
+    made = build_adjacency(edges)
     random.Random(1).shuffle(edges)
-    again = build(edges)
+    again = build_adjacency(edges)
     assert list(made.items()) == list(again.items())
     assert list(made) == sorted(made)
     for row in made.values():
@@ -40,15 +40,11 @@ def test_any_order_of_the_edges_gives_the_same_rows_in_the_same_order(edges: lis
 @pytest.mark.parametrize("weight", [-0.1, math.nan, math.inf])
 def test_weights_that_no_walk_can_follow_are_refused(weight: float) -> None:
     with pytest.raises(ValueError, match="weigh"):
-        build([WeightedEdge(0, 1, weight, "calls")])
+        build_adjacency([WeightedEdge(0, 1, weight, "calls")])
     with pytest.raises(ValueError, match="weight"):
-        shares([(1, weight)])
-
-
-def test_asking_an_adjacency_leaves_out_nodes_without_neighbours() -> None:
-    assert lookup({1: [(2, 1.0)]})([1, 2]) == {1: [(2, 1.0)]}
+        normalize_weights([(1, weight)])
 
 
 def test_parts_sum_to_one_and_a_dead_end_has_none() -> None:
-    assert shares([(3, 1.0), (1, 3.0), (2, 0.0)]) == [(3, 0.25), (1, 0.75)]
-    assert shares([]) == shares([(1, 0.0)]) == []
+    assert normalize_weights([(3, 1.0), (1, 3.0), (2, 0.0)]) == [(3, 0.25), (1, 0.75)]
+    assert normalize_weights([]) == normalize_weights([(1, 0.0)]) == []

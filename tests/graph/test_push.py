@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.walk import EPSILON, WIDE, Adjacency, Neighbour, WeightedEdge, build, lookup, push, walk
-from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, solve
+from codelens.graph.walk import EPSILON, WIDE, Adjacency, Neighbour, WeightedEdge, build_adjacency, push_mass, walk
+from tests.graph.small_graphs import dense, edge_lists, look_up, patient, seed_weights, solve
 from tools.bench.walks import make_edges, make_seeds
 
 epsilons = st.sampled_from((0.3, 0.05, 1e-2, 1e-3, 1e-5))
@@ -23,7 +23,7 @@ epsilons = st.sampled_from((0.3, 0.05, 1e-2, 1e-3, 1e-5))
 def test_masses_are_below_the_true_ones_by_exactly_what_is_unspread(
     edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, wide: int, room: int
 ) -> None:
-    done = push(lookup(build(edges)), seeds, epsilon=epsilon, wide=wide, max_nodes=room)
+    done = push_mass(look_up(build_adjacency(edges)), seeds, epsilon=epsilon, wide=wide, max_nodes=room)
     short = solve(edges, seeds, 0.2) - dense(done.mass)
     assert short.min() > -1e-12
     assert math.isclose(short.sum(), done.unspread, abs_tol=1e-11)
@@ -41,10 +41,10 @@ def test_masses_are_below_the_true_ones_by_exactly_what_is_unspread(
 def test_work_stays_within_its_bound_and_little_waits_where_it_ended(
     edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, wide: int, alpha: float
 ) -> None:
-    done = push(lookup(build(edges)), seeds, alpha, epsilon, wide=wide)
+    done = push_mass(look_up(build_adjacency(edges)), seeds, alpha, epsilon, wide=wide)
     bound = (1 - alpha) / (alpha * epsilon)
     assert done.pushes <= bound
-    assert done.expanded <= bound
+    assert len(done.rows) <= bound
     # A dead end has the seeds as neighbours, though no one names them.
     widest = max([len(seeds), *map(len, done.rows.values())])
     assert done.edges <= max(wide, len(seeds)) * bound
@@ -56,7 +56,7 @@ def test_work_stays_within_its_bound_and_little_waits_where_it_ended(
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
 def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
-    done = push(lookup(build(edges)), seeds, epsilon=1e-9)
+    done = push_mass(look_up(build_adjacency(edges)), seeds, epsilon=1e-9)
     assert np.allclose(dense(done.mass), solve(edges, seeds, 0.2), rtol=0, atol=1e-7)
 
 
@@ -65,7 +65,7 @@ def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[WeightedEdge], see
 def test_order_changes_no_bit_and_no_node_is_read_twice(
     edges: list[WeightedEdge], seeds: dict[int, float], epsilon: float, room: int
 ) -> None:
-    adjacency, asked = build(edges), list[int]()
+    adjacency, asked = build_adjacency(edges), list[int]()
 
     def turned(nodes: Sequence[int]) -> Mapping[int, Sequence[Neighbour]]:
         asked.extend(nodes)
@@ -73,41 +73,41 @@ def test_order_changes_no_bit_and_no_node_is_read_twice(
         random.Random(3).shuffle(rows)
         return dict(rows)
 
-    one = push(lookup(adjacency), seeds, epsilon=epsilon, max_nodes=room)
-    two = push(turned, dict(reversed(seeds.items())), epsilon=epsilon, max_nodes=room)
+    one = push_mass(look_up(adjacency), seeds, epsilon=epsilon, max_nodes=room)
+    two = push_mass(turned, dict(reversed(seeds.items())), epsilon=epsilon, max_nodes=room)
     assert (list(one.mass.items()), list(one.residual.items())) == (list(two.mass.items()), list(two.residual.items()))
-    assert len(asked) == len(set(asked)) == two.expanded <= room
+    assert len(asked) == len(set(asked)) == len(two.rows) <= room
 
 
 def test_with_little_room_the_nodes_where_most_waits_are_read() -> None:
-    adjacency = build(
+    adjacency = build_adjacency(
         [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 3.0, "calls"), WeightedEdge(0, 3, 2.0, "calls")]
     )
-    assert sorted(push(lookup(adjacency), {0: 1.0}, max_nodes=3).rows) == [0, 2, 3]
+    assert sorted(push_mass(look_up(adjacency), {0: 1.0}, max_nodes=3).rows) == [0, 2, 3]
 
 
 def test_a_node_with_many_neighbours_sends_only_what_is_worth_it() -> None:
-    fan = build([WeightedEdge(0, node, 1.0, "calls") for node in range(1, 1001)])
+    fan = build_adjacency([WeightedEdge(0, node, 1.0, "calls") for node in range(1, 1001)])
     assert (
-        push(lookup(fan), {0: 1.0}, epsilon=0.01, wide=64).edges
-        == 1000 * push(lookup(fan), {0: 1.0}, epsilon=0.01).pushes
+        push_mass(look_up(fan), {0: 1.0}, epsilon=0.01, wide=64).edges
+        == 1000 * push_mass(look_up(fan), {0: 1.0}, epsilon=0.01).pushes
     )
-    assert push(lookup(fan), {0: 1.0}, epsilon=0.1, wide=64).edges == 0
+    assert push_mass(look_up(fan), {0: 1.0}, epsilon=0.1, wide=64).edges == 0
 
 
 @pytest.mark.parametrize(("epsilon", "wide"), [(0.0, 16), (-1.0, 16), (1e-3, 0)])
 def test_a_push_that_would_not_end_is_refused(epsilon: float, wide: int) -> None:
     with pytest.raises(ValueError, match="epsilon"):
-        push(lookup({}), {0: 1.0}, epsilon=epsilon, wide=wide)
+        push_mass(look_up({}), {0: 1.0}, epsilon=epsilon, wide=wide)
 
 
 def test_without_seeds_nothing_is_read() -> None:
-    done = push(lambda nodes: pytest.fail("asked"), {})
-    assert (done.mass, done.unspread, done.expanded) == ({}, 0.0, 0)
+    done = push_mass(lambda nodes: pytest.fail("asked"), {})
+    assert (done.mass, done.unspread, len(done.rows)) == ({}, 0.0, 0)
 
 
 def made(edges: int) -> tuple[Adjacency, int]:
-    return build(make_edges(edges)), edges // 5
+    return build_adjacency(make_edges(edges)), edges // 5
 
 
 @pytest.mark.slow
@@ -116,8 +116,8 @@ def test_ten_times_the_graph_is_not_more_work() -> None:
     expanded = []
     for edges in (50_000, 500_000):
         adjacency, nodes = made(edges)
-        pushes = [push(lookup(adjacency), make_seeds(nodes, query)) for query in range(3)]
-        expanded.append(sum(done.expanded for done in pushes))
+        pushes = [push_mass(look_up(adjacency), make_seeds(nodes, query)) for query in range(3)]
+        expanded.append(sum(len(done.rows) for done in pushes))
         assert all(done.edges < WIDE * 0.8 / (0.2 * EPSILON) for done in pushes)
         assert all(done.unspread < 0.25 for done in pushes)
     small, large = expanded

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.walk import WeightedEdge, best, build, walk
+from codelens.graph.walk import WeightedEdge, build_adjacency, find_heaviest, walk
 from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, solve, transition
 
 
@@ -19,7 +19,7 @@ from tests.graph.small_graphs import dense, edge_lists, patient, seed_weights, s
 def test_the_limit_is_the_solution_of_the_linear_system(
     edges: list[WeightedEdge], seeds: dict[int, float], alpha: float
 ) -> None:
-    done = walk(build(edges), seeds, alpha, max_steps=500, tolerance=1e-13, stable_steps=0)
+    done = walk(build_adjacency(edges), seeds, alpha, max_steps=500, tolerance=1e-13, stable_steps=0)
     assert done.stopped == "converged"
     assert np.allclose(dense(done.mass), solve(edges, seeds, alpha), rtol=0, atol=1e-11)
 
@@ -29,7 +29,7 @@ def test_the_limit_is_the_solution_of_the_linear_system(
 def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     moves, start = transition(edges, seeds)
     held = start
-    for _ in range((done := walk(build(edges), seeds)).steps):
+    for _ in range((done := walk(build_adjacency(edges), seeds)).steps):
         before, held = held, 0.2 * start + 0.8 * moves.T @ held
     assert np.allclose(dense(done.mass), held, rtol=0, atol=1e-13)
     assert math.isclose(math.fsum(done.mass.values()), 1.0, abs_tol=1e-12)
@@ -41,7 +41,7 @@ def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[WeightedEdge
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
 def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
-    adjacency = build(edges)
+    adjacency = build_adjacency(edges)
     done = walk(adjacency, seeds)
     rows, turned = [(node, row[::-1]) for node, row in adjacency.items()], list(seeds.items())
     random.Random(2).shuffle(rows)
@@ -50,7 +50,7 @@ def test_the_order_of_edges_rows_and_seeds_changes_no_bit(edges: list[WeightedEd
 
 
 def test_flow_is_proportional_to_weight() -> None:
-    adjacency = build([WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 0.5, "imports")])
+    adjacency = build_adjacency([WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(0, 2, 0.5, "imports")])
     mass = walk(adjacency, {0: 1.0}, max_steps=1).mass
     assert mass[1] == pytest.approx(0.8 * 2 / 3)
     assert mass[2] == pytest.approx(0.8 / 3)
@@ -62,7 +62,7 @@ def test_a_dead_end_goes_back_to_the_seeds_by_their_weights() -> None:
 
 
 def test_a_ranking_that_stays_the_same_twice_ends_it_and_others_go_on() -> None:
-    ring = build([WeightedEdge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
+    ring = build_adjacency([WeightedEdge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
     assert walk(ring, {0: 1.0}).stopped == "stable"
     patient = walk(ring, {0: 1.0}, stable_steps=0)
     assert (patient.stopped, patient.steps) == ("steps", 20)
@@ -86,4 +86,6 @@ def test_what_is_no_probability_is_refused(seeds: dict[int, float], alpha: float
     mass=st.dictionaries(st.integers(0, 20), st.sampled_from((0.1, 0.2, 0.3)), max_size=20), count=st.integers(0, 25)
 )
 def test_the_best_are_a_full_sort_cut_short(mass: dict[int, float], count: int) -> None:
-    assert best(mass, count) == [node for _, node in sorted((-held, node) for node, held in mass.items())][:count]
+    assert (
+        find_heaviest(mass, count) == [node for _, node in sorted((-held, node) for node, held in mass.items())][:count]
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codelens.config import load_weights
-from codelens.graph.hits import Hits
+from codelens.graph.hits import HitsScores
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.graph import TIERS
@@ -341,7 +341,11 @@ def test_the_blast_radius_is_in_hundredths_of_the_most(tree: Tree) -> None:
 def test_the_parts_add_up_as_the_formula_says() -> None:
     weights = load_weights()
     for profile, hits, expected in (
-        ("knowing", Hits({1: 0.4}, {1: 0.2}), 0.35 * 0.5 + 0.20 * 0.8 + 0.15 * 0.3 + 0.15 + 0.25 * 0.4 + 0.10 * 0.2),
+        (
+            "knowing",
+            HitsScores({1: 0.4}, {1: 0.2}),
+            0.35 * 0.5 + 0.20 * 0.8 + 0.15 * 0.3 + 0.15 + 0.25 * 0.4 + 0.10 * 0.2,
+        ),
         ("knowing-base", no_hits(), 0.40 * 0.5 + 0.25 * 0.8 + 0.20 * 0.3 + 0.15),
     ):
         candidate = Candidate(unit(1, "a.py"))
@@ -351,10 +355,28 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
         assert candidate.score == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("authority", "hub", "seed", "expected"),
+    [
+        (0.4, 0.0, "seed 1", {"seed_authority": 0.1}),
+        (0.05, 0.1, "seed 1", {}),
+        (0.06, 0.11, "seed 1", {"seed_authority": 0.015, "seed_hub": 0.011}),
+        (0.4, 0.9, "", {"common_authority": -0.06}),
+        (0.2, 0.9, "", {}),
+    ],
+)
+def test_the_table_of_adjustments(authority: float, hub: float, seed: str, expected: dict[str, float]) -> None:
+    candidate = Candidate(unit(1, "a.py"))
+    weights = Composite(**load_weights()["knowing"]["composite"])
+    add_composite(candidate, GraphStanding(1.0, "way", None, seed), weights, HitsScores({1: authority}, {1: hub}))
+    adjusted = {name: value for name, value in parts(candidate).items() if name.endswith(("authority", "hub"))}
+    assert adjusted == pytest.approx(expected)
+
+
 def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     candidate = Candidate(unit(1, "a.py"))
     weights = Composite(**load_weights()["knowing"]["composite"])
-    add_composite(candidate, GraphStanding(1.0, "way", None, ""), weights, Hits({1: 0.6}, {1: 0.9}))
+    add_composite(candidate, GraphStanding(1.0, "way", None, ""), weights, HitsScores({1: 0.6}, {1: 0.9}))
     assert parts(candidate) == pytest.approx(
         {"blast_radius": 0.35, "confidence": 0.1, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
     )

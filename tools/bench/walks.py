@@ -8,8 +8,19 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from codelens.graph.walk import EPSILON, Adjacency, Node, Push, WeightedEdge, best, build, lookup, push, walk
+from codelens.graph.walk import (
+    EPSILON,
+    Adjacency,
+    Node,
+    PushResult,
+    WeightedEdge,
+    build_adjacency,
+    find_heaviest,
+    push_mass,
+    walk,
+)
 
 SIZES = (50_000, 500_000, 2_000_000)
 MODULE = 40
@@ -64,12 +75,12 @@ def make_seeds(nodes: int, seed: int) -> dict[Node, float]:
 
 def measure(adjacency: Adjacency, nodes: int, queries: int, epsilon: float) -> Measured:
     """Asks every query of both, and of the walk once more until it has converged."""
-    pushes, walks, spent_pushing, spent_walking = list[Push](), [], [], []
+    pushes, walks, spent_pushing, spent_walking = list[PushResult](), [], [], []
     shared: dict[str, list[float]] = {"push": [], "walk": []}
     for query in range(queries):
         seeds = make_seeds(nodes, query)
         started = time.process_time()
-        pushes.append(push(lookup(adjacency), seeds, epsilon=epsilon))
+        pushes.append(push_mass(partial(_look_up, adjacency), seeds, epsilon=epsilon))
         pushed = time.process_time()
         walks.append(walk(adjacency, seeds))
         spent_pushing.append(1000 * (pushed - started))
@@ -80,8 +91,8 @@ def measure(adjacency: Adjacency, nodes: int, queries: int, epsilon: float) -> M
     return Measured(
         nodes=nodes,
         edges=sum(map(len, adjacency.values())),
-        expanded=statistics.median(done.expanded for done in pushes),
-        most_expanded=max(done.expanded for done in pushes),
+        expanded=statistics.median(len(done.rows) for done in pushes),
+        most_expanded=max(len(done.rows) for done in pushes),
         walked=statistics.median(done.edges for done in pushes),
         unspread=statistics.median(done.unspread for done in pushes),
         push_ms=statistics.median(spent_pushing),
@@ -92,8 +103,12 @@ def measure(adjacency: Adjacency, nodes: int, queries: int, epsilon: float) -> M
     )
 
 
+def _look_up(adjacency: Adjacency, nodes: Sequence[Node]) -> Adjacency:
+    return {node: adjacency[node] for node in nodes if node in adjacency}
+
+
 def _shared(truth: Mapping[Node, float], mass: Mapping[Node, float]) -> float:
-    return len(set(best(truth, TOP)) & set(best(mass, TOP))) / TOP
+    return len(set(find_heaviest(truth, TOP)) & set(find_heaviest(mass, TOP))) / TOP
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -109,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     for both_ways in (False, True):
         for count in options.edges:
-            adjacency = build(make_edges(count, both_ways))
+            adjacency = build_adjacency(make_edges(count, both_ways))
             nodes = (count // 2 if both_ways else count) // MEAN_EDGES
             found = measure(adjacency, nodes, options.queries, options.epsilon)
             print(

@@ -12,9 +12,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from codelens.graph.hits import KNOWING, POOL, Adjustments, Hits, adjustment, hits
+from codelens.graph.hits import ADJUSTMENTS, POOL, HitsScores, compute_hits
 from codelens.graph.surroundings import ByContent, WholeGraph
-from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, best, trails, walk
+from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, Trails, find_heaviest, walk
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
@@ -136,7 +136,7 @@ def _pool(
     reached = {n: held for n, held in held_by_units.items() if may is None or unit[n] in may}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
     rows = run.store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
-    shares = {unit[n]: faint[n] * walking.faint / least for n in best(faint, TOLD)}
+    shares = {unit[n]: faint[n] * walking.faint / least for n in find_heaviest(faint, TOLD)}
     for row in sorted(run.store.units.rows(shares).values(), key=UnitRow.content_order):
         text = f"it holds {shares[row.id]:.2%} of the walk's most, under {walking.faint:.0%}"
         run.trace.events.append(Event(WALK, row, text))
@@ -157,18 +157,18 @@ def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     return surest
 
 
-def _hits(walked: Walked, walking: Walking, store: Store) -> Hits:
+def _hits(walked: Walked, walking: Walking, store: Store) -> HitsScores:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
-    among = [walked.nodes.unit[node] for node in best(units, POOL)]
-    return hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
+    among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
+    return compute_hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
 def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, store: Store) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
     unit, numbers = walked.nodes.unit, walked.nodes.numbers(pool)
-    found = trails(numbers.values(), walked.mass, walked.rows, walked.restarts, walking.restart, walking.hops)
-    ways = {unit[node]: [unit[trail.seed], *(unit[hop.target] for hop in trail.hops)] for node, trail in found.items()}
+    trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
+    ways = {unit[node]: [unit[station] for station in trails.find_trail(node)] for node in numbers.values()}
     others = {station for way in ways.values() for station in way} - pool.keys()
     rows = store.units.rows(one for one in others if is_unit(one))
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
@@ -260,9 +260,7 @@ class GraphStanding:
     changed: Aged | None = None  # How recent the last commit of its lines is; None where no history says it
 
 
-def add_composite(
-    candidate: Candidate, standing: GraphStanding, weights: Composite, hits: Hits, table: Adjustments = KNOWING
-) -> None:
+def add_composite(candidate: Candidate, standing: GraphStanding, weights: Composite, hits: HitsScores) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
     reason = f"{radius:.0%} as close as the closest: {standing.way}"
@@ -287,22 +285,18 @@ def add_composite(
         candidate.add_bonus("distance", weights.distance, 1 / 2, "1 hop: the walk found it")
     if standing.changed and weights.commits:
         candidate.add_bonus("commits", weights.commits, *standing.changed)
-    _add_adjustments(candidate, bool(standing.seed), hits, table)
-
-
-def _add_adjustments(candidate: Candidate, is_seed: bool, hits: Hits, table: Adjustments = KNOWING) -> None:
     node = int(candidate.unit.id)
-    authority, hub = hits.authority.get(node, 0.0), hits.hub.get(node, 0.0)
-    for part in adjustment(authority, hub, is_seed, table):
-        score = "hub" if part.name.endswith("hub") else "authority"
-        source = part.name.replace(" ", "_")
-        candidate.add_bonus(source, part.factor, part.score, f"{score} {part.score:.3f} among the walk's best")
+    scores = {"authority": hits.authority.get(node, 0.0), "hub": hits.hub.get(node, 0.0)}
+    for name, side, is_for_seeds, threshold, factor in ADJUSTMENTS:
+        if is_for_seeds == bool(standing.seed) and scores[side] > threshold:
+            reason = f"{side} {scores[side]:.3f} among the walk's best"
+            candidate.add_bonus(name, factor, scores[side], reason)
 
 
-def no_hits() -> Hits:
+def no_hits() -> HitsScores:
     """For a score without them."""
     nothing: Mapping[int, float] = {}
-    return Hits(dict(nothing), dict(nothing))
+    return HitsScores(dict(nothing), dict(nothing))
 
 
 RANKER: Ranker = WalkRanker()
