@@ -1,8 +1,7 @@
-"""The measurement by documentation, on small trees: its questions, its results and its table."""
+"""The measurement by documentation, on small trees: its questions and its results."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from codelens.config import Settings
 from codelens.evaluation.docstrings import ask, without_documentation
 from codelens.index import Index
-from tests.embed.models import make_model
-from tools.bench.docstrings import main
 
 SAID = {
     "open_socket": "Opens a socket to the other machine.",
@@ -45,14 +42,3 @@ def test_names_that_say_it_are_found_first(tree: Path, tmp_path: Path) -> None:
     found = ask(package, index, Settings(model="hashing"))
     assert set(found) == {"words (BM25)", "vectors", "rrf 1:1", "rrf 1:2", "minmax .4:.6", "codelens"}
     assert found["codelens"] == found["words (BM25)"] == [1.0] * len(SAID)
-
-
-def test_the_table_has_a_column_for_each_model(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = str(make_model(tmp_path / "letters.model"))
-    assert main([str(tree), "--models", "hashing", model]) == 0
-    told = capsys.readouterr()
-    row = re.search(r"\| vectors \| ([\d.]+) \| ([\d.]+) \|", told.out)
-    assert row
-    assert float(row[1]) > float(row[2]) >= 0, "rows by chance find less than hashed words"
-    assert "| mail |" in told.out
-    assert "4 candidates" in told.err
