@@ -32,7 +32,8 @@ from codelens.model.graph import (
     RelationOptions,
     RepositoryMap,
 )
-from codelens.model.search import SearchOptions, SearchResult, WhyResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult, WhyResult
 from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import INDEXED_AT, Store

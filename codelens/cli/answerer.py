@@ -25,7 +25,7 @@ from codelens.cli.workplace import settings_at
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.processes.child import end_at_eof
 from codelens.processes.python import start
 from codelens.worktree.place import find_index

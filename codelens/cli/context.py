@@ -29,7 +29,7 @@ from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Change, ContextRequest, Forms, PackedText
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, layout_of
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity

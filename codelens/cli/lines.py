@@ -16,7 +16,8 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import FileLines, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import FileLines
 from codelens.render.paths import PathStyle
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import Change
 from codelens.model.fast_dataclass import names_of
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 
 EVERYTHING = 1_000_000_000  # The limit of -l, -L and -c, which are about files: far above any pool of candidates
 LIKENESS = "likeness"  # The profile of --like where none is named

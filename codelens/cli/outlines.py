@@ -11,7 +11,7 @@ from codelens.cli.streams import colored, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions, RepositoryMap
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 
 

@@ -17,7 +17,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Related, RelationOptions
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 

@@ -30,7 +30,8 @@ from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import NOTHING_ASKED, WEAK, SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
 from codelens.query.nodes import Filter, Pattern, leaves, positive_leaves
 from codelens.query.parser import parse_query
 from codelens.render.paths import PathStyle

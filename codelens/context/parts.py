@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from codelens.errors import UsageError
 from codelens.model.context import BUDGETS, EVERYTHING, TASK, ContextRequest, Counter, Forms, SentParts
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.text.notation import parse_json
 
 FORMS_OF_SENDING = 3  # Base of the digits in a token: not sent, sent as a signature, sent whole

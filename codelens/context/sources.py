@@ -16,7 +16,8 @@ from codelens.model.code import DocumentId, Freshness, UnitId, UnitRow
 from codelens.model.context import ContextRequest, Entry, Form
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Contribution, Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Contribution, Notice
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing

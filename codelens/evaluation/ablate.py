@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.fuse import FUSIONS
 from codelens.search.profiles import Profile
 from codelens.search.retrieve import MODES

@@ -22,7 +22,8 @@ from codelens.lang.registry import detect_language, languages
 from codelens.model.code import SeenFile, UnitId
 from codelens.model.extraction import DecodedText, Unit
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Match, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Match
 from codelens.search.fuse import fuse
 from codelens.search.pipeline import rank
 from codelens.store.store import Store

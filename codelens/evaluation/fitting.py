@@ -22,7 +22,8 @@ from codelens.evaluation.make_tasks import TaskCounts
 from codelens.evaluation.metrics import NamedHit, loose, parts, same_file
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES

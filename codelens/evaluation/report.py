@@ -23,7 +23,7 @@ from codelens.evaluation.runner import Setup, TaskResult
 from codelens.evaluation.tasks import Task
 from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.query.parser import parse_query
 from codelens.search.intent import intent_of
 from codelens.search.profiles import load_profile

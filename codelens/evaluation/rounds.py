@@ -17,7 +17,8 @@ from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask_one
 from codelens.evaluation.tasks import Task
 from codelens.memory.notebook import MemoryNotebook
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.query.parser import parse_query
 from codelens.search.recollection import learnable
 from codelens.store.store import Store

@@ -18,8 +18,9 @@ from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.search import Candidate
 from codelens.processes.pool import WorkerPool
 from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile

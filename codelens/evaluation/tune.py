@@ -17,8 +17,8 @@ from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
-from codelens.model.search import SearchOptions
 from codelens.search.intent import SHAPES
 from codelens.search.profiles import NAMES, Profile
 from codelens.text.notation import parse_toml

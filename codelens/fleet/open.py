@@ -21,8 +21,9 @@ from codelens.fleet.workers import sketch_file
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
+from codelens.model.request import SearchOptions
 from codelens.model.runs import Status
-from codelens.model.search import SearchOptions, SearchResult, WhyResult
+from codelens.model.search import SearchResult, WhyResult
 from codelens.text.counts import quantity
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from codelens.model.code import Freshness, IndexInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Notice
 
 TASK, FILES, CHANGE = "task", "files", "change"  # Sources of a pack: a task in words, files, or a diff
 EVERYTHING = 1_000_000_000  # The limit of symbols if none is given: the budget is one

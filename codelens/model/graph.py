@@ -11,7 +11,8 @@ from typing import NamedTuple, NewType
 
 from codelens.model.code import Freshness, IndexInfo, Span
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Notice
 
 Node = NewType("Node", int)  # A unit by its id, a document by minus its id, an external by EXTERNAL and its id
 EXTERNAL = 1 << 40

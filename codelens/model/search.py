@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.request import SearchOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,57 +359,6 @@ class Trace:
         now = perf_counter()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - self.since
         self.since = now
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """Options of one search. Pools have a fixed size, so `limit` and `offset` never change a score."""
-
-    like: str = ""
-    """Target that hits should resemble, or `-` for `snippet`. Only the conditions of the query then count."""
-    snippet: str = ""
-    snippet_language: str = ""  # Empty to detect it
-    limit: int = 20
-    offset: int = 0
-    mode: str = "hybrid"  # hybrid, keyword, vector, exact, fuzzy: a named set of channels
-    weights: Mapping[str, float] = field(default_factory=dict)  # Channel → weight, replacing the profile's
-    rrf_k: int | None = None
-    fusion: str = "rrf"  # How channels are fused: rrf, weighted or minmax
-    profile: str = "codelens"
-    intent: str = ""  # Kind of the query (`search.intent.INTENTS`); empty to detect it
-    expand: str = ""  # How the answer spreads over the symbol graph: none, walk or bfs; empty for the profile's choice
-    depth: int | None = None  # Most hops of that; None for the profile's number
-    decay: float | None = None  # Share of a score that each hop of `bfs` keeps; None for a share by kind of edge
-    min_score: float | None = None
-    case: str = "auto"
-    word: bool = False
-    literal: bool = False
-    regex: bool = False
-    strict_query: bool = False
-    prefix: bool = False  # True if words match as prefixes, as if each ended in a star
-    rerank: bool = False  # True to reorder the best candidates by nearness to the query
-    languages: tuple[str, ...] = ()
-    languages_not: tuple[str, ...] = ()
-    files_only: bool = False  # True if hits are files instead of units
-    kinds: tuple[str, ...] = ()  # Kinds, or groups of kinds, as in `kind:`; empty for any
-    globs: tuple[str, ...] = ()  # Path globs; `!` negates, and the last that matches wins
-    paths: tuple[str, ...] = ()  # Paths below which to search, relative to a repository's root; empty for everywhere
-    repositories: tuple[str, ...] = ()  # Names of the repositories to search; empty for all
-    meta: tuple[str, ...] = ()
-    """Conditions on the user's metadata table, each NAME=VALUE or with another comparison; all must hold."""
-    sort: str = "score"  # score, path, modified
-    reverse: bool = False
-    context_before: int = 0
-    context_after: int = 0
-    memory: bool = False  # True if recorded feedback counts; front ends take it from the setting `memory`
-    now: int | None = None
-    """The present in unix seconds. If None, memory uses the clock, and history the last indexed commit."""
-    snippet_lines: int = 3
-    """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
-    reasons: bool = True
-    """False where nobody reads why: hits come without most contributions, whose reasons cost a sixth of a search."""
-    whole_line: bool = False  # For a search for lines: the text or pattern must be all of a line
-    invert: bool = False  # For a search for lines: those that do not match
 
 
 class MatchedLine(NamedTuple):

@@ -8,16 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import (
-    Candidate,
-    Explanation,
-    Intent,
-    Original,
-    SearchOptions,
-    Trace,
-    WhyResult,
-    describe_gap,
-)
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
 from codelens.render.families import FUSION, describe_ranks, families, family_amounts
 from codelens.render.visible import for_line
 from codelens.text.counts import quantity

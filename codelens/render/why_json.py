@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.model.search import Candidate, Contribution, Explanation, Loss, SearchOptions, Trace, WhyResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Contribution, Explanation, Loss, Trace, WhyResult
 from codelens.render.families import families
 from codelens.render.records import (
     SCHEMA,

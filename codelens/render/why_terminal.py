@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
-from codelens.model.search import Explanation, SearchOptions, WhyResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import Explanation, WhyResult
 from codelens.render.terminal import DIM, make_console, styled
 from codelens.render.visible import for_terminal
 from codelens.render.why import (

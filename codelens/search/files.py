@@ -18,15 +18,8 @@ from codelens.model.budget import CHANNELS
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
-from codelens.model.search import (
-    Candidate,
-    Event,
-    ExpandedQuery,
-    Match,
-    SearchOptions,
-    SearchResult,
-    in_order,
-)
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Event, ExpandedQuery, Match, SearchResult, in_order
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel
 from codelens.search.channels.vector import VectorChannel, query_vector

@@ -18,7 +18,8 @@ from codelens.lang.registry import PLAIN_TEXT, languages
 from codelens.model.code import CHUNK_KINDS, Freshness, Span, UnitId, UnitRow
 from codelens.model.extraction import LITERAL_KINDS, Extraction, Unit
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.search import ExpandedQuery, Notice, Original, SearchOptions, Term
+from codelens.model.request import SearchOptions
+from codelens.model.search import ExpandedQuery, Notice, Original, Term
 from codelens.search.terms import expand, load_words
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store

@@ -20,16 +20,8 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
-from codelens.model.search import (
-    FileLines,
-    Hit,
-    MatchedLine,
-    Notice,
-    SearchOptions,
-    SearchResult,
-    SnippetLine,
-    Trace,
-)
+from codelens.model.request import SearchOptions
+from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
 from codelens.query.conditions import evaluate
 from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query

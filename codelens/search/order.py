@@ -8,16 +8,8 @@ from collections.abc import Mapping, Sequence
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
-from codelens.model.search import (
-    WEAK,
-    Candidate,
-    Contribution,
-    Event,
-    ExpandedQuery,
-    QueryTarget,
-    SearchOptions,
-    in_order,
-)
+from codelens.model.request import SearchOptions
+from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, QueryTarget, in_order
 from codelens.search.confidence import FLOOR, chance_of_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun

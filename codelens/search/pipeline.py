@@ -9,7 +9,8 @@ from __future__ import annotations
 from codelens.config import Settings
 from codelens.model.budget import without_collector
 from codelens.model.code import IndexInfo
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 from codelens.search.channels.path import find_place
 from codelens.search.intent import intent_of
 from codelens.search.order import adjust, final_order

@@ -13,7 +13,8 @@ from pathlib import Path
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import Candidate, Hit, Notice, SearchOptions, SearchResult, SnippetLine
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Hit, Notice, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices

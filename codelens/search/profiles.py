@@ -12,7 +12,8 @@ from codelens.errors import SettingsError, UsageError
 from codelens.graph.surroundings import UNKNOWN
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS
-from codelens.model.search import Intent, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Intent
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS

@@ -16,7 +16,8 @@ from codelens.errors import MemoryFault
 from codelens.memory.notebook import digests, units_at
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import Feedback, Learned, Remembered, place_of
-from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
 from codelens.search.terms import load_words, stem
 from codelens.store.memory import Memory
 from codelens.store.store import Store

@@ -15,7 +15,8 @@ from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
-from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, SearchOptions, Trace
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, Trace
 from codelens.query.facts import Scalar, load_metadata
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
 from codelens.query.nodes import And, Node, Query, also, going_on, without_phrases

@@ -16,7 +16,8 @@ from codelens.model.budget import CONDITIONS, OutOfTime
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, document_node
-from codelens.model.search import Match, Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Match, Notice
 from codelens.query.conditions import (
     Demand,
     Satisfying,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codelens.errors import TargetError
 from codelens.model.code import IndexedFile, SourceFile, UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.scope import documents_in_scope
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store

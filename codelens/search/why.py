@@ -13,16 +13,8 @@ from codelens.errors import CodelensError, EmbedderFault, TargetError
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import (
-    FAMILY_OF,
-    Candidate,
-    Explanation,
-    Loss,
-    Match,
-    SearchOptions,
-    WhyResult,
-    describe_gap,
-)
+from codelens.model.request import SearchOptions
+from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, Match, WhyResult, describe_gap
 from codelens.query.nodes import KINDS, Filter, asks_todos, describe
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files

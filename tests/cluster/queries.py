@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from codelens.config import Settings
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.code import IndexInfo, UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.records import candidate_record, search_record, to_json
 from codelens.search.files import search_files
 from codelens.search.pipeline import search

@@ -14,7 +14,7 @@ from codelens.cluster.sketch import sketch_of
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.lines import LineSearch
 from codelens.store.store import Store
 from tests.cluster.local import LocalShards, Measured, sharded

@@ -8,7 +8,8 @@ from codelens.context.counters import count_chars
 from codelens.context.pack import Offer, Offers
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo
 from codelens.model.context import TASK, ContextRequest, Counter, Entry, Form, Forms
-from codelens.model.search import Notice, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Notice
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 from tests.render.results import ROOT, unit

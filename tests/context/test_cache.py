@@ -15,7 +15,7 @@ from codelens.context.cache import KeptPacks
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import TASK, ContextRequest, Forms, PackedText
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.context import layout_of
 from codelens.render.paths import PathStyle
 from tests.context.layouts import CHARS

@@ -17,7 +17,7 @@ from codelens.context.parts import continue_request, describe_request, read_toke
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Form, Forms, Pack, PackedText, SentParts
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 from tests.context.layouts import CHARS, LAYOUTS, STATE, offer, offers, request

@@ -10,7 +10,7 @@ import pytest
 from codelens.errors import TargetError, UsageError
 from codelens.index import Index
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, PackedText
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.context.layouts import CHARS
 from tests.search.trees import Tree
 from tests.worktree.conftest import git

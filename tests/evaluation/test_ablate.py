@@ -8,7 +8,7 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.evaluation.ablate import GONE, Ablation, rows
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.profiles import Profile, load_profile
 
 PROFILES = tuple(load_weights())

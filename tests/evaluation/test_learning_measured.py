@@ -18,7 +18,7 @@ from codelens.evaluation.runner import Setup, TaskBatch
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.evaluation.tune import split
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.worktree.place import memory_place
 from tools.weights.folds import cross_validate, fold_repositories, mean_by_kind, ndcg_by_task
 from tools.weights.repositories import read_measured, write_measured

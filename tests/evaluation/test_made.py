@@ -22,7 +22,7 @@ from codelens.evaluation.make_tasks import (
 )
 from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.store import Store
 from codelens.worktree.walk import walk
 from tests.evaluation.histories import History

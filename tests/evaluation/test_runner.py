@@ -14,7 +14,7 @@ from codelens.evaluation.report import HEADLINES, digest, percentiles, shape, su
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask_all, batches_of_folder, batches_of_one, workers
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.search.trees import QUICK, Tree
 
 SETUP = Setup(SearchOptions(), QUICK, strict)

@@ -24,7 +24,7 @@ from codelens.fleet.status import fleet_status
 from codelens.fleet.stores import FleetStore, StoreFault, digest_of, open_store
 from codelens.fleet.workers import client_of
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.fleet.clones import clone
 
 pytestmark = pytest.mark.slow

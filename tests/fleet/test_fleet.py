@@ -29,7 +29,7 @@ from codelens.fleet.stores import open_store
 from codelens.fleet.workers import client_of, record_of
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.fleet.clones import clone, commit, git

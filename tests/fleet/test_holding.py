@@ -20,7 +20,7 @@ from codelens.fleet.sources import read_fleet
 from codelens.fleet.workers import client_of
 from codelens.index import Index
 from codelens.model.code import UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.store import Store
 from tests.cluster.queries import answer_bytes, questions, why_bytes
 from tests.commands import SAMPLES

@@ -7,7 +7,7 @@ import pytest
 
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.graph.linked import asking, linked, told
 from tests.search.trees import QUICK, Tree
 

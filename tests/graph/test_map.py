@@ -7,7 +7,7 @@ import pytest
 
 from codelens.index import Index
 from codelens.model.graph import RepositoryMap
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.relations import map_lines
 from tests.graph.linked import asking, linked

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.graph.linked import asking, linked, told
 
 

@@ -28,7 +28,7 @@ from codelens.linking.linker import Linker, Links
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.documents import telling_names
 from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.migrate import newest_version

@@ -24,7 +24,7 @@ from codelens.indexing.worker import Result, derive_file
 from codelens.indexing.workers import derive_all
 from codelens.model.code import FileStamp, SeenFile
 from codelens.model.extraction import DerivedDocument, UnfinishedFile
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.documents import Parts
 from codelens.store.store import Store
 from codelens.store.texts import LONGEST_LINE, PARTS_HELD, Texts

@@ -16,8 +16,8 @@ from codelens.indexing import files
 from codelens.indexing.build import BUILDING
 from codelens.indexing.embedding import embed_again
 from codelens.indexing.run import LazyTransaction
+from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress
-from codelens.model.search import SearchOptions
 from codelens.store.store import Store
 from codelens.worktree.files import content_hash
 from tests.dump import dump

@@ -11,7 +11,8 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import EmbedderFault, UsageError
 from codelens.index import Index
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.embed.endpoints import Endpoint, endpoint, given

@@ -13,7 +13,7 @@ import pytest
 from codelens import index as facade
 from codelens.errors import IndexNotTrusted
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
 

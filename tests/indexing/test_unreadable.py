@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.indexing.here import Tree
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes")

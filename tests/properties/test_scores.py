@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model.search import Candidate, SearchOptions, Trace
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Trace
 from codelens.render.why_json import RULES
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES, ROLE_WORDS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.query.conditions import evaluate, literal_requirements, with_words_together
 from codelens.query.facts import DocumentFacts, Matching, TextFacts, UnitFacts
 from codelens.query.filters import path_glob

@@ -10,7 +10,7 @@ import pytest
 
 from codelens.errors import SettingsError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.query.facts import EMPTY, Metadata, load_metadata
 from tests.search.trees import QUICK, ask_one, find, names
 from tests.worktree.git_history import DAY_1, DAY_2, DAY_3, NEW, Past, three_commits

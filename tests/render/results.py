@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo, UnitId, UnitRow
+from codelens.model.request import SearchOptions
 from codelens.model.search import (
     Candidate,
     Contribution,
@@ -10,7 +11,6 @@ from codelens.model.search import (
     Hit,
     Loss,
     Match,
-    SearchOptions,
     SearchResult,
     SnippetLine,
     Trace,

@@ -19,7 +19,8 @@ import pytest
 
 from codelens.index import Index
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 from codelens.query.lexer import MOST_PATTERNS
 from codelens.search.files import search_files
 from codelens.search.lexicon import MOST_UNKNOWN

@@ -12,7 +12,7 @@ import pytest
 from codelens.config import load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.profiles import load_profile
 from codelens.search.retrieve import MODES
 from tests.commands import SAMPLES, Run

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.search.company import COMPANY, SEEDS, add_company
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile

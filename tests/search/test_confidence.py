@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
-from codelens.model.search import Match, SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import Match, SearchResult
 from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import why_record
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, confidence, signs

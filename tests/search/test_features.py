@@ -11,7 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from codelens.config import Settings
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.search.features import FEATURES, Pool
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile

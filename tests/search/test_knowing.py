@@ -15,7 +15,8 @@ from codelens.graph.hits import HitsScores
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.graph import TIERS
-from codelens.model.search import Candidate, Event, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate, Event
 from codelens.search.pipeline import rank
 from codelens.search.profiles import Profile, load_profile
 from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits, read_around

@@ -12,7 +12,8 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.indexing import derive
-from codelens.model.search import MatchedLine, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import MatchedLine
 from codelens.search.lines import LineSearch
 from codelens.store.documents import Documents
 from tests.search.trees import QUICK, Tree

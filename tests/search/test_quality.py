@@ -14,7 +14,8 @@ from codelens.config import load_weights
 from codelens.index import Index
 from codelens.model.code import UnitId
 from codelens.model.memory import FILE, Feedback, Place
-from codelens.model.search import Match, SearchOptions, Trace
+from codelens.model.request import SearchOptions
+from codelens.model.search import Match, Trace
 from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse
 from codelens.search.rankers.marketplace import Known, Standing, weigh

@@ -15,7 +15,8 @@ from codelens.config import load_weights
 from codelens.errors import MemoryOff
 from codelens.index import Index
 from codelens.model.memory import Feedback, Place, file_of, place_of
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
 from codelens.search.recollection import learnable, observed_weight, session_boost

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.why_json import recompute
 from tests.commands import SAMPLES
 from tests.search.trees import QUICK, checked

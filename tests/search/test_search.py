@@ -14,7 +14,8 @@ from codelens.config import Settings
 from codelens.errors import QueryError, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
-from codelens.model.search import Hit, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Hit
 from tests.commands import SAMPLES, Run
 from tests.search.trees import QUICK, Tree, find, functions, names, paths
 

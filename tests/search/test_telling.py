@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.search.trees import Tree, names
 
 

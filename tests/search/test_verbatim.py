@@ -11,7 +11,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.indexing import derive
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.pipeline import rank
 from codelens.search.run import SearchRun
 from codelens.search.verbatim import (

@@ -9,7 +9,8 @@ import pytest
 from codelens.config import Settings
 from codelens.graph import surroundings
 from codelens.index import Index
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 from codelens.store import term_arrays, units, vectors
 from codelens.store.store import Store
 from codelens.text import terms

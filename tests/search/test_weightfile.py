@@ -9,7 +9,7 @@ import pytest
 from codelens.config import load_weights
 from codelens.errors import SettingsError
 from codelens.evaluation.tune import features_text
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.profiles import load_profile
 
 ONE = "[codelens.features]\nparts = 7.5\nbm25 = { question = 2, change = 1.0 }\n"

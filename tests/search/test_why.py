@@ -16,7 +16,8 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model.search import Explanation, SearchOptions, describe_gap
+from codelens.model.request import SearchOptions
+from codelens.model.search import Explanation, describe_gap
 from tests.commands import Run
 from tests.render.schema import check
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, functions

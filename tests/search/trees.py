@@ -9,7 +9,8 @@ from typing import Any
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import Explanation, SearchOptions, SearchResult, WhyResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import Explanation, SearchResult, WhyResult
 from codelens.render.records import Record, render_json, to_json
 from codelens.render.why_json import recompute, why_record
 

@@ -9,7 +9,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.server.upkeep import Served, WatchedUpkeep
 
 pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")

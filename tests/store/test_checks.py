@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.connection import load_vector_extension
 from codelens.store.store import Store
 from codelens.zstd import zstd

@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 
 posix = pytest.mark.skipif(os.name == "nt", reason="links and pipes")
 

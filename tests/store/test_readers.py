@@ -14,7 +14,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import IndexBusy
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.store.connection import writer_lock
 from codelens.store.store import Store
 
@@ -185,7 +185,7 @@ import os, sys
 from pathlib import Path
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 
 def hits():
     with Index.open(Path(sys.argv[1]), Settings(trust_indexes=True)) as index:

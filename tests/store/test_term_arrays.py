@@ -130,7 +130,7 @@ def test_memory_is_bounded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_cold_search_needs_no_arrays(place: Path) -> None:
-    from codelens.model.search import SearchOptions
+    from codelens.model.request import SearchOptions
 
     with Index.open(place, PLAIN) as index:
         index.search("price of a note", SearchOptions())

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tests.search.trees import Tree, functions
 from tools.fuzz.queries import SHAPES, Case, Series, make_case, material_of, run, run_case, summary
 

@@ -15,7 +15,7 @@ from codelens.index import Index
 from codelens.model.context import FILES as FILES_NAMED
 from codelens.model.context import ContextRequest
 from codelens.model.memory import Observed, Ran
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.records import render_json
 from codelens.search.recency import running
 from codelens.store.store import Store

@@ -12,8 +12,8 @@ from threading import Thread
 from codelens.config import Settings
 from codelens.errors import NoIndex
 from codelens.index import Index
+from codelens.model.request import SearchOptions
 from codelens.model.runs import WatchEvent, WatchStep
-from codelens.model.search import SearchOptions
 from codelens.watching.watch import DEFAULTS, Watch, WatchOptions
 
 PATIENCE = 300.0  # Seconds after which a test gives up: on a busy machine an update may take long

@@ -31,7 +31,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.lang.tokens import DECLARATION, DEFINITION, IMPORT
 from codelens.model.graph import CERTAINTIES, ONLY_BY_NAME, Relation, RelationOptions
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.processes.python import codelens_command
 
 KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")

@@ -16,7 +16,8 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.evaluation.metrics import CUTOFF
 from codelens.model.code import Span, UnitId, UnitRow
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.search.pipeline import rank
 from codelens.search.run import SearchRun
 from codelens.store.store import Store

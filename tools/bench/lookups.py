@@ -14,7 +14,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.model.code import TYPE_KINDS, UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 

@@ -20,7 +20,7 @@ from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.context import EVERYTHING, TASK, ContextRequest, Entry, Form, Pack
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.context import FORMATS, layout_of
 from codelens.render.paths import PathStyle
 

@@ -16,7 +16,8 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import SearchOptions, SearchResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import SearchResult
 
 MESSAGE = re.compile(r"""(?<!\w)(["'])((?:[^"'\\`{}<>%$]|(?<=\w)'(?=\w)){24,90})\1""")
 PROSE = ("markdown", "text", "restructuredtext", "json", "yaml", "toml", "html", "css", "xml")

@@ -19,7 +19,7 @@ from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.records import Record, render_json, to_json
 from codelens.render.why_json import TOLERANCE, recompute, why_record
 

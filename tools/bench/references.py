@@ -26,7 +26,7 @@ from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.lang.registry import detect_language, languages
 from codelens.model.graph import RelationOptions
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 
 KINDS = {
     "function": "function",

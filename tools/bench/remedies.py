@@ -18,7 +18,8 @@ from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.code import UnitRow
-from codelens.model.search import Explanation, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Explanation
 
 LENGTHS = (2, 3, 5)  # Words of a query
 

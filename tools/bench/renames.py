@@ -20,7 +20,7 @@ from typing import NamedTuple
 from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.model.graph import LIKELY, ONLY_BY_NAME, SURE, Related, RelationOptions
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tools.bench.references import draw_names
 
 KINDS = {

@@ -23,7 +23,7 @@ from rapidfuzz.distance import OSA
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.records import Record, to_json
 from codelens.render.why_json import why_record
 from tools.bench.recheck import make_queries

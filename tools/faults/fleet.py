@@ -22,7 +22,7 @@ from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import read_fleet
 from codelens.fleet.stores import open_store
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from tools.campaign import Campaign, Report, expect
 
 REPOSITORIES = 12

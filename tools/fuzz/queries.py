@@ -25,7 +25,7 @@ from typing import Any
 from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.query.nodes import FIELDS, KINDS
 from codelens.search.intent import INTENTS
 

@@ -10,7 +10,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.training.phrases import sentence
 
 SHAPES = ("name", "substring", "sentence")

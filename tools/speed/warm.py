@@ -19,7 +19,7 @@ from urllib.request import urlopen
 from codelens.cli.warm import OBJECTS
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.processes.python import codelens_command
 
 

@@ -22,7 +22,7 @@ from codelens.evaluation.metrics import NamedHit, same_file
 from codelens.evaluation.tasks import ABSENT, Task, read_tasks
 from codelens.evaluation.tune import WITHOUT_DOCUMENTATION
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, signs
 from codelens.search.pipeline import rank
 from codelens.store.store import Store

@@ -21,7 +21,8 @@ from codelens.index import Index
 from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
-from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchOptions, SearchResult, WhyResult
+from codelens.model.request import SearchOptions
+from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult, WhyResult
 from codelens.render.context import layout_of
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle

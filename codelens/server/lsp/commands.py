@@ -15,7 +15,8 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest
 from codelens.model.graph import RelationOptions
-from codelens.model.search import Candidate, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Candidate
 from codelens.render.context import layout_of
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle

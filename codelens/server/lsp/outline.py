@@ -13,7 +13,8 @@ from codelens.index import Index
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.model.extraction import Unit
-from codelens.model.search import Hit, SearchOptions
+from codelens.model.request import SearchOptions
+from codelens.model.search import Hit
 from codelens.server.lsp.buffers import Buffer
 from codelens.server.lsp.folders import UNREADABLE, LspRequest, Reader, WorkspaceFolder, path_from_uri
 from codelens.text.counts import quantity

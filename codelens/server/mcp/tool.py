@@ -15,7 +15,7 @@ from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, RepositoryInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.search.walk import Ways
 from codelens.server.http.answers import outcome, response_record
 from tests.accepted import accepted

@@ -21,7 +21,7 @@ from codelens.fleet.sources import read_fleet
 from codelens.fleet.stores import open_store
 from codelens.fleet.workers import client_of
 from codelens.index import Index
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.server.http.gate import rules_for
 from codelens.server.http.keys import add_key
 from tests.commands import SAMPLES

@@ -8,7 +8,7 @@ from codelens.context.counters import CHARS_PER_TOKEN
 from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import TargetError, UsageError
 from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest, Counter, Forms
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.context import layout_of
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema

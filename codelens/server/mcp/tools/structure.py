@@ -11,7 +11,7 @@ from codelens.errors import UsageError
 from codelens.index import GraphTopic
 from codelens.model.code import Freshness, UnitRow
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation, RelationOptions
-from codelens.model.search import SearchOptions
+from codelens.model.request import SearchOptions
 from codelens.render.outline import outline_lines, symbols_of
 from codelens.render.relations import step_text
 from codelens.render.visible import for_line

@@ -1,0 +1,346 @@
+"""The search request, declared once: each field of `SearchOptions` is a row of a table.
+
+A row has the option's type and default, its spelling and help on the command line, what HTTP and MCP say of it if they
+offer it, and what it applies to. The flags of the command line, the fields of HTTP's requests, the arguments of MCP's tools,
+the checks of numbers and the commands that `why` suggests are derived from `OPTIONS`: a new row needs nothing else but the
+code that reads it.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+from codelens.model.fast_dataclass import FieldRule, dataclass, field
+
+T = TypeVar("T")
+
+QUERY, FILTERS, RANKING, GREP = "Query", "Filters", "Ranking", "Lines, as in grep"  # Sections of help
+UNITS, FILES, LINES = "units", "files", "lines"  # What a search finds
+LANGUAGES = "codelens.lang.registry:languages"
+
+
+class ServerOption(NamedTuple):
+    """An option as a server offers it, with bounds of its own: it answers many clients."""
+
+    help: str
+    name: str = ""  # Empty for the name of the row
+    least: float | None = None  # Bounds of a number, included
+    most: float | None = None  # Of a text, its longest length
+    default: Any = ...  # Ellipsis for the default of the row
+
+
+class Option(NamedTuple):
+    """A row of the table."""
+
+    default: Any
+    flags: tuple[str, ...] = ()  # Spellings on the command line, which does not offer it without any
+    metavar: str | None = None
+    section: str = ""
+    help: str = ""
+    words: (
+        str | tuple[str, ...]
+    ) = ()  # Allowed words, or `module:NAME` of a collection, or of a function that returns one
+    least: float | None = None  # Bounds of a number, included
+    most: float | None = None
+    is_text: bool = False  # True if the command line takes a text, which it converts
+    applies: tuple[str, ...] = (UNITS, FILES, LINES)
+    http: ServerOption | None = None  # None where it is not offered
+    mcp: ServerOption | None = None
+    type: Any = None
+
+    @property
+    def spelling(self) -> str:
+        """Its long spelling on the command line."""
+        return next((flag.partition("/")[0] for flag in self.flags if flag.startswith("--")), "")
+
+    @property
+    def is_list(self) -> bool:
+        """True if it takes any number of values."""
+        return bool(self.type == tuple[str, ...])
+
+
+OPTIONS: dict[str, Option] = {}  # Field of SearchOptions → its row, in the order of the fields
+
+
+def option(default: Any, usage: str = "", help: str = "", section: str = "", **row: Any) -> Any:
+    """A row of the table. `usage` lists its flags, then the name of the value that they take, as in `-m --limit N`."""
+    *flags, metavar = usage.split() if usage else [""]
+    if metavar.startswith("-"):
+        flags, metavar = [*flags, metavar], ""
+    offers = {name: ServerOption(row[name]) for name in ("http", "mcp") if isinstance(row.get(name), str)}
+    return Option(default, tuple(flags), metavar or None, section, help, **row | offers)
+
+
+query_option, filter_option = partial(option, section=QUERY), partial(option, section=FILTERS)
+ranking_option, line_option = partial(option, section=RANKING), partial(option, section=GREP)
+
+
+def collect_rows(options: type[T]) -> type[T]:
+    """Fill OPTIONS with the rows of a class, and leave their defaults in it."""
+    for name, kind in options.__annotations__.items():
+        if isinstance(row := vars(options)[name], Option):
+            setattr(options, name, row.default)
+            default = {} if isinstance(row.default, FieldRule) else row.default
+            OPTIONS[name] = row._replace(type=kind, default=default)
+    return options
+
+
+def read_words(option: Option) -> tuple[str, ...]:
+    """The words that an option allows; empty for any."""
+    if not isinstance(option.words, str):
+        return option.words
+    module, _, name = option.words.partition(":")
+    words: Any = getattr(import_module(module), name)
+    return tuple(words() if callable(words) else words)
+
+
+@dataclass(frozen=True, slots=True)
+@collect_rows
+class SearchOptions:
+    """Options of one search. Pools have a fixed size, so `limit` and `offset` never change a score."""
+
+    like: str = query_option(
+        "",
+        "--like TARGET",
+        "Find code similar to PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
+        "It replaces QUERY; give filters with -e",
+        applies=(UNITS,),
+    )
+    """Only the conditions of the query then count."""
+    snippet: str = ""  # The code on stdin, for `--like -`
+    snippet_language: str = query_option(
+        "", "--lang LANG", "The language of the code on stdin [default: detected]", words=LANGUAGES
+    )
+    word: bool = query_option(False, "-w --word-regexp", "Match whole words only", http="Match whole words only")
+    literal: bool = query_option(
+        False,
+        "-F --fixed-strings",
+        "Take the query literally, without filters and operators",
+        http="Take the query literally: no filters, no operators",
+    )
+    regex: bool = query_option(
+        False, "-P -E --regex", "Read the query as a regular expression", http="The query is a regular expression"
+    )
+    case: str = query_option(
+        "auto",
+        "--case HOW",
+        "yes, no or auto: match case if the query has capitals [default: auto]",
+        words="codelens.query.nodes:CASES",
+        http="Whether upper case in the query matters",
+    )
+    prefix: bool = query_option(
+        False,
+        "--prefix",
+        "Match words by their beginning, as if each were written WORD*",
+        http="Each word stands for all that begin so",
+    )
+    strict_query: bool = query_option(
+        False,
+        "--strict-query",
+        "Fail on a syntax error in the query instead of reading it as text",
+        http=ServerOption("Refuse a query with a fault instead of reading it as text", name="strict"),
+    )
+    mode: str = ranking_option(
+        "hybrid",
+        "--mode MODE",
+        "hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
+        words="codelens.config:MODES",
+        applies=(UNITS, FILES),
+        http=ServerOption("Set of channels", default=None),
+        mcp="Which channels take part; hybrid is all",
+    )
+    weights: Mapping[str, float] = ranking_option(
+        field(default_factory=dict),
+        "--weights C=W,…",
+        "Weights of channels, as exact=2,fuzzy=1,vector=0.5",
+        is_text=True,
+        applies=(UNITS, FILES),
+        http=ServerOption("Weights of channels, as exact=2,fuzzy=1,vector=0.5", default=""),
+    )
+    """Channel → weight, replacing the profile's."""
+    rrf_k: int | None = ranking_option(
+        None,
+        "--rrf-k K",
+        "The constant k of reciprocal rank fusion [default: 60]",
+        least=1,
+        applies=(UNITS, FILES),
+        http=ServerOption("The constant of reciprocal rank fusion", least=1, most=10_000),
+    )
+    fusion: str = ranking_option(
+        "rrf",
+        "--fusion HOW",
+        "How to fuse channels: rrf (by rank), weighted or minmax (by score)",
+        words="codelens.search.fuse:FUSIONS",
+        applies=(UNITS, FILES),
+        http="How the channels are joined",
+    )
+    profile: str = ranking_option(
+        "codelens",
+        "--profile NAME",
+        "Ranking profile: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
+        "[default: codelens; with --like likeness]",
+        words="codelens.config:load_weights",
+        applies=(UNITS, FILES),
+        http=ServerOption("The score's formula", default=""),
+        mcp="The formula of scores; graph-memory, knowing and marketplace are those systems'",
+    )
+    intent: str = ranking_option(
+        "",
+        "--intent KIND",
+        "Kind of query: identifier, path, regex, change, task or question [default: detected]",
+        words="codelens.search.intent:INTENTS",
+        applies=(UNITS,),
+        http="What kind of query it is; empty to tell it from its words",
+    )
+    expand: str = ranking_option(
+        "",
+        "--expand HOW",
+        "How to expand results over the symbol graph: none, walk or bfs [default: the profile's]",
+        words="codelens.search.profiles:EXPANSIONS",
+        applies=(UNITS,),
+        http="How an answer spreads over the symbol graph",
+    )
+    depth: int | None = ranking_option(
+        None,
+        "--depth N",
+        "Hops to expand [default: 1]",
+        least=0,
+        applies=(UNITS,),
+        http=ServerOption("Most hops of it", least=0, most=10),
+        mcp=ServerOption("Most hops along edges, from the best hits to their neighbours", least=0, most=8),
+    )
+    decay: float | None = ranking_option(
+        None,
+        "--decay X",
+        "Share of a score that a hop keeps [default: by kind of edge]",
+        least=0,
+        most=1,
+        applies=(UNITS,),
+        mcp="Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge",
+    )
+    rerank: bool = ranking_option(
+        False, "--rerank", "Order the best 50 hits by the similarity of their embedding to the query", applies=(UNITS,)
+    )
+    min_score: float | None = ranking_option(
+        None,
+        "--min-score X",
+        "Only hits with at least this confidence, 0 to 1 (a share of the best score if hits have none)",
+        least=0,
+        most=1,
+        applies=(UNITS, FILES),
+        http=ServerOption(
+            "Leave out hits of less confidence than this, or of a lower share of the best score where hits have none",
+            least=0,
+            most=1,
+        ),
+        mcp=ServerOption(
+            "Least confidence of a hit; with a profile other than codelens its least share of the best score"
+        ),
+    )
+    languages: tuple[str, ...] = filter_option(
+        (),
+        "-t --type LANG",
+        "Only this language: py, ts, go …; repeatable",
+        words=LANGUAGES,
+        http=ServerOption("Only these languages: py, ts, go …", name="lang"),
+        mcp=ServerOption("Only these languages: py, ts, go …", most=40),
+    )
+    languages_not: tuple[str, ...] = filter_option(
+        (),
+        "-T --type-not LANG",
+        "Not this language; repeatable",
+        words=LANGUAGES,
+        http=ServerOption("Not these languages", name="lang_not"),
+    )
+    kinds: tuple[str, ...] = filter_option(
+        (),
+        "--kind KIND",
+        "Only this kind: doc, code, or a value of `kind:` such as class; repeatable, or separated by commas",
+        words="codelens.query.nodes:KINDS",
+        http="Only these kinds: function, class, doc, code, note, task, skill …",
+        mcp=ServerOption("Only these kinds: function, class, method, doc (documents) …", most=40),
+    )
+    files_only: bool = filter_option(
+        False,
+        "--files-only",
+        "Find files by path, names, imports and meaning",
+        http="Rank whole files, by name, by what they define and import, by meaning",
+    )
+    globs: tuple[str, ...] = filter_option(
+        (),
+        "-g --glob GLOB",
+        "Only matching paths; '!GLOB' excludes; the last match wins",
+        http=ServerOption("Only paths that fit; `!GLOB` excludes; the last that fits wins", name="glob"),
+    )
+    paths: tuple[str, ...] = option(
+        (),
+        http=ServerOption("Only below these paths, relative to a repository's root", name="below"),
+        mcp=ServerOption("Only below these files and folders, relative to the root", most=1000),
+    )
+    """Relative to a repository's root; empty for everywhere."""
+    repositories: tuple[str, ...] = option(
+        (), http=ServerOption("Only these repositories, by their names in the index", name="repository")
+    )
+    meta: tuple[str, ...] = filter_option(
+        (),
+        "--meta NAME=VALUE",
+        "Only files with this metadata: category=cli, 'stars>=100'; repeatable",
+        http="Only files of which the metadata says so: category=cli, stars>=100",
+    )
+    memory: bool = ranking_option(
+        False,
+        "--memory/--no-memory",
+        "Use and update the memory of past results [default: the setting `memory`]",
+        applies=(UNITS, FILES),
+    )
+    now: int | None = ranking_option(
+        None,
+        "--now TIME",
+        "The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
+        "indexed commit]",
+        is_text=True,
+    )
+    """In unix seconds."""
+    limit: int = ranking_option(
+        20,
+        "-m --limit N",
+        "Show at most N hits [default: 20; 10 on a terminal; all lines]",
+        least=1,
+        http=ServerOption("At most this many hits", least=1, most=100),
+    )
+    offset: int = ranking_option(
+        0,
+        "--offset N",
+        "Skip the first N hits",
+        least=0,
+        http=ServerOption("Leave out the first hits", least=0, most=10_000),
+    )
+    sort: str = ranking_option(
+        "score",
+        "--sort BY",
+        "score, path or modified [default: score; path for lines]",
+        words=("score", "path", "modified"),
+        http="The order of the hits",
+    )
+    reverse: bool = ranking_option(False, "--reverse", "Reverse the order", http="Turn the order round")
+    invert: bool = line_option(False, "-v --invert-match", "Print the lines that do not match", applies=(LINES,))
+    whole_line: bool = line_option(False, "-x --line-regexp", "Match whole lines only", applies=(LINES,))
+    context_after: int = line_option(
+        0,
+        "-A --after-context N",
+        "Show N lines after",
+        least=0,
+        http=ServerOption("Lines shown after a hit", name="after", least=0, most=50),
+    )
+    context_before: int = line_option(
+        0,
+        "-B --before-context N",
+        "Show N lines before",
+        least=0,
+        http=ServerOption("Lines shown before a hit", name="before", least=0, most=50),
+    )
+    snippet_lines: int = 3
+    """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+    reasons: bool = True
+    """False where nobody reads why: hits come without most contributions, whose reasons cost a sixth of a search."""
