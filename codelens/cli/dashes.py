@@ -5,11 +5,11 @@ A word after a dash is a query unless it is a valid cluster of short options, as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from codelens.errors import UsageError
-from codelens.text.lazily import lazy_pattern
 
 MARK = "\0"
 """Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
@@ -47,9 +47,9 @@ EQUIVALENT: Mapping[str, Callable[[str], Sequence[str]]] = {
     "--colour": lambda when: ("--color", when),
 }
 """Option of ripgrep or grep with a value → the same as an option of ours."""
-_LETTER = lazy_pattern(r"\[[^]]*]|[^\W\d_]")
-_NEGATED = lazy_pattern(r'-(?:[^\W\d]\w|_|["`/(])')
-_FILTERED = lazy_pattern(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
+_LETTER = re.compile(r"\[[^]]*]|[^\W\d_]")
+_NEGATED = re.compile(r'-(?:[^\W\d]\w|_|["`/(])')
+_FILTERED = re.compile(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
 
 
 class Options(NamedTuple):

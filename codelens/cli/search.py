@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,6 @@ from codelens.query.nodes import Filter, Pattern, leaves, positive_leaves
 from codelens.query.parser import parse_query
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
-from codelens.text.lazily import lazy_pattern
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
@@ -395,7 +395,7 @@ class FilesFlags(SearchFlags):
 FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
 
 
-_GLOB = lazy_pattern(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
+_GLOB = re.compile(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
 
 
 def search_files(flags: SearchFlags) -> int:

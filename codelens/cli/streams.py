@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,9 +12,8 @@ from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.search import Notice
 from codelens.render.lines import MATCH, PATH, PLACE
 from codelens.render.visible import for_line, for_terminal
-from codelens.text.lazily import lazy_pattern
 
-_COLOR = lazy_pattern("(\x1b\\[[0-9;]*m)")
+_COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
 
 

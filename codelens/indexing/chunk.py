@@ -7,13 +7,13 @@ cuts take linear time.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from codelens.indexing.markup import Heading, find_headings
 from codelens.model.code import Span
 from codelens.model.extraction import Unit
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 
@@ -22,7 +22,7 @@ WINDOW, OVERLAP = 2048, 204  # Characters: 512 tokens, and 10 % of them
 MAX_WINDOWS = 64
 """The store numbers a unit's vectors from unit × 64; text beyond 118 000 characters is found by its words only."""
 
-_SEAM = lazy_pattern(rb"\n([ \t]*)(?=[^\s)\]}>])")
+_SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")
 """The start of a line that holds something other than a closing bracket."""
 
 
@@ -82,7 +82,7 @@ MOST_REACHED_OVER = 512  # Bytes of such symbols that a code chunk may span at o
 
 MOST_ON_LINE = 3  # Words before or after a symbol on its line that belong to it: export, static, the name of a type
 
-_WORD = lazy_pattern(r"\w")
+_WORD = re.compile(r"\w")
 BLANKS = b" \t\n\r\f\v"
 
 Gap = tuple[int, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +25,6 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.store.vectors import KeptVectors
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
 
@@ -88,7 +88,7 @@ def workers_embedder(settings: Settings) -> Embedder | None:
 EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
 MOST_SUMMARISED = 100
 """Names that a file exports or imports, and no more, are in its vector. Chosen: more would make every large file alike."""
-_BETWEEN = lazy_pattern(r"[\W_]+")
+_BETWEEN = re.compile(r"[\W_]+")
 
 
 def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:

@@ -22,13 +22,12 @@ from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
 from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.notes.note import Note, kind_of_path, read_note
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, TextMap
 from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
 
 MARKDOWN = "markdown"
 
-_MAGIC = lazy_pattern(rb"^([ \t]*)[%!?]", re.MULTILINE)
+_MAGIC = re.compile(rb"^([ \t]*)[%!?]", re.MULTILINE)
 
 ExtractCode = Callable[[TextMap, str, str], Extraction]
 """(text, path, language) → what the text holds: `extract` itself, which knows notebooks by this module."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from codelens.lang.registry import accepted_names, languages
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, excerpt
 
 
@@ -30,18 +29,18 @@ class Heading:
 
 Line = tuple[int, bytes]  # (start, bytes without the line end)
 
-_ATX = lazy_pattern(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-_SETEXT = lazy_pattern(rb" {0,3}(=+|-+)[ \t]*$")
-_PARAGRAPH = lazy_pattern(rb" {0,3}(?![#>|]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|<!--|[-=]+[ \t]*$)\S")
-_FENCE = lazy_pattern(rb" {0,3}(```+|~~~+)([^`]*)$")
-_ADORNMENT = lazy_pattern(rb"([!-/:-@\[-`{-~])\1*$")
-_ASCIIDOC = lazy_pattern(rb"(={1,6}|#{1,6})[ \t]+(\S.*?)[ \t]*$")
-_LISTING = lazy_pattern(rb"(-{4,}|\.{4,}|\+{4,}|/{4,}|```+)\w*[ \t]*$")
-_ORG = lazy_pattern(rb"(\*{1,8})[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)[ \t]*(?::[\w:@]+:)?[ \t]*$")
-_ORG_BLOCK = lazy_pattern(rb"[ \t]*#\+(BEGIN|END)_\w+", re.IGNORECASE)
-_LINK = lazy_pattern(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_ROLE = lazy_pattern(r":[\w+:.-]+:`~?([^`<]*?)(?:\s*<[^>`]*>)?`")
-_MARKS = lazy_pattern(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
+_ATX = re.compile(rb" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(rb" {0,3}(=+|-+)[ \t]*$")
+_PARAGRAPH = re.compile(rb" {0,3}(?![#>|]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|<!--|[-=]+[ \t]*$)\S")
+_FENCE = re.compile(rb" {0,3}(```+|~~~+)([^`]*)$")
+_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*$")
+_ASCIIDOC = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*?)[ \t]*$")
+_LISTING = re.compile(rb"(-{4,}|\.{4,}|\+{4,}|/{4,}|```+)\w*[ \t]*$")
+_ORG = re.compile(rb"(\*{1,8})[ \t]+(?:(?:TODO|DONE)[ \t]+)?(\S.*?)[ \t]*(?::[\w:@]+:)?[ \t]*$")
+_ORG_BLOCK = re.compile(rb"[ \t]*#\+(BEGIN|END)_\w+", re.IGNORECASE)
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_ROLE = re.compile(r":[\w+:.-]+:`~?([^`<]*?)(?:\s*<[^>`]*>)?`")
+_MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
 
 
 def find_headings(utf8: bytes, language: str) -> list[Heading]:
@@ -158,16 +157,16 @@ def plain_words(title: str) -> str:
 MOST_BLOCKS = 500  # Limit for one document. The longest guides have about two hundred, and each costs a parse.
 FALLBACK = "python"  # Language to try for a block of reStructuredText that names none
 
-_CODE_FENCE = lazy_pattern(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
-_DIRECTIVE = lazy_pattern(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
-_HIGHLIGHT = lazy_pattern(rb"[ \t]*\.\.[ ]+highlight::[ \t]*(\S+)")
-_LITERAL = lazy_pattern(rb"([ \t]*)(?!\.\. )\S.*::[ \t]*$|([ \t]*)::[ \t]*$")
-_OPTION = lazy_pattern(rb"[ \t]*:[\w-]+:")
-_SOURCE = lazy_pattern(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]++)[^\]]*+\][ \t]*$")
-_CODE_LISTING = lazy_pattern(rb"(-{4,}|\.{4,})[ \t]*$")
-_ORG_BEGIN = lazy_pattern(rb"([ \t]*)#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
-_ORG_END = lazy_pattern(rb"[ \t]*#\+END_SRC", re.IGNORECASE)
-_INFO = lazy_pattern(r"[{.]*(?:code-block\}|code\}|code-cell\})?[ \t]*\.?([\w+#-]+)")
+_CODE_FENCE = re.compile(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
+_DIRECTIVE = re.compile(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
+_HIGHLIGHT = re.compile(rb"[ \t]*\.\.[ ]+highlight::[ \t]*(\S+)")
+_LITERAL = re.compile(rb"([ \t]*)(?!\.\. )\S.*::[ \t]*$|([ \t]*)::[ \t]*$")
+_OPTION = re.compile(rb"[ \t]*:[\w-]+:")
+_SOURCE = re.compile(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]++)[^\]]*+\][ \t]*$")
+_CODE_LISTING = re.compile(rb"(-{4,}|\.{4,})[ \t]*$")
+_ORG_BEGIN = re.compile(rb"([ \t]*)#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
+_ORG_END = re.compile(rb"[ \t]*#\+END_SRC", re.IGNORECASE)
+_INFO = re.compile(r"[{.]*(?:code-block\}|code\}|code-cell\})?[ \t]*\.?([\w+#-]+)")
 
 
 @dataclass(frozen=True, slots=True)

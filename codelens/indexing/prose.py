@@ -23,7 +23,6 @@ from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Extraction, Reference, Unit
 from codelens.model.fast_dataclass import replace
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, TextMap
 
 MAX_MENTION = 60  # Characters of a name including its qualifier
@@ -51,16 +50,16 @@ _PATTERNS = {
     }.items()
 }
 _KINDS = "function|class|method|module|exception|data|attribute|decorator|property"
-_ROLES = lazy_pattern(rf"func|meth|attr|exc|mod|obj|const|macro|struct|type|member|any|{_KINDS}")
-_DIRECTIVES = lazy_pattern(rf"(?:auto|current)?(?:{_KINDS})|(?:class|static)method")
+_ROLES = re.compile(rf"func|meth|attr|exc|mod|obj|const|macro|struct|type|member|any|{_KINDS}")
+_DIRECTIVES = re.compile(rf"(?:auto|current)?(?:{_KINDS})|(?:class|static)method")
 _FILE_DIRECTIVES = ("literalinclude", "include", "image", "figure")
 _FILE_ROLES = ("doc", "download")
-_TARGET = lazy_pattern(r"[^<]*<([^<>]+)>")
-_ARGUMENTS = lazy_pattern(r"\([^()]*\)")
-_NAME = lazy_pattern(r"(?:[^\W\d]\w*(?:\.|::|\#|->))*([^\W\d]\w*[?!]?)")
-_PLAIN = lazy_pattern(r"[a-z]+[?!]?")
-_SCHEME = lazy_pattern(r"[\w+.-]+:(?!\d)|//")
-_PATH = lazy_pattern(r"[\w.@+~/-]*\w[\w.@+~/-]*")
+_TARGET = re.compile(r"[^<]*<([^<>]+)>")
+_ARGUMENTS = re.compile(r"\([^()]*\)")
+_NAME = re.compile(r"(?:[^\W\d]\w*(?:\.|::|\#|->))*([^\W\d]\w*[?!]?)")
+_PLAIN = re.compile(r"[a-z]+[?!]?")
+_SCHEME = re.compile(r"[\w+.-]+:(?!\d)|//")
+_PATH = re.compile(r"[\w.@+~/-]*\w[\w.@+~/-]*")
 
 
 def mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:

@@ -16,18 +16,17 @@ from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
 from codelens.model.code import TODO, Span
 from codelens.model.extraction import Unit
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
-_OPEN = lazy_pattern(
+_OPEN = re.compile(
     r"^\s*(?:/\*[*!]*|\(\*+|\{-+ ?[|^]?|<!--|--\[=*\[|=begin|(?://[/!]*)|#+(?!\[)'?|--+(?: [|^])?|;+|%+|!+[<>]?"
     r"|[rRbBuUfF]{0,2}(?:\"\"\"|'''|\"|'))[ \t]?"
 )
-_CLOSE = lazy_pattern(r"(?:\*+/|\*+\)|-+\}|-->|\]=*\]|=end)?\s*$")
-_CLOSE_QUOTE = lazy_pattern(r"(?:\"\"\"|'''|\"|')?\s*$")
-_LINE = lazy_pattern(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
-_TAG = lazy_pattern(r"</?[A-Za-z][^<>]*>")
-_VALUE = lazy_pattern(r"\"([^\"]*)\"")
+_CLOSE = re.compile(r"(?:\*+/|\*+\)|-+\}|-->|\]=*\]|=end)?\s*$")
+_CLOSE_QUOTE = re.compile(r"(?:\"\"\"|'''|\"|')?\s*$")
+_LINE = re.compile(r"^\s*(?:\*+(?!/)|//[/!]*|#+|--+|;+)[ \t]?")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_VALUE = re.compile(r"\"([^\"]*)\"")
 
 
 def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
@@ -105,10 +104,10 @@ def _clean(comment: str) -> str:
 MOST_NAME = 160  # Characters of the text that become its name
 MOST_LINES = 20  # Lines of one unit. Chosen; a limit for commented-out files.
 _MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
-MARK = lazy_pattern(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
-_BEFORE = lazy_pattern(rb"[^\w\n]{0,40}\Z")
+MARK = re.compile(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
+_BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
 """Text allowed before a mark on its line: the marks of the comment, a dash, an @."""
-_BLANK = lazy_pattern(rb"[^\w]*\Z")
+_BLANK = re.compile(rb"[^\w]*\Z")
 
 
 def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit]:
@@ -196,8 +195,8 @@ def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit
     )
 
 
-_MARKS_BELOW = lazy_pattern(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
-_END = lazy_pattern(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
+_MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
+_END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
 """Bounded: otherwise matching would take quadratic time."""
 
 

@@ -9,26 +9,25 @@ from __future__ import annotations
 import re
 
 from codelens.lang.registry import languages
-from codelens.text.lazily import lazy_pattern
 
 _MACRO = rb"[A-Z_][A-Z0-9_]{2,} (?:[ \t]*\((?:[^()\n]|\([^()\n]*\))*\))?"
-_BEFORE_NAME = lazy_pattern(
+_BEFORE_NAME = re.compile(
     rb"\n[ \t]* (?:typedef\s+|template[^\n]*>\s*)? (?:class|struct|union|enum (?:\s+(?:class|struct))?) (?:\s+\[\[[^][]*\]\])?"
     rb"((?:\s+" + _MACRO + rb")+) (?=(?:\s+\[\[[^][]*\]\])? \s+[A-Za-z_][\w:]* (?:<[^;{}<>]*>)? (?:\s+final)? \s*[:{])",
     re.VERBOSE,
 )
-_AROUND_NAMESPACE = lazy_pattern(
+_AROUND_NAMESPACE = re.compile(
     rb"\n[ \t]* ((?=\w*(?:NAMESPACE|DECLS)) (?=\w*(?:BEGIN|END|OPEN|CLOSE))" + _MACRO + rb") [ \t]*\r?(?=\n)",
     re.VERBOSE,
 )
 _ATTRIBUTES = (b"LOCK", b"GUARDED", b"ATTRIBUTE", b"NOEXCEPT")
-_AFTER_PARAMETERS = lazy_pattern(
+_AFTER_PARAMETERS = re.compile(
     rb"\b (?<=[)\w]\s) (?<!return\s) (?=[A-Z_]*(?:LOCKS?_|GUARDED|ATTRIBUTE|NOEXCEPT)) ("
     + _MACRO
     + rb") (?=\s*(?:[;{=A-Z]|->|(?:const|override|final)\b))",
     re.VERBOSE,
 )
-_ALONE = lazy_pattern(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
+_ALONE = re.compile(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
 MOST_COMMENT_LINES = 20  # Lines of comments before a macro that are looked through
 
 

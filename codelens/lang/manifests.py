@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from codelens.lang import manifests
 from codelens.lang import manifests as manifest_lines
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, parse_toml
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def text_at(value: Any, *keys: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-_REQUIREMENT = lazy_pattern(r"\s*([A-Za-z0-9][\w.-]*)")
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _GROUPS = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
 
 
@@ -236,16 +235,16 @@ def _poetry(content: Any, key: str, group: str, lines: NameLines) -> list[Depend
     ]
 
 
-_GEM = lazy_pattern(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']([^\n]*)""")
-_GEM_NAME = lazy_pattern(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
-_PATH = lazy_pattern(r"""\bpath(?::|\s*=>)\s*["']([^"']+)["']""")
-_GRADLE = lazy_pattern(
+_GEM = re.compile(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']([^\n]*)""")
+_GEM_NAME = re.compile(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
+_PATH = re.compile(r"""\bpath(?::|\s*=>)\s*["']([^"']+)["']""")
+_GRADLE = re.compile(
     r"""\s*(?:["']?(\w+)["']?)[\s(]+(?:platform\(|enforcedPlatform\(|kotlin\()?\s*(?:["']([\w.-]+:[\w.-]+)[^"']*["']|
         (?:project)\s*\(\s*(?:path\s*[:=]\s*)?["']:?([\w:.-]+)["'])""",
     re.VERBOSE,
 )
-_DECLARATION = lazy_pattern(r"\s*<\?xml[^>]*\?>")  # The declared encoding may differ from that of the decoded text
-_CONFIGURATION = lazy_pattern(
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")  # The declared encoding may differ from that of the decoded text
+_CONFIGURATION = re.compile(
     r"\w*(?:implementation|api|compile|runtime|compileOnly|runtimeOnly|kapt|ksp)\w*", re.IGNORECASE
 )
 
@@ -421,7 +420,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest | None]], .
         (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", manifest_lines.msbuild),
     )
 )
-_ANY = lazy_pattern("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
+_ANY = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
 
 
 def is_manifest(path: str) -> bool:

@@ -14,7 +14,6 @@ from codelens.lang.registry import Language
 from codelens.model.extraction import Import
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.expressions import without_arguments
-from codelens.text.lazily import lazy_pattern
 
 MAX_RECEIVER = 200  # Characters, without the arguments of calls. A chain of a dozen calls fits.
 LONG_RECEIVER = "?"
@@ -245,8 +244,8 @@ def shortened(node: tree_sitter.Node, most: int) -> str:
     return text if len(text) <= most else ""
 
 
-_CHAIN = lazy_pattern(r"(?:(?:[\w$@.]|->|::)+ = )+")
-_NAMELESS = lazy_pattern(
+_CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
+_NAMELESS = re.compile(
     rb"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|[{|]|\[[&=]|<<|func?\([^{}]*\{"""
     rb"""|(?:async )?(?:(?:function|lambda|class)\b|(?:\w+|\([^()]*\)) ?=>)"""
 )
@@ -276,17 +275,17 @@ def _unquoted(text: str) -> str:
 
 MAX_LITERAL = 200  # Characters. Handwritten routes are shorter.
 
-_SET = lazy_pattern(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
+_SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
 Part = tuple[int, int]  # (start, end) of a name in a text
 
-_QUOTED = lazy_pattern(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
-_ENV = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
-_PROCESS = lazy_pattern(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII)
+_QUOTED = re.compile(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
+_ENV = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PROCESS = re.compile(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII)
 """The first word without its directory, after `NAME=value` words of a shell."""
-_ROUTE = lazy_pattern(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")  # Go 1.22 writes `GET /items/{id}`
-_ENDPOINT = lazy_pattern(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?")
-_LOCAL = lazy_pattern(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
-_FLAG = lazy_pattern(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)
+_ROUTE = re.compile(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")  # Go 1.22 writes `GET /items/{id}`
+_ENDPOINT = re.compile(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?")
+_LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
+_FLAG = re.compile(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)
 
 
 def named_part(kind: str, text: str, is_whole: bool = True) -> Part | None:

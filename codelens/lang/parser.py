@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ import tree_sitter
 from codelens.errors import install_command
 from codelens.lang.macros import blank_macros
 from codelens.lang.registry import Language, languages
-from codelens.text.lazily import lazy_pattern
 
 _LONG_TAIL = "tree-sitter-languages"
 _SHARED = "languages.so"
@@ -117,9 +117,9 @@ def unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     return sorted([*unknown, *(name for name in fields if grammar.field_id_for_name(name) is None)])
 
 
-_NOT_NAMES = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"')  # Comments and strings of a query
-_PARTS = lazy_pattern(r';[^\n]*|"(?:\\.|[^"\\])*"|[()\[\]]')  # The same, and brackets
-_NAMES = lazy_pattern(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
+_NOT_NAMES = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"')  # Comments and strings of a query
+_PARTS = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"|[()\[\]]')  # The same, and brackets
+_NAMES = re.compile(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 
 

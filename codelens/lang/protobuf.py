@@ -15,13 +15,12 @@ from codelens.lang.comments import clean_comment
 from codelens.model.code import MAX_SIGNATURE, PARTLY, Span
 from codelens.model.extraction import Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.text.lazily import lazy_pattern
 
 RULES = "protobuf 1"  # Increase the number when the result for a file changes
 MAX_DOC = 4000  # Characters, as for the other languages
 DEEPEST = 50  # Nesting of messages. Chosen; a limit because each qualified name contains the enclosing ones.
-_COMMENT = lazy_pattern(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_TOKEN = lazy_pattern(
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOKEN = re.compile(
     _COMMENT.pattern
     + rb"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|\.?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|[{}();<>=,\[\]]",
     re.DOTALL,

@@ -14,11 +14,10 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
 PLAIN_TEXT = "text"  # The language of files that no row claims
 
-_SHEBANG = lazy_pattern(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def _by_shebang() -> Mapping[str, str]:
 
 
 HEAD = 50_000  # Bytes at the start of a file that its language is detected by
-_NOT_CODE = lazy_pattern(
+_NOT_CODE = re.compile(
     rb"""/\*.*?(?:\*/|\Z) | //[^\n]* | "(?:\\.|[^"\\\n])*"
     | ^[ \t]*\#[ \t]*if[^\n]*\b__cplusplus\b.*?(?:^[ \t]*\#[ \t]*endif|\Z)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,

@@ -8,14 +8,13 @@ from typing import Any
 
 from codelens.lang.manifests import strings, table, text_at
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json
 
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
 # Each alternative takes something wherever it begins, so that no text is read twice.
-_COMMENT = lazy_pattern(rf"({_STRING})|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
-_TRAILING = lazy_pattern(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
-_NAME = lazy_pattern(r"(?:tsconfig|jsconfig)[\w.-]*\.json")
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
+_TRAILING = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_NAME = re.compile(r"(?:tsconfig|jsconfig)[\w.-]*\.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The linker looks up nothing else, so `keys` tells which lookups a change of the 
 
 from __future__ import annotations
 
+import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -18,7 +19,6 @@ import xxhash
 from codelens.lang.registry import Language
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Binding, Import
-from codelens.text.lazily import lazy_pattern
 
 Key = tuple[str, ...]
 """Identifies a lookup. The first part is its kind, the others are the place and the name:
@@ -40,7 +40,7 @@ PROTOBUF = "protobuf"
 MOST_CLOSED = 50
 """Bindings of one name in functions without a name that are examined before a place. Chosen; a guard: tests have hundreds."""
 PROCEDURES = "rpc"  # The key of the names of all remote procedures
-_FIELD = lazy_pattern(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
+_FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
 
 
 class Definition:
@@ -295,7 +295,7 @@ def _text(bindings: Sequence[Binding]) -> str:
     return ";".join(f"{b.how} {b.name} {b.text}" for b in bindings)
 
 
-_VERSION = lazy_pattern(r"v\d+$")
+_VERSION = re.compile(r"v\d+$")
 
 
 def local_name(one: Import, modules: str) -> str:

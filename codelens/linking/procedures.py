@@ -17,15 +17,14 @@ from codelens.linking.references import MOST_GUESSES, EdgeEnd, FoundEdge
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
 from codelens.text.expressions import steps, type_text
-from codelens.text.lazily import lazy_pattern
 
 DEEPEST = 4  # Names that a stub passes through on its way to a call. Field, parameter, variable.
-_SURE = lazy_pattern(
+_SURE = re.compile(
     r"(?:^|\.)(?:(\w+?)(?:Async)?Servicer|(?:Unimplemented|Unsafe)(\w+?)(?:Server|Handler)|(\w+?)(?:Coroutine)?ImplBase"
     r"|(\w+)\.(?:\4Base|(?:Async|Callback)?Service))$"
 )
 """Bases of a service's implementation in Python, Go, Java, Kotlin, C#, C++ and Ruby."""
-_UNSURE = lazy_pattern(r"(?:^|\.)(I?(\w+?)(?:Base|Server|AsyncProvider|Provider)?)$")
+_UNSURE = re.compile(r"(?:^|\.)(I?(\w+?)(?:Base|Server|AsyncProvider|Provider)?)$")
 """Bases in TypeScript, Rust and Swift, or in C# by a bare name. Hand-written types have such names as well."""
 _CLIENTS = tuple(
     re.compile(pattern)

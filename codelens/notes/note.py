@@ -16,12 +16,11 @@ import xxhash
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.frontmatter import FrontMatter, Item, read_front_matter
-from codelens.text.lazily import lazy_pattern
 
 WINDOW = 5  # Non-blank lines that are hashed from the anchored line on: enough to distinguish two `return None`
 MOST_TEXT = 200  # Most characters of the line that are kept
-_NAME = lazy_pattern(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*(?:\(\))?")
-_DRIVE = lazy_pattern(r"[A-Za-z]:")
+_NAME = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*(?:\(\))?")
+_DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class BadPlaceError(ValueError):
@@ -125,8 +124,8 @@ FIELDS = ("title", "name", "kind", "status", "tags", "links", "created", "descri
 """Fields that are read. Others are left to other tools."""
 OPEN = "open"  # Status of a task without one
 MOST_LINKS = 100  # Most links of a note
-_HEADING = lazy_pattern(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
-_IN_FOLDER = lazy_pattern(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re.DOTALL)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
+_IN_FOLDER = re.compile(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

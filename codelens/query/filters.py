@@ -25,7 +25,6 @@ from codelens.query.facts import (
 )
 from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
 from codelens.text.identifiers import nearest
-from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import fold
 
 _LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
@@ -73,8 +72,8 @@ def suggest_value(value: str, known: tuple[str, ...]) -> str:
     return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
 
 
-COMPARISON = lazy_pattern(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
-_DAY = lazy_pattern(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 
 
 class BadValueError(Exception):

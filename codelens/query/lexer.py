@@ -16,7 +16,6 @@ from codelens.model.search import Notice
 from codelens.query.filters import ACCEPTED, BadValueError, excerpt, make_filter, suggest_field
 from codelens.query.nodes import FIELDS, NEGATED_WORD, Filter, Identifier, Leaf, Pattern, Phrase, Word
 from codelens.query.patterns import parse_tree
-from codelens.text.lazily import lazy_pattern
 
 AS_TEXT = "; searched as text"  # End of a notice. A strict query raises QueryError instead.
 MOST = 8  # Most notices of one kind, so that a pasted page of text does not cause a page of notices
@@ -52,14 +51,14 @@ MOST_PATTERNS = 32
 """Most patterns in one query. Each runs on the text of every unit that the other conditions leave open. Chosen."""
 MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 
-_SPACE = lazy_pattern(r"\s*")
-_RUN = lazy_pattern(r"[^\s()]*")
-_VALUE = lazy_pattern(r"[^\s(),]*")
-_NEGATION = lazy_pattern(rf'-(?={NEGATED_WORD}|[rf]:|["`/(])')
-_QUOTED = lazy_pattern(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
-_TICKED = lazy_pattern(r"`(?=[^\s`])([^`\n]+)`")
-_SLASHED = lazy_pattern(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
-_FIELD = lazy_pattern(r"([A-Za-z][A-Za-z_-]+|[rf]):(?!:|//)")  # r: and f: are Sourcegraph's
+_SPACE = re.compile(r"\s*")
+_RUN = re.compile(r"[^\s()]*")
+_VALUE = re.compile(r"[^\s(),]*")
+_NEGATION = re.compile(rf'-(?={NEGATED_WORD}|[rf]:|["`/(])')
+_QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_TICKED = re.compile(r"`(?=[^\s`])([^`\n]+)`")
+_SLASHED = re.compile(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
+_FIELD = re.compile(r"([A-Za-z][A-Za-z_-]+|[rf]):(?!:|//)")  # r: and f: are Sourcegraph's
 _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 

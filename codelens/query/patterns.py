@@ -24,14 +24,13 @@ from unicodedata import category
 from codelens.errors import QueryError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import fold
 
 MAX_SOURCE = 10_000
 """Most characters of a regular expression. Generated alternations of some hundred names are shorter."""
 _parser: Any = import_module("re._parser")
-_CODE_ESCAPE = lazy_pattern(r"\\[xuUN0-9]")
-_POSIX_CLASS = lazy_pattern(r"\[:\^?\w+:\]")
+_CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
+_POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ LONGEST_QUOTED = 60  # Characters of a pattern that a notice repeats
 Ranges = tuple[tuple[int, int], ...]  # Half-open ranges of characters
 _DOTLESS = str.maketrans("İı", "ƻƻ")
 """The engine matches these with i when it ignores case, unlike Python. Their replacement is a letter without case."""
-_NO_REPEAT = lazy_pattern(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
+_NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
 """Braces that are not a repetition: text to Python, fuzzy matching to the engine. Escaped pairs are skipped."""
 
 

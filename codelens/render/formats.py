@@ -16,7 +16,6 @@ from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def _matching_parts(hit: Hit, view: PlainView) -> Iterator[str]:
 
 T = TypeVar("T")
 
-_PIECE = lazy_pattern(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
 _ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
 
 

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from codelens.model.code import RepositoryInfo
 from codelens.model.search import Hit
-from codelens.text.lazily import lazy_pattern
 
-_QUOTED = lazy_pattern(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
+_QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
 """Characters for which git quotes a name (quote.c). On Windows a backslash separates folders and is not part of a name."""
 _ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\": "\\"}
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from textwrap import shorten
 from typing import Any
 
 from codelens.model.code import IndexInfo, TreeLook, UnitRow
 from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchResult, Trace
-from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import path_bytes
 
 SCHEMA = 2
@@ -22,7 +22,7 @@ MOST_REPOSITORIES = 100  # Repositories that are listed with each answer, whiche
 
 Record = dict[str, Any]
 
-_UNSAFE = lazy_pattern("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """json.dumps itself escapes what is below a space."""
 
 

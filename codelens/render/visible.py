@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 
-from codelens.text.lazily import lazy_pattern
-
 _CONTROLS = "\x00-\x08\x0a-\x1f\x7f-\x9f"
 _OVERRIDES = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029"
 _SURROGATES = "\ud800-\udfff"
-_UNSAFE = lazy_pattern(f"[{_CONTROLS}{_OVERRIDES}{_SURROGATES}]")
-_BREAKS = lazy_pattern(f"[\r\n\0{_SURROGATES}]")
+_UNSAFE = re.compile(f"[{_CONTROLS}{_OVERRIDES}{_SURROGATES}]")
+_BREAKS = re.compile(f"[\r\n\0{_SURROGATES}]")
 
 
 def for_terminal(text: str) -> str:

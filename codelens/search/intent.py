@@ -7,13 +7,13 @@ the shares change gradually, so that one more word never makes ranks jump.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.errors import UsageError
 from codelens.model.search import Intent
 from codelens.query.nodes import Pattern, Query, positive_leaves
 from codelens.search.terms import load_words
-from codelens.text.lazily import lazy_pattern
 
 EVERYDAY = "everyday"
 SHAPES = ("identifier", "change", "task", "question", EVERYDAY)
@@ -33,12 +33,12 @@ UNMET, ALL_UNMET = 0.75, 0.9
 entirely. Medians: .44 of messages, .63 of documentation's sentences, .69 of commits' subjects, .87 of concepts and symptoms."""
 SHORT, LONG = 10, 16
 """Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
-_PATH = lazy_pattern(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
-_WORD = lazy_pattern(r"[A-Za-z']+")
+_PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
+_WORD = re.compile(r"[A-Za-z']+")
 SHORTEST_VERB = 3  # Fewest letters of a verb in the third person, without its s
 LEAST_SHARE = 0.005  # Smaller shares are dropped, so that the printed shares are complete
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
-_PREFIX = lazy_pattern(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
+_PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """`fix(parser):` and `lib/parse.c:` come before the change in a commit's subject."""
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKING_WORDS = (

@@ -24,7 +24,6 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import freshness
@@ -39,10 +38,10 @@ MOST_QUOTED = (
 )
 MOST_MOVED = 10  # Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them.
 
-_TOKEN = lazy_pattern(r"\w+")
-_COMMENT = lazy_pattern(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
+_TOKEN = re.compile(r"\w+")
+_COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 """A line that may belong to a comment."""
-_LICENCE = lazy_pattern(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
+_LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
 def answer(run: SearchRun, info: IndexInfo) -> SearchResult:

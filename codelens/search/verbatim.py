@@ -25,7 +25,6 @@ from codelens.store.store import Expected, Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
-from codelens.text.lazily import lazy_pattern
 from codelens.text.terms import BEGINNING
 
 if TYPE_CHECKING:
@@ -49,10 +48,10 @@ AROUND = 0.5  # Share of a find for each definition further out than the innermo
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,40}"
 """Characters between two words of a run after its first window: a string may go on in the next line."""
-_CODE = lazy_pattern(r"[(){}\[\]=;<>\"+*/&|]")
-_FLAG = lazy_pattern(r"--?([^\W_][\w-]+)")
-_MARKED = lazy_pattern(r"\d|[^\W\d]*[^\w\s]")
-_NAME = lazy_pattern(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
+_CODE = re.compile(r"[(){}\[\]=;<>\"+*/&|]")
+_FLAG = re.compile(r"--?([^\W_][\w-]+)")
+_MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
+_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)

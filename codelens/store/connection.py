@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ import apsw
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
-from codelens.text.lazily import lazy_pattern
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000
@@ -120,7 +120,7 @@ def report_write_faults(path: Path) -> Iterator[None]:
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
 
 
-PLAIN = lazy_pattern(r"[A-Za-z0-9/_.~-]+")  # Names of files that stand in a URI as they are
+PLAIN = re.compile(r"[A-Za-z0-9/_.~-]+")  # Names of files that stand in a URI as they are
 
 
 def uri_of(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -24,7 +25,6 @@ from codelens.model.graph import (
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.postings import quoted
-from codelens.text.lazily import lazy_pattern
 
 _NOTING = """
 CREATE TEMP TABLE IF NOT EXISTS touched (unit INTEGER PRIMARY KEY);
@@ -368,7 +368,7 @@ class EdgeTable:
         return iter(rows)
 
 
-_WORDS = lazy_pattern(r"[\w$]+")
+_WORDS = re.compile(r"[\w$]+")
 MOST_WORDS = 100  # Names in one expression of FTS5, which limits its depth
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from codelens.text.lazily import lazy_pattern
 from codelens.text.notation import parse_json, parse_toml
 
 NAME = "codelens"
@@ -21,9 +20,9 @@ BEGIN, END = "<!-- codelens: begin -->", "<!-- codelens: end -->"
 MOST_TRIED = (
     50  # Places of the key that are tried, those with the least indentation first: a nested object may have it too
 )
-_COMMENT = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA = lazy_pattern(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
-_BLOCK = lazy_pattern(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTALL)
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
+_BLOCK = re.compile(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTALL)
 
 
 def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:

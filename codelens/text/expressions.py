@@ -10,11 +10,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codelens.text.lazily import lazy_pattern
-
 _OPEN, _CLOSE = "([{", ")]}"
-_BRACKET = lazy_pattern(r"[()\[\]{}]")
-_CALLED = lazy_pattern(r"[\w$\]>)?!]")
+_BRACKET = re.compile(r"[()\[\]{}]")
+_CALLED = re.compile(r"[\w$\]>)?!]")
 
 
 class ExpressionStep(NamedTuple):
@@ -52,14 +50,14 @@ def without_arguments(text: str) -> str:
     return " ".join("".join(parts).split())
 
 
-_PREFIX = lazy_pattern(r"(?:await|yield|return|new|move|unsafe|try[!?]?|&mut|&|\*|!|-|\.\.\.)\s*(?=[\w$@(\[*&])")
-_NAME = lazy_pattern(
+_PREFIX = re.compile(r"(?:await|yield|return|new|move|unsafe|try[!?]?|&mut|&|\*|!|-|\.\.\.)\s*(?=[\w$@(\[*&])")
+_NAME = re.compile(
     r"[A-Za-z_$@\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*[?!]?(?![\w=.])|[A-Za-z_$@\u0080-\U0010ffff][\w$]*"
 )
-_DOT = lazy_pattern(r"\s*(?::(?=[A-Za-z_])|\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
-_CAST = lazy_pattern(r"\s+(?:as[?!]?|satisfies)\s+(.+)$")
-_ELSE = lazy_pattern(r"\s*(?:\bor\b|\|\||\?\?|\?:|\bif\b)")
-_STRING = lazy_pattern(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
+_DOT = re.compile(r"\s*(?::(?=[A-Za-z_])|\?\.|!!?\.|&\.|\?->|->|::|\.)\s*(?:#?)(?:type\b|template\b)?\s*")
+_CAST = re.compile(r"\s+(?:as[?!]?|satisfies)\s+(.+)$")
+_ELSE = re.compile(r"\s*(?:\bor\b|\|\||\?\?|\?:|\bif\b)")
+_STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
 
 
 @lru_cache(maxsize=20_000)
@@ -140,12 +138,12 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-_TYPE_PREFIX = lazy_pattern(
+_TYPE_PREFIX = re.compile(
     r"(?:\*|&|=>|'\w+\s+|\?|\^|(?:mut|const|readonly|final|struct|enum|class|union|dyn|impl|unsigned|signed|volatile|static|"
     r"typename|out|ref|in|inout|some|any|keyof|typeof|@\w+)\b\s*)\s*"
 )
 _NOBODY = frozenset(("None", "null", "undefined", "nil", "void", "NoneType", "false", "False"))
-_PATH = lazy_pattern(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*(?:\.|::|\\)\s*[A-Za-z_$][\w$]*)*")
+_PATH = re.compile(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*(?:\.|::|\\)\s*[A-Za-z_$][\w$]*)*")
 
 
 @lru_cache(maxsize=20_000)

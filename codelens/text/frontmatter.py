@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
 Item = str | Mapping[str, object]
 Value = str | tuple[Item, ...]
@@ -22,10 +21,10 @@ MOST_CHARACTERS, MOST_NODES, MOST_CHUNKS = 60_000, 3_000, 200
 """Chosen: enough for a note with 100 long links. PyYAML is slow: 3,000 nodes take it 0.2 s."""
 MOST_FAULTS = 20
 DEEPEST = 8  # Nested lists and mappings. A field is at most a list of mappings.
-_OPENING = lazy_pattern(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = lazy_pattern(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_KEY = lazy_pattern(r"""^["']?([A-Za-z_][\w-]{0,60})["']?[ \t]*:(?:[ \t]+|$)""", re.MULTILINE)
-_BREAKS = lazy_pattern(r"\\x85|\\u202[89]")  # Line breaks that only YAML knows, as `repr` escapes them
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_KEY = re.compile(r"""^["']?([A-Za-z_][\w-]{0,60})["']?[ \t]*:(?:[ \t]+|$)""", re.MULTILINE)
+_BREAKS = re.compile(r"\\x85|\\u202[89]")  # Line breaks that only YAML knows, as `repr` escapes them
 _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "timestamp", "value"))
 _NULL = "tag:yaml.org,2002:null"
 

@@ -5,14 +5,14 @@ ruff bans `json.loads` and `tomllib.loads` elsewhere, but for what codelens itse
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
-from codelens.text.lazily import lazy_pattern
 
 TOO_DEEP = "it is nested too deeply"
-_MANY_PARTS = lazy_pattern(r"(?<![\w.\"'-])(?:[\w\"'-]++\s*+\.\s*+){50}")
+_MANY_PARTS = re.compile(r"(?<![\w.\"'-])(?:[\w\"'-]++\s*+\.\s*+){50}")
 """A dotted key of 50 parts. tomllib takes time by their square: 7 CPU seconds for 20 000."""
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import Excerpt, excerpt
 
 NOTEBOOK = "jupyter"  # The language of such files
@@ -20,11 +19,11 @@ MOST_CELLS = 2000  # Most cells that are read. Longer notebooks are logs.
 
 DEEPEST = 16  # Most lists and objects around a string. The strings that are needed are 7 deep.
 
-_TOKEN = lazy_pattern(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
+_TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
 """An unclosed string extends to the end; otherwise the search would try each of its quotation marks as a start."""
-_PIECE = lazy_pattern(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
-_BETWEEN = lazy_pattern(r'(\\.)|"\s*,\s*"', re.DOTALL)  # An escape, or the separator of two lines of a source
-_LINE = lazy_pattern(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
+_PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
+_BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)  # An escape, or the separator of two lines of a source
+_LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 
 @dataclass(frozen=True, slots=True)

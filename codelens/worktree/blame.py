@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
-from codelens.text.lazily import lazy_pattern
 from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import shown_path
@@ -28,9 +27,9 @@ MOST_DIFFED = 10_000_000
 Chosen.
 """
 RULES = "lines 2"  # Change the number whenever what is read changes
-_COMMIT_LINE = lazy_pattern(rb"\n([0-9a-f]{40,64})(?=\n)")
-_FILE_LINE = lazy_pattern(rb"\ndiff --git ")
-_HUNK_LINE = lazy_pattern(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
+_FILE_LINE = re.compile(rb"\ndiff --git ")
+_HUNK_LINE = re.compile(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 """Lines of git's diffs; those of files begin with another character. With ^ instead of \\n a search takes five times as long."""
 _DIGITS = 15
 """Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide."""

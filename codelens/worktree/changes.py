@@ -14,7 +14,6 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import History, HistoryRead, PastCommit
-from codelens.text.lazily import lazy_pattern
 from codelens.worktree.files import shown_path
 from codelens.worktree.repository import (
     GitError,
@@ -31,8 +30,8 @@ AT_ONCE = 500  # Commits per git process, so that its output fits into memory
 LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
 RULES = "changes 2"  # Change the number whenever what is read changes, so that histories are read again
 LONGEST_SUBJECT, LONGEST_BODY = 200, 500  # Characters that are kept of a message
-_TRAILER = lazy_pattern(r"(?im)^(?:signed-off-by|co-authored-by|reviewed-by|change-id|cc|closes|fixes):.*$\n?")
-_COMMIT = lazy_pattern(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_TRAILER = re.compile(r"(?im)^(?:signed-off-by|co-authored-by|reviewed-by|change-id|cc|closes|fixes):.*$\n?")
+_COMMIT = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _MOST_LINKS = 5  # Limit on symbolic refs that lead to symbolic refs, as in git
 
 

@@ -20,9 +20,8 @@ from typing import Any
 
 from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
-_WINDOW = lazy_pattern(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
+_WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
 """Text around non-ASCII bytes. It starts at least 24 bytes after the previous one, so never inside a character."""
 EVIDENCE = 20_000
 """Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried."""

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
 NOTHING = b"/dev/null"
-_HUNK = lazy_pattern(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_ESCAPE = lazy_pattern(rb'\\([abtnvfr"\\]|[0-3][0-7]{2})')
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-3][0-7]{2})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
-_PREFIX = lazy_pattern(rb"[abciow]/")  # git's prefixes, including those of diff.mnemonicPrefix
+_PREFIX = re.compile(rb"[abciow]/")  # git's prefixes, including those of diff.mnemonicPrefix
 
 
 @dataclass(frozen=True, slots=True)

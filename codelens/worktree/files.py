@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,6 @@ import xxhash
 
 from codelens.errors import CannotWrite
 from codelens.model.code import FileStamp, Freshness
-from codelens.text.lazily import lazy_pattern
 
 BLOCK = 1 << 18  # Bytes per read of a file that need not be in memory as a whole
 
@@ -87,8 +87,8 @@ def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Fre
     return Freshness.FRESH if same else Freshness.CHANGED
 
 
-_MISTAKABLE = lazy_pattern(rb"\\(?=x[0-9a-f]{2})")
-_ESCAPED = lazy_pattern(r"\\x([0-9a-f]{2})")
+_MISTAKABLE = re.compile(rb"\\(?=x[0-9a-f]{2})")
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def shown_path(os_path: str) -> str:

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
-_PLAIN = lazy_pattern(rb"[^*?\[\\]*")
-_WILD = lazy_pattern(rb"[*?\[\\]")
-_TOKEN = lazy_pattern(rb"\*+|\?|\[|\\.?|[^*?\[\\]+", re.DOTALL)
+_PLAIN = re.compile(rb"[^*?\[\\]*")
+_WILD = re.compile(rb"[*?\[\\]")
+_TOKEN = re.compile(rb"\*+|\?|\[|\\.?|[^*?\[\\]+", re.DOTALL)
 _NEVER = b"(?!)"
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -200,8 +199,8 @@ def _one_of(taken: frozenset[int] | None, slashes: bool) -> bytes:
 
 PLACES = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 """Places of the CODEOWNERS file; the first that exists counts."""
-_SECTION = lazy_pattern(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)")
-_PATTERN = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
+_SECTION = re.compile(r"\^?\[[^\]]*\](?:\[\d+\])?\s*(.*)")
+_PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 class Ownership(NamedTuple):

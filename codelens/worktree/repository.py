@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lazily import lazy_pattern
 
 LONGEST_RULES = 4_000_000
 """Size limit in bytes for configuration and ignore files. The largest honest one seen has 30 kB."""
@@ -114,9 +113,9 @@ def expanded(written: str) -> Path:
         return Path(written)
 
 
-_SECTION = lazy_pattern(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
-_ASSIGNMENT = lazy_pattern(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
-_PART = lazy_pattern(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
+_SECTION = re.compile(r"\s*\[\s*([\w.-]+)\s*(?:\"((?:\\.|[^\"\\])*)\")?\s*\]")
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
+_PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10  # The same limit as in git
 
 

@@ -7,12 +7,12 @@ the document's text can `in_utf8` turn it into bytes.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.text.lazily import lazy_pattern
 
 
 class CodeUnits(StrEnum):
@@ -66,7 +66,7 @@ class RefusedDocument:
     reason: str
 
 
-_ABSOLUTE = lazy_pattern(r"/|\\|[A-Za-z]:|[a-z][a-z0-9+.-]*://")
+_ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:|[a-z][a-z0-9+.-]*://")
 
 
 def checked_path(written: str) -> str | RefusedDocument:
@@ -131,7 +131,7 @@ def _character(line: str, column: int, unit: CodeUnits) -> int:
     return len(encoded[:length].decode(codec, "ignore")) if length <= len(encoded) else len(line) + 1
 
 
-_INSIDE_WORD = lazy_pattern(r"\w\w")
+_INSIDE_WORD = re.compile(r"\w\w")
 
 
 def _is_word(place: Range, lines: Sequence[str], unit: CodeUnits) -> bool:

@@ -7,6 +7,7 @@ name in an index depends on many files; otherwise an update would differ from a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.linking.catalog import Catalog
@@ -17,7 +18,6 @@ from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitI
 from codelens.model.extraction import DecodedText, Reference
 from codelens.model.graph import EDGE_OF
 from codelens.store.store import Store
-from codelens.text.lazily import lazy_pattern
 from codelens.text.lines import TextMap
 
 
@@ -48,7 +48,7 @@ def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[
     return found
 
 
-_WORD = lazy_pattern(r"[@$#]*(\w*)")
+_WORD = re.compile(r"[@$#]*(\w*)")
 _LONGEST_NAME = 400  # Bytes of a name that are compared
 _LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the statement
 
