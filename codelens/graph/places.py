@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.graph.view import GraphView, Start, incoming, overridden, overriding
-from codelens.lang.captures import Enclosing
 from codelens.lang.registry import is_prose, languages
 from codelens.lang.tokens import (
     CALL,
@@ -56,7 +55,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.targets import SAME_NAME, is_same_thing
 from codelens.store.texts import text_of
-from codelens.text.lines import TextMap
+from codelens.text.lines import Enclosing, TextMap
 
 MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
 SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed

@@ -13,8 +13,8 @@ from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
 from codelens.linking.linker import Linker, Links, in_batches, link_documents, write_links
-from codelens.linking.precise.edges import relate
-from codelens.linking.precise.indexes import PreciseIndexes, indexes_of_tree
+from codelens.linking.precise.edges import store_implementations
+from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes
 from codelens.model.budget import without_collector
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.runs import Progress
@@ -44,7 +44,7 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
         return linker
 
     documents = invalidation.documents(update.run.batches, lambda: current_linker().catalog)
-    carried = indexes_of_tree(repository.root, update.run.settings.max_precise_size)
+    carried = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
     key = f"precise:{repository.name}"
     is_other = store.meta(key) != carried.state
     if is_other or (carried.files and (documents or invalidation.any)):
@@ -93,7 +93,7 @@ def _link(
     if not whole:
         linker.inheritance.renew(store, ordered, update.invalidation.holders(linker.catalog))
     if known:
-        relate(store, linker.catalog, known)
+        store_implementations(store, linker.catalog, known)
 
 
 def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Generator[Links, None, None]:

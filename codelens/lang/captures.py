@@ -51,6 +51,7 @@ from codelens.lang.registry import Language, languages
 from codelens.model.code import MAX_SIGNATURE, PARTLY, TYPE_KINDS, Span
 from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Reference, Unit
 from codelens.model.fast_dataclass import dataclass
+from codelens.text.lines import Enclosing
 
 MAX_DOC = 4000  # Characters. Of the 3,800 doc comments of these definitions three are longer.
 _ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
@@ -339,27 +340,6 @@ def _outer_first(spans: Iterable[Key]) -> list[Key]:
 
 def _inside(inner: Key, outer: Key) -> bool:
     return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-class Enclosing:
-    """Finds the innermost of nested spans around places in ascending order."""
-
-    def __init__(self, spans: list[Key]) -> None:
-        self._spans = spans
-        self._stack: list[int] = []
-        self._following = 0
-
-    def at(self, place: int) -> int | None:
-        """Index of the innermost span around a place; None outside of all."""
-        spans, stack = self._spans, self._stack
-        while self._following < len(spans) and spans[self._following][0] <= place:
-            while stack and spans[stack[-1]][1] <= spans[self._following][0]:
-                stack.pop()
-            stack.append(self._following)
-            self._following += 1
-        while stack and spans[stack[-1]][1] <= place:
-            stack.pop()
-        return stack[-1] if stack else None
 
 
 _by_key = itemgetter(0)

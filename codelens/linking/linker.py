@@ -19,7 +19,7 @@ from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
 from codelens.linking.facts import Key, LinkFacts, token, words
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
-from codelens.linking.precise.edges import beyond_references, meant_in
+from codelens.linking.precise.edges import find_meanings, find_other_edges
 from codelens.linking.precise.indexes import PreciseIndexes
 from codelens.linking.procedures import Procedures
 from codelens.linking.references import FoundEdge, Resolver
@@ -76,11 +76,11 @@ class Linker:
         catalog.take_keys()
         self._resolver.forget_outcomes()
         references = self._store.references.of_document(DocumentId(document))
-        meant = meant_in(self._known, catalog, facts)
+        meanings = find_meanings(self._known, catalog, facts)
         found = [
-            *self._resolver.edges(facts, references, meant),
+            *self._resolver.edges(facts, references, meanings),
             *self._procedures.edges(facts, references),
-            *beyond_references(meant, facts, references, self._known),
+            *find_other_edges(meanings, facts, references, self._known),
         ]
         edges = [_row(facts, one) for one in found]
         path = facts.file.path

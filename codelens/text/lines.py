@@ -1,4 +1,4 @@
-"""Maps positions between texts: decoded text and file bytes (TextMap), an excerpt and the whole text (Excerpt).
+"""Positions in texts: of decoded text in file bytes (TextMap), of an excerpt in the whole text (Excerpt), in spans (Enclosing).
 
 Parsers read UTF-8 without a byte order mark; stored and printed positions count the file's own bytes. For UTF-8 the two
 differ only by the mark. For other encodings a table of checkpoints makes each lookup fast, even in a line of a megabyte.
@@ -130,3 +130,24 @@ def excerpt(pieces: Iterable[tuple[bytes, int, int]]) -> Excerpt:
         begins.append(at)
         at += len(text)
     return Excerpt(b"".join(p[0] for p in kept), tuple(begins), tuple(Span(start, end) for _, start, end in kept))
+
+
+class Enclosing:
+    """Finds the innermost of nested spans around places in ascending order."""
+
+    def __init__(self, spans: list[tuple[int, int]]) -> None:
+        self._spans = spans
+        self._stack: list[int] = []
+        self._following = 0
+
+    def at(self, place: int) -> int | None:
+        """Index of the innermost span around a place; None outside of all."""
+        spans, stack = self._spans, self._stack
+        while self._following < len(spans) and spans[self._following][0] <= place:
+            while stack and spans[stack[-1]][1] <= spans[self._following][0]:
+                stack.pop()
+            stack.append(self._following)
+            self._following += 1
+        while stack and spans[stack[-1]][1] <= place:
+            stack.pop()
+        return stack[-1] if stack else None

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from codelens.config import load_settings
 from codelens.errors import CodelensError, PreciseIndexError
-from codelens.linking.precise.documents import PreciseDocument, in_utf8
-from codelens.linking.precise.indexes import match
-from codelens.linking.precise.scip import read_scip
+from codelens.linking.precise.indexes import match_units
+from codelens.linking.precise.scip import PreciseDocument, convert_to_utf8, read_scip
 from codelens.notes.note import read_note
 from codelens.query.facts import load_metadata
 from codelens.search.lexicon import own_aliases
@@ -72,8 +71,8 @@ def survives(index: str, content: bytes) -> bool:
         expect(not facts.path.startswith(("/", "../")) and facts.path.encode("utf-8"), f"a path {facts.path!r}")
         for found in facts.occurrences:
             expect(1 <= found.range.start_line <= found.range.end_line < 1 << 31, f"a range {found.range}")
-        in_utf8(facts, TEXT)
-    expect(list(match(documents, lambda path: []).references) == [], "references without documents")
+        convert_to_utf8(facts, TEXT)
+    expect(not any(match_units(documents, lambda path: []).uses.values()), "uses without definitions")
     return True
 
 

@@ -18,10 +18,10 @@ from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitI
 from codelens.model.extraction import DecodedText, Reference
 from codelens.model.graph import EDGE_OF
 from codelens.store.store import Store
-from codelens.text.lines import TextMap
+from codelens.text.lines import Enclosing, TextMap
 
 
-def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[int, Meaning]:
+def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[int, Meaning]:
     """Place in the file's own bytes → meaning of the name there, for all names that the indexes know; in order of place.
 
     Indexes err: of 102,572 uses in scip-python's of Django 3,971 lead to a definition with another name (`CharField` to
@@ -35,17 +35,16 @@ def meant_in(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[
     text = TextMap(DecodedText(raw.text, raw.encoding, 1.0, raw.bom))
     starts = [*text.line_starts, len(text.utf8) + 1]
     aliases = {one.alias for one in facts.imports}
-    found: dict[int, Meaning] = {}
-    for line, column, target in uses:
-        if line >= len(starts) or (place := starts[line - 1] + column - 1) >= starts[line]:
+    meanings: dict[int, Meaning] = {}
+    for line, column, unit in uses:
+        if line >= len(starts) or (utf8_place := starts[line - 1] + column - 1) >= starts[line]:
             continue
-        holder, unit = known.units[target]
-        definition = catalog.facts(holder).by_id[unit]
-        word = _word(text.utf8, place)
-        own = text.to_original(place)
-        if (word in aliases or _matches(word, definition)) and _sees(facts, own, definition):
-            found.setdefault(own, Meaning(line, [])).definitions.append(definition)
-    return found
+        definition = catalog.facts(known.documents_of[unit]).by_id[unit]
+        word = _read_word(text.utf8, utf8_place)
+        place = text.to_original(utf8_place)
+        if (word in aliases or _matches(word, definition)) and _sees(facts, place, definition):
+            meanings.setdefault(place, Meaning(line, [])).definitions.append(definition)
+    return meanings
 
 
 _WORD = re.compile(r"[@$#]*(\w*)")
@@ -53,7 +52,7 @@ _LONGEST_NAME = 400  # Bytes of a name that are compared
 _LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the statement
 
 
-def _word(utf8: bytes, place: int) -> str:
+def _read_word(utf8: bytes, place: int) -> str:
     found = _WORD.match(utf8[place : place + _LONGEST_NAME].decode("utf-8", "ignore"))
     return found[1] if found else ""
 
@@ -75,15 +74,19 @@ def _sees(facts: LinkFacts, place: int, definition: Definition) -> bool:
     return outer is definition or (definition.facts is facts and outer.start <= place < outer.end)
 
 
-def beyond_references(
-    meant: Mapping[int, Meaning], facts: LinkFacts, references: Sequence[Reference], known: PreciseIndexes
+def find_other_edges(
+    meanings: Mapping[int, Meaning], facts: LinkFacts, references: Sequence[Reference], known: PreciseIndexes
 ) -> Iterator[FoundEdge]:
     """Edges of known names that no pattern of the grammar captures as a use: names in imports, and names in other places."""
-    taken = {reference.start for reference in references if reference.kind in EDGE_OF}
-    left = [place for place in meant if place not in taken]
-    imports = _Imports(facts, known) if left else None
-    for place, inside in zip(left, _around(facts, left), strict=True):
-        line, definitions = meant[place]
+    captured = {reference.start for reference in references if reference.kind in EDGE_OF}
+    places = [place for place in meanings if place not in captured]
+    imports = _Imports(facts, known) if places else None
+    units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
+    around = Enclosing([(unit.start, unit.end) for unit in units])
+    for place in places:
+        number = around.at(place)
+        inside = units[number] if number is not None else None
+        line, definitions = meanings[place]
         for definition in definitions:
             if imports and (statement := imports.line_of(place, definition)):
                 yield FoundEdge(None, "imports", EdgeEnd(definition), statement, "precise")
@@ -92,14 +95,14 @@ def beyond_references(
                 yield FoundEdge(unit, "references", EdgeEnd(definition), line, "precise")
 
 
-def relate(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
+def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
     """Store `implements` and `overrides` edges from the relations in the indexes.
 
     They replace the edges that the linker derived for the same pair. A base that a type names already has its edge.
     """
-    rows = store.units.rows(known.units[source][1] for source, _ in known.relations)
-    for pair in sorted(set(known.relations)):
-        source, target = (catalog.facts(document).by_id[unit] for document, unit in map(known.units.__getitem__, pair))
+    rows = store.units.rows(source for source, _ in known.implementations)
+    for pair in sorted(known.implementations):
+        source, target = (catalog.facts(known.documents_of[unit]).by_id[unit] for unit in pair)
         if source.kind in TYPE_KINDS and target.kind in TYPE_KINDS:
             kind = "implements"
             named = store.edges.outgoing([source.id], ["extends", "implements"])
@@ -111,20 +114,6 @@ def relate(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
             continue
         store.edges.remove([(source.id, kind, target.id, 0)])
         store.edges.add([(source.id, kind, target.id, rows[UnitId(source.id)].name_line, "precise")])
-
-
-def _around(facts: LinkFacts, places: Sequence[int]) -> Iterator[Definition | None]:
-    """The innermost unit around each of these ascending places."""
-    units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
-    opened: list[Definition] = []
-    following = 0
-    for place in places:
-        while following < len(units) and units[following].start <= place:
-            opened.append(units[following])
-            following += 1
-        while opened and opened[-1].end <= place:
-            opened.pop()
-        yield opened[-1] if opened else None
 
 
 class _Imports:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.linking.precise.documents import PreciseDocument, RefusedDocument, in_utf8
-from codelens.linking.precise.scip import read_scip
+from codelens.linking.precise.scip import PreciseDocument, RefusedDocument, convert_to_utf8, read_scip
 
 CASES = Path(__file__).parents[2] / "cases" / "precise"
 INDEXES = ("typescript/index.scip", "python/index.scip")
@@ -26,7 +25,7 @@ def converted(index: str) -> Iterator[PreciseDocument]:
     for facts in read(index):
         if isinstance(facts, PreciseDocument):
             text = ((CASES / index).parent / facts.path).read_text(encoding="utf-8")
-            utf8 = in_utf8(facts, text)
+            utf8 = convert_to_utf8(facts, text)
             assert isinstance(utf8, PreciseDocument)
             yield utf8
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.linking.precise.documents import CodeUnits, Occurrence, PreciseDocument, Range, RefusedDocument, in_utf8
+from codelens.linking.precise.scip import (
+    CodeUnits,
+    Occurrence,
+    PreciseDocument,
+    Range,
+    RefusedDocument,
+    convert_to_utf8,
+)
 from tests.linking.precise.indexes import CASES, INDEXES, read
 
 TEXT = 'def größe():\n    return "😀" + total("漢", area)\r\n'
@@ -19,7 +26,7 @@ def facts(encoding: CodeUnits, *ranges: Range) -> PreciseDocument:
     [(CodeUnits.UTF32, 18, 29, 33), (CodeUnits.UTF16, 19, 30, 34), (CodeUnits.UTF8, 21, 34, 38)],
 )
 def test_each_encoding_gives_the_same_bytes(encoding: CodeUnits, total: int, area: int, end: int) -> None:
-    found = in_utf8(facts(encoding, Range(2, total, 2, total + 5), Range(2, area, 2, end)), TEXT)
+    found = convert_to_utf8(facts(encoding, Range(2, total, 2, total + 5), Range(2, area, 2, end)), TEXT)
     assert found == facts(CodeUnits.UTF8, Range(2, 21, 2, 26), Range(2, 34, 2, 38))
     line = TEXT.encode().split(b"\n")[1]
     assert (line[20:25], line[33:37]) == (b"total", b"area")
@@ -28,7 +35,7 @@ def test_each_encoding_gives_the_same_bytes(encoding: CodeUnits, total: int, are
 def test_a_wrong_encoding_does_not_fit() -> None:
     """Bytes read as UTF-16 units stand inside words."""
     said = facts(CodeUnits.UTF16, Range(2, 21, 2, 26), Range(2, 34, 2, 38))
-    assert isinstance(in_utf8(said, TEXT), RefusedDocument)
+    assert isinstance(convert_to_utf8(said, TEXT), RefusedDocument)
 
 
 @pytest.mark.parametrize("index", INDEXES)
@@ -44,16 +51,16 @@ def test_facts_of_another_text_are_refused(index: str, change: str) -> None:
             "indented": text.replace("\n", "\n "),
             "empty": "",
         }[change]
-        refused = in_utf8(document, changed)
+        refused = convert_to_utf8(document, changed)
         assert refused == RefusedDocument(document.path, "the index was made of another text of this file")
 
 
 def test_a_few_odd_ranges_cost_a_document_nothing() -> None:
     """A tool may name a blank; of twenty names, nineteen must be words."""
     words, blank = [Range(1, 5, 1, 10)] * 19, Range(2, 1, 2, 3)
-    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), PreciseDocument)
-    assert isinstance(in_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
+    assert isinstance(convert_to_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), PreciseDocument)
+    assert isinstance(convert_to_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
 
 
 def test_no_condition_fits_everything() -> None:
-    assert in_utf8(facts(CodeUnits.UTF16), "") == facts(CodeUnits.UTF8)
+    assert convert_to_utf8(facts(CodeUnits.UTF16), "") == facts(CodeUnits.UTF8)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.linking.precise.indexes import IndexFile, RefusedIndex, find_indexes, indexes_of_tree, place_in_tree
+from codelens.linking.precise.indexes import IndexFile, find_indexes, place_in_tree, read_tree_indexes
 
 FOUND = {
     "index.scip": "",
@@ -38,15 +38,15 @@ def test_where_indexes_lie(tmp_path: Path) -> None:
 def test_a_tree_with_dumps_alone_gets_one_notice(tmp_path: Path) -> None:
     for name in ("dump.lsif", "other.lsif"):
         (tmp_path / name).write_text("{}")
-    (notice,) = indexes_of_tree(tmp_path, 100).notices
+    (notice,) = read_tree_indexes(tmp_path, 100).notices
     assert notice.text == "dump.lsif is not read: LSIF is not supported; write a SCIP index instead"
     (tmp_path / "index.scip").write_bytes(b"\x0a\x00")
-    assert indexes_of_tree(tmp_path, 100).notices == ()
+    assert read_tree_indexes(tmp_path, 100).notices == ()
 
 
 def test_a_large_one_is_refused_with_its_size(tmp_path: Path) -> None:
     (tmp_path / "index.scip").write_bytes(bytes(1_500_000))
-    assert list(find_indexes(tmp_path, 1_500_000 - 1)) == [RefusedIndex("index.scip", "1.5 MB, limit 1.5 MB")]
+    assert [index.refusal for index in find_indexes(tmp_path, 1_500_000 - 1)] == ["1.5 MB, limit 1.5 MB"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

@@ -9,9 +9,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.linking.precise.documents import CodeUnits, Occurrence, PreciseDocument, Range, Relationship
-from codelens.linking.precise.indexes import Matches, UnitPlace, match
-from codelens.model.code import UnitRow
+from codelens.linking.precise.indexes import IndexMatches, match_units
+from codelens.linking.precise.scip import CodeUnits, Occurrence, PreciseDocument, Range, Relationship
+from codelens.model.code import UnitId, UnitRow
 from tests.linking.precise.indexes import CASES, converted
 
 Units = dict[str, Sequence[UnitRow]]
@@ -31,21 +31,26 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Units]:
     return found
 
 
-def matched(units: dict[str, Units], index: str) -> Matches:
-    return match(converted(index), units[index.partition("/")[0]].get)
+def matched(units: dict[str, Units], index: str) -> IndexMatches:
+    return match_units(converted(index), units[index.partition("/")[0]].get)
 
 
 def references(units: dict[str, Units], index: str) -> list[str]:
     """Each as 'place → path of the unit, its name'."""
-    of_tree = units[index.partition("/")[0]]
-    return [
-        f"{found.path}:{found.line}:{found.column} → {meant(of_tree, found.target)}"
-        for found in matched(units, index).references
-    ]
+    return uses(units[index.partition("/")[0]], matched(units, index))
 
 
-def meant(units: Units, target: UnitPlace) -> str:
-    return f"{target.path} {units[target.path][target.unit].qualified_name}"
+def uses(units: Units, matches: IndexMatches) -> list[str]:
+    found = []
+    for path, numbers in matches.uses.items():
+        for at in range(0, len(numbers), 3):
+            line, column, unit = numbers[at : at + 3]
+            found.append(f"{path}:{line}:{column} → {meant(units, UnitId(unit))}")
+    return found
+
+
+def meant(units: Units, target: UnitId) -> str:
+    return next(f"{u.path} {u.qualified_name}" for rows in units.values() for u in rows if u.id == target)
 
 
 SHAPES = [
@@ -90,6 +95,10 @@ def test_implementations(units: dict[str, Units]) -> None:
     ]
 
 
+def meanings(units: Units, matches: IndexMatches) -> list[str]:
+    return [use.partition(" → ")[2] for use in uses(units, matches)]
+
+
 TOTAL, SHAPE = Range(22, 17, 22, 22), Range(2, 18, 2, 23)
 USE = Occurrence(Range(4, 61, 4, 66), "used", False)
 
@@ -100,14 +109,14 @@ def said(path: str, *occurrences: Occurrence, relationships: tuple[Relationship,
 
 def test_a_use_may_come_before_its_definition(units: dict[str, Units]) -> None:
     definition = Occurrence(TOTAL, "used", True)
-    found = match([said("src/main.ts", USE), said("src/shape.ts", definition)], units["typescript"].get)
-    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+    found = match_units([said("src/main.ts", USE), said("src/shape.ts", definition)], units["typescript"].get)
+    assert meanings(units["typescript"], found) == ["src/shape.ts total"]
 
 
 def test_a_symbol_defined_twice_means_both(units: dict[str, Units]) -> None:
     both = [Occurrence(place, "used", True) for place in (TOTAL, SHAPE, TOTAL)]
-    found = match([said("src/shape.ts", *both), said("src/main.ts", USE)], units["typescript"].get)
-    assert [meant(units["typescript"], use.target) for use in found.references] == [
+    found = match_units([said("src/shape.ts", *both), said("src/main.ts", USE)], units["typescript"].get)
+    assert meanings(units["typescript"], found) == [
         "src/shape.ts total",
         "src/shape.ts Shape",
     ]
@@ -119,24 +128,24 @@ def test_a_symbol_defined_all_over_means_nothing(units: dict[str, Units]) -> Non
         Occurrence(Range(unit.name_line, unit.name_column, unit.name_line, unit.name_column + 1), "used", True)
         for unit in names
     ]
-    found = match([said("src/shape.ts", *everywhere), said("src/main.ts", USE)], units["typescript"].get)
-    assert list(found.references) == []
+    found = match_units([said("src/shape.ts", *everywhere), said("src/main.ts", USE)], units["typescript"].get)
+    assert meanings(units["typescript"], found) == []
 
 
 def test_a_symbol_may_be_defined_by_another(units: dict[str, Units]) -> None:
     other = said("src/shape.ts", Occurrence(TOTAL, "other", True))
     use = said("src/main.ts", USE, relationships=(Relationship("used", "other", "definition"),))
-    found = match([use, other], units["typescript"].get)
-    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+    found = match_units([use, other], units["typescript"].get)
+    assert meanings(units["typescript"], found) == ["src/shape.ts total"]
 
 
 def test_a_definition_that_only_overlaps_a_name_is_its(units: dict[str, Units]) -> None:
     longer = Occurrence(Range(22, 8, 22, 22), "used", True)  # 'function total'
-    found = match([said("src/shape.ts", longer), said("src/main.ts", USE)], units["typescript"].get)
-    assert [meant(units["typescript"], use.target) for use in found.references] == ["src/shape.ts total"]
+    found = match_units([said("src/shape.ts", longer), said("src/main.ts", USE)], units["typescript"].get)
+    assert meanings(units["typescript"], found) == ["src/shape.ts total"]
 
 
 def test_files_that_are_not_indexed_take_no_part(units: dict[str, Units]) -> None:
     definition = Occurrence(TOTAL, "used", True)
-    found = match([said("other.ts", definition, USE), said("src/main.ts", USE)], units["typescript"].get)
-    assert list(found.references) == []
+    found = match_units([said("other.ts", definition, USE), said("src/main.ts", USE)], units["typescript"].get)
+    assert meanings(units["typescript"], found) == []

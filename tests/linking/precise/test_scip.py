@@ -8,15 +8,15 @@ import tracemalloc
 import pytest
 
 from codelens.errors import PreciseIndexError
-from codelens.linking.precise.documents import (
+from codelens.linking.precise.scip import (
     CodeUnits,
     Occurrence,
     PreciseDocument,
     Range,
     RefusedDocument,
     Relationship,
+    read_scip,
 )
-from codelens.linking.precise.scip import read_scip
 from tests.linking.precise.indexes import converted, named, read
 
 TYPED = base64.b64decode(
