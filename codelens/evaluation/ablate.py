@@ -75,7 +75,7 @@ def _edited(section: Any, keys: Sequence[str], value: Any) -> Any:
     return {**section, keys[0]: _edited(section[keys[0]], keys[1:], value)}
 
 
-def rows(profile: Profile, options: SearchOptions) -> list[Ablation]:
+def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """The ablations that apply to this profile; the first changes nothing."""
     found = [
         Ablation(options.profile),

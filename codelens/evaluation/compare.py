@@ -19,6 +19,7 @@ from codelens.text.notation import parse_json
 
 TRIALS = 10_000
 SEED = 20_261_121
+PLACES = 6  # Decimals of figures that are printed or saved
 SCORE_NAMES = {"sP@10": "strict_p@10", "sR@10": "strict_r@10", "sMRR": "strict_mrr", "snDCG@10": "strict_ndcg@10"}
 """Metrics as the files of `score.py` name them, and our names."""
 
@@ -36,6 +37,11 @@ class Comparison:
     better: int
     worse: int
 
+    def difference_record(self) -> dict[str, float]:
+        """The mean difference with its interval and p value, rounded for output."""
+        figures = {"difference": self.after - self.before, "low": self.low, "high": self.high, "p": self.p_value}
+        return {name: round(value, PLACES) for name, value in figures.items()}
+
 
 Values = Mapping[str, float]  # Task key → value of one metric
 
@@ -50,10 +56,10 @@ class SavedRun:
 
     def macro(self, metric: str, keys: Iterable[str]) -> float:
         """The mean over the repositories of these tasks."""
-        parted: dict[str, list[float]] = {}
-        for key in sorted(keys):
-            parted.setdefault(self.repositories[key], []).append(self.values[metric][key])
-        return statistics.mean(statistics.mean(own) for own in parted.values())
+        by_repository: dict[str, list[float]] = {}
+        for key in keys:
+            by_repository.setdefault(self.repositories[key], []).append(self.values[metric][key])
+        return statistics.mean(map(statistics.mean, by_repository.values()))
 
 
 def load_run(path: Path) -> SavedRun:
@@ -74,52 +80,47 @@ def load_run(path: Path) -> SavedRun:
     return SavedRun(
         {name: value for name, value in record.items() if name != "rows"},
         {key: str(row["repo"]) for key, row in rows.items()},
-        {metric: found for metric, found in values.items() if found},
+        {metric: by_task for metric, by_task in values.items() if by_task},
     )
 
 
 def compare_runs(before: SavedRun, after: SavedRun) -> dict[str, Comparison]:
     """Compare each metric that both runs have. Raises UsageError if they have no task in common."""
-    found = {}
-    for metric in (metric for metric in METRICS if metric in before.values and metric in after.values):
-        try:
-            found[metric] = compare(before.values[metric], after.values[metric])
-        except ValueError as fault:
-            raise UsageError(str(fault)) from None
-    if not found:
+    metrics = [metric for metric in METRICS if metric in before.values and metric in after.values]
+    if not metrics:
         raise UsageError("the runs have no metric in common")
-    return found
+    return {metric: compare(before.values[metric], after.values[metric]) for metric in metrics}
 
 
 def compare(before: Values, after: Values) -> Comparison:
-    """Compare the common tasks. Raises ValueError without a common task."""
+    """Compare the common tasks. Raises UsageError without a common task."""
     common = sorted(before.keys() & after.keys())
     if not common:
-        raise ValueError("the runs have no task in common")
-    differences = [after[t] - before[t] for t in common]
+        raise UsageError("the runs have no task in common")
+    differences = [after[task] - before[task] for task in common]
     low, high = bootstrap(differences)
     return Comparison(
         tasks=len(common),
-        before=statistics.mean(before[t] for t in common),
-        after=statistics.mean(after[t] for t in common),
-        p_value=_permutation(differences),
+        before=statistics.mean(before[task] for task in common),
+        after=statistics.mean(after[task] for task in common),
+        p_value=_p_value(differences),
         low=low,
         high=high,
-        better=sum(d > 0 for d in differences),
-        worse=sum(d < 0 for d in differences),
+        better=sum(difference > 0 for difference in differences),
+        worse=sum(difference < 0 for difference in differences),
     )
 
 
-def _permutation(differences: Sequence[float]) -> float:
+def _p_value(differences: Sequence[float]) -> float:
     """Share of random sign flips whose mean is at least as far from zero as the observed one."""
-    chance, seen = random.Random(SEED), abs(sum(differences)) - 1e-12
-    moved = [d for d in differences if d]
-    extreme = sum(abs(sum(d if chance.random() < 0.5 else -d for d in moved)) >= seen for _ in range(TRIALS))
+    generator, observed = random.Random(SEED), abs(sum(differences)) - 1e-12
+    nonzero = [d for d in differences if d]
+    extreme = sum(abs(sum(d if generator.random() < 0.5 else -d for d in nonzero)) >= observed for _ in range(TRIALS))
     return (extreme + 1) / (TRIALS + 1)
 
 
 def bootstrap(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of a mean, by percentiles of the means of samples drawn with replacement (Efron 1979)."""
-    chance, count = random.Random(SEED), len(values)
-    means = sorted(sum(chance.choices(values, k=count)) / count for _ in range(TRIALS // 5))
+    generator, count = random.Random(SEED), len(values)
+    means = sorted(sum(generator.choices(values, k=count)) / count for _ in range(TRIALS // 5))
     return means[int(0.025 * len(means))], means[int(0.975 * len(means))]

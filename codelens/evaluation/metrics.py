@@ -162,7 +162,7 @@ Values = dict[str, dict[str, float]]  # Task key → metric → value; file@10 o
 Documents = Mapping[str, float]  # Document → gain in qrels, score in a run
 
 
-def measures() -> Any:
+def ir_measures_module() -> Any:
     """The ir-measures library. Raises UsageError if it is not installed."""
     try:
         import ir_measures
@@ -171,9 +171,9 @@ def measures() -> Any:
     return ir_measures
 
 
-def figures(judged: Mapping[str, Judgement]) -> Values:
+def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
     """Compute all metrics of judged tasks. Raises UsageError if the library is not installed."""
-    m = measures()
+    m = ir_measures_module()
     k, found = CUTOFF, Values()
     names: Mapping[str, Mapping[Any, str]] = {
         "strict": {

@@ -12,8 +12,8 @@ from codelens.config import Settings, load_weights
 from codelens.evaluation.compare import Comparison, compare
 from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, Fitted, Sample, Weights, fit_weights, sample_tasks
 from codelens.evaluation.make_tasks import KINDS, TREES, MadeTasks, make_tasks
-from codelens.evaluation.metrics import Values, figures, same_file
-from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask
+from codelens.evaluation.metrics import Values, compute_metrics, same_file
+from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass, replace
@@ -211,10 +211,10 @@ def _groups(
     before, after = list[TaskResult](), list[TaskResult]()
     for batch in batches:
         for found, setup in ((before, shipped), (after, replace(shipped, change=FeatureWeights(weights)))):
-            found += ask(batch, setup)
+            found += run_batch(batch, setup)
             if progress:
                 progress(Progress("ask", len(before) + len(after), 2 * total, batch.index.name))
-    values = [figures({answer.task.key: answer.judged for answer in results}) for results in (before, after)]
+    values = [compute_metrics({answer.task.key: answer.judged for answer in results}) for results in (before, after)]
     kinds = {answer.task.key: answer.task.kind for answer in before}
     named = [ALL, *sorted(set(kinds.values()))]
     return [_group(kind, [k for k, own in kinds.items() if kind in (ALL, own)], *values) for kind in named]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from codelens.config import load_weights
-from codelens.evaluation.ablate import GONE, Ablation, rows
+from codelens.evaluation.ablate import GONE, Ablation, list_ablations
 from codelens.model.request import SearchOptions
 from codelens.search.profiles import Profile, load_profile
 
@@ -17,7 +17,7 @@ PROFILES = tuple(load_weights())
 def of(profile: str, **options: str) -> tuple[Profile, list[Ablation]]:
     asked = SearchOptions(profile=profile, **options)  # type: ignore[arg-type]
     loaded = load_profile(asked)
-    return loaded, rows(loaded, asked)
+    return loaded, list_ablations(loaded, asked)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -47,7 +47,7 @@ def test_every_signal_has_its_row() -> None:
     assert {f"- channel {name}" for name, cut in profile.cuts.items() if cut} <= names
     assert "- the walk" in names
     more = replace(profile, features={**profile.features, "fashion": {"task": 1.0}, "idle": {"task": 0.0}})
-    assert {row.name for row in rows(more, SearchOptions())} - names == {"- feature fashion"}
+    assert {row.name for row in list_ablations(more, SearchOptions())} - names == {"- feature fashion"}
 
 
 def test_what_is_left_out_is_gone_and_nothing_else() -> None:

@@ -61,7 +61,7 @@ def test_the_interval_is_that_of_the_mean() -> None:
 def test_only_tasks_of_both_runs_count() -> None:
     found = compare({"a": 0.0, "b": 0.5, "c": 1.0}, {"b": 0.75, "c": 1.0, "d": 0.0})
     assert (found.tasks, found.before, found.after) == (2, 0.75, 0.875)
-    with pytest.raises(ValueError, match="no task in common"):
+    with pytest.raises(UsageError, match="no task in common"):
         compare({"a": 1.0}, {"b": 1.0})
 
 

@@ -13,7 +13,7 @@ import pytest
 from codelens.config import Settings, load_weights
 from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, scores
 from codelens.evaluation.metrics import same_file
-from codelens.evaluation.rounds import replay
+from codelens.evaluation.rounds import replay_rounds
 from codelens.evaluation.runner import Setup, TaskBatch
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.evaluation.tune import split
@@ -143,10 +143,10 @@ def test_taught_tasks_gain_and_the_memory_of_the_index_is_left_alone(index: Path
     ]
     done: list[str] = []
     setup = Setup(SearchOptions(), Settings(), same_file)
-    rounds = replay([TaskBatch(index, tuple(asked))], setup, 3, done.append)
+    rounds = replay_rounds([TaskBatch(index, tuple(asked))], setup, 3, done.append)
     assert done == ["i.db"]
-    assert [(len(one.taught), len(one.others)) for one in rounds] == [(1, 1)] * 4
-    places = [one.taught[0].judged.credited.index(0) for one in rounds]
+    assert [(len(taught), len(others)) for taught, others in rounds] == [(1, 1)] * 4
+    places = [taught[0].judged.credited.index(0) for taught, _ in rounds]
     assert places[0] > places[1] >= places[3]
-    assert [one.others[0].top for one in rounds[1:]] == [rounds[0].others[0].top] * 3, "another question"
+    assert [others[0].top for _, others in rounds[1:]] == [rounds[0][1][0].top] * 3, "another question"
     assert not memory_place(index).exists()

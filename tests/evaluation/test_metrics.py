@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, figures, judge, strict
+from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, compute_metrics, judge, strict
 from codelens.evaluation.tasks import ABSENT, Relevant, Task
 
 pytestmark = pytest.mark.slow
 
 
 def of(judged: Judgement) -> dict[str, float]:
-    return figures({"t": judged})["t"]
+    return compute_metrics({"t": judged})["t"]
 
 
 def asked(symbols: str, hits: str, files: tuple[str, ...] = ()) -> dict[str, float]:
@@ -85,7 +85,9 @@ def test_candidates_count_below_the_first_ten() -> None:
 
 def test_tasks_are_distinguished() -> None:
     task = Task("t", "r", "q", (Relevant("a", ()),))
-    both = figures({"r/1": judge(task, [NamedHit("a", "")], strict), "r/2": judge(task, [NamedHit("b", "")], strict)})
+    both = compute_metrics(
+        {"r/1": judge(task, [NamedHit("a", "")], strict), "r/2": judge(task, [NamedHit("b", "")], strict)}
+    )
     assert [both[key]["strict_mrr"] for key in ("r/1", "r/2")] == [1.0, 0.0]
 
 

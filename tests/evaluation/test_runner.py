@@ -9,9 +9,17 @@ import pytest
 
 from codelens.errors import NoIndex, UsageError
 from codelens.evaluation.ablate import GONE, Ablation
-from codelens.evaluation.metrics import Judgement, figures, strict
+from codelens.evaluation.metrics import Judgement, compute_metrics, strict
 from codelens.evaluation.report import HEADLINES, digest, percentiles, shape, summarise
-from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, ask_all, batches_of_folder, batches_of_one, workers
+from codelens.evaluation.runner import (
+    Setup,
+    TaskBatch,
+    TaskResult,
+    batches_of_folder,
+    batches_of_one,
+    open_workers,
+    run_tasks,
+)
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.index import Index
 from codelens.model.request import SearchOptions
@@ -66,7 +74,7 @@ def test_in_one_index_of_several_a_task_is_about_its_own(folder: Path) -> None:
         ((), ["2", "3"]),
         (("post",), ["1"]),
     ]
-    whole, _, own = ask_all(batches, SETUP, None)
+    whole, _, own = run_tasks(batches, SETUP, None)
     assert {path for _, path, _ in whole.top} == {"cart.py", "mail.py"}
     assert {path for _, path, _ in own.top} == {"mail.py"}
 
@@ -74,7 +82,7 @@ def test_in_one_index_of_several_a_task_is_about_its_own(folder: Path) -> None:
 def test_an_answer(folder: Path) -> None:
     asked = task("shop", "1", "add an item", "add_item", "missing")
     told = []
-    [answer] = ask_all([TaskBatch(folder / "shop.db", (asked,))], SETUP, None, told.append)
+    [answer] = run_tasks([TaskBatch(folder / "shop.db", (asked,))], SETUP, None, told.append)
     assert answer.task == asked
     assert answer.top[0] == ("add_item", "cart.py", 1)
     assert answer.judged.credited[0] == 0
@@ -91,9 +99,9 @@ def test_processes_find_the_same_in_the_same_order(folder: Path) -> None:
     ]
     row = Ablation("- feature coverage", ((("features", "coverage"), GONE),))
     setup = Setup(SearchOptions(), QUICK, strict, row)
-    with workers(1) as none, workers(2) as pool:
+    with open_workers(1) as none, open_workers(2) as pool:
         assert none is None
-        alone, together = ask_all(batches, setup, none), ask_all(batches, setup, pool)
+        alone, together = run_tasks(batches, setup, none), run_tasks(batches, setup, pool)
     assert [(a.task, a.judged, a.top) for a in together] == [(a.task, a.judged, a.top) for a in alone]
 
 
@@ -101,11 +109,11 @@ def test_a_query_that_fails_is_judged_as_without_hits(folder: Path) -> None:
     """A strict query with a fault is one; what is wrong with the options is not a task's fault."""
     broken = task("shop", "1", "(add", "add_item")
     setup = Setup(SearchOptions(strict_query=True), QUICK, strict)
-    [answer] = ask_all([TaskBatch(folder / "shop.db", (broken,))], setup, None)
+    [answer] = run_tasks([TaskBatch(folder / "shop.db", (broken,))], setup, None)
     assert answer.fault.startswith("QueryError: ")
     assert (answer.top, answer.judged.credited) == ((), ())
     with pytest.raises(UsageError, match="no mode"):
-        ask_all([TaskBatch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
+        run_tasks([TaskBatch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
 
 
 def made(repository: str, name: str, query: str, right: bool, ms: float, tier: str = "") -> TaskResult:
@@ -121,35 +129,35 @@ def test_means_over_tasks_and_over_repositories() -> None:
         made("a", "3", "one", False, 30),
         made("b", "1", "one", True, 40, "easy"),
     ]
-    groups = summarise(asked, figures({answer.task.key: answer.judged for answer in asked}))
-    means = {group.title: group.means["strict_ndcg@10"].mean for group in groups}
+    groups = summarise(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))
+    means = {(group["by"], group["name"]): group["metrics"]["strict_ndcg@10"]["mean"] for group in groups}
     assert means == pytest.approx(
         {
-            "ALL": 0.5,
-            "MACRO": (1 / 3 + 1) / 2,
-            "tier easy": 0.5,
-            "tier hard": 1.0,
-            "repo a": 1 / 3,
-            "repo b": 1.0,
-            "shape change": 0.0,
-            "shape identifier": 2 / 3,
+            ("all", "ALL"): 0.5,
+            ("macro", "MACRO"): (1 / 3 + 1) / 2,
+            ("tier", "easy"): 0.5,
+            ("tier", "hard"): 1.0,
+            ("repo", "a"): 1 / 3,
+            ("repo", "b"): 1.0,
+            ("shape", "change"): 0.0,
+            ("shape", "identifier"): 2 / 3,
         }
     )
-    assert [group.tasks for group in groups] == [4, 4, 2, 1, 3, 1, 1, 3]
-    assert "file@10" not in groups[0].means
-    assert (groups[0].cpu_ms, groups[0].wall_ms["p50"]) == ({"p50": 30, "p95": 40}, 60)
+    assert [group["n"] for group in groups] == [4, 4, 2, 1, 3, 1, 1, 3]
+    assert "file@10" not in groups[0]["metrics"]
+    assert (groups[0]["cpu_ms"], groups[0]["wall_ms"]["p50"]) == ({"p50": 30, "p95": 40}, 60)
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_mean() -> None:
     asked = [made("a", str(n), "one", n % 2 == 0, 1) for n in range(100)]
-    whole = summarise(asked, figures({answer.task.key: answer.judged for answer in asked}))[0]
-    ndcg = whole.means["strict_ndcg@10"]
-    assert (ndcg.low, ndcg.high) == (
+    whole = summarise(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))[0]
+    ndcg = whole["metrics"]["strict_ndcg@10"]
+    assert (ndcg["low"], ndcg["high"]) == (
         pytest.approx(0.5 - 1.96 * 0.05, abs=0.02),
         pytest.approx(0.5 + 1.96 * 0.05, abs=0.02),
     )
-    assert [name for name, mean in whole.means.items() if mean.low is not None] == [
+    assert [name for name, mean in whole["metrics"].items() if "low" in mean] == [
         n for n in HEADLINES if n != "file@10"
     ]
 

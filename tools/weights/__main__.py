@@ -16,7 +16,7 @@ import codelens.config
 from codelens.config import load_weights
 from codelens.errors import CodelensError
 from codelens.evaluation.fitting import Fitted, Sample, Weights
-from codelens.evaluation.runner import workers
+from codelens.evaluation.runner import open_workers
 from codelens.evaluation.tune import TABLE, features_text
 from codelens.model.runs import Progress
 from codelens.render.terminal import Columns, plain_columns
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--out {options.out}: no such folder")
     try:
         found = sources(read_manifest(options.manifest), options.clones.absolute(), options.work.absolute())
-        with workers(options.jobs) as pool:
+        with open_workers(options.jobs) as pool:
             measured = [one for own in measure_all(found, pool, _print_progress) for one in own]
         fitted = fit_shipped(measured)
         first: Weights = parse_toml(FIRST.read_text(encoding="utf-8"))["codelens"]["features"]

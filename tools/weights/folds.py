@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.evaluation.fitting import COLUMNS, Fitted, Sample, Weights, fit_weights, scores
-from codelens.evaluation.metrics import CUTOFF, Judgement, figures
+from codelens.evaluation.metrics import CUTOFF, Judgement, compute_metrics
 
 METRIC = "strict_ndcg@10"
 PULL = 0.0007
@@ -53,7 +53,7 @@ def fold_repositories(measured: Sequence[Sample], folds: int) -> Iterator[frozen
 
 def ndcg_by_task(measured: Sequence[Sample], weights: Weights) -> dict[str, float]:
     """Task → nDCG@10 of its candidates, ordered by these weights."""
-    found = figures({one.task: _judged(one, weights) for one in measured})
+    found = compute_metrics({one.task: _judged(one, weights) for one in measured})
     return {task: values[METRIC] for task, values in found.items()}
 
 

@@ -41,10 +41,10 @@ def tune(flags: TuneFlags) -> int:
     Tasks, trees and indexes are created in a temporary folder; nothing in the repository is executed.
     """
     from codelens.evaluation.fitting import need_scipy
-    from codelens.evaluation.metrics import measures
+    from codelens.evaluation.metrics import ir_measures_module
 
     need_scipy()  # before any work, if they are not installed
-    measures()
+    ir_measures_module()
 
     return tune_here(flags)
 
