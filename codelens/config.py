@@ -205,8 +205,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
+MODES = ("hybrid", "keyword", "vector", "exact", "fuzzy")
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "mode": ("hybrid", "keyword", "vector", "exact", "fuzzy"),
+    "mode": MODES,
     "color": ("auto", "always", "never"),
     "path_style": ("cwd", "root", "absolute"),
     "refresh": ("never", "auto"),

@@ -1,37 +1,75 @@
-"""Flags that several commands share, each group a class to inherit from."""
+"""Flags that several commands share, each group a class to inherit from.
 
+Those of a search are derived from the table of search options (`codelens.model.request`).
+"""
+
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codelens.cli.complete import offering, symbols
 from codelens.cli.declare import Section, argument, option
 from codelens.config import CHOICES
+from codelens.model import request
+from codelens.model.request import OPTIONS
 
-RANKING = Section("Ranking")
-FILTERS = Section("Filters")
+F = TypeVar("F")
+
+RANKING = Section(request.RANKING)
+FILTERS = Section(request.FILTERS)
 OUTPUT = Section("Output")
-QUERY = Section("Query")
-LINES = Section("Lines, as in grep")
+QUERY = Section(request.QUERY)
+LINES = Section(request.GREP)
 
 Texts = list[str] | None
 
-LANGUAGES = "codelens.lang.registry:languages"  # The place of their names, for `values`
-TYPES: Any = FILTERS.option(
-    None, "-t", "--type", metavar="LANG", values=LANGUAGES, help="Only this language: py, ts, go …; repeatable"
-)
-TYPES_NOT: Any = FILTERS.option(
-    None, "-T", "--type-not", metavar="LANG", values=LANGUAGES, help="Not this language; repeatable"
-)
-KINDS: Any = FILTERS.option(
-    None,
-    "--kind",
-    metavar="KIND",
-    values=offering("codelens.query.nodes:KINDS", listed=True),
-    help="Only this kind: doc, code, or a value of `kind:` such as class; repeatable, or separated by commas",
-)
-GLOBS: Any = FILTERS.option(
-    None, "-g", "--glob", metavar="GLOB", help="Only matching paths; '!GLOB' excludes; the last match wins"
-)
+OFFERS: Any = {"like": symbols, "kinds": offering("codelens.query.nodes:KINDS", listed=True)}
+"""Option → what shells offer for it, where that is not its words."""
+
+
+def flag_of(name: str, **more: Any) -> Any:
+    """The flag of a search option. Its default says that it was not given."""
+    row = OPTIONS[name]
+    default = False if _flag_type(name) is bool else None
+    values = OFFERS.get(name, row.words or None)
+    return option(default, *row.flags, help=row.help, section=row.section, metavar=row.metavar, values=values, **more)
+
+
+def _flag_type(name: str) -> Any:
+    row = OPTIONS[name]
+    if row.type is bool:
+        return bool | None if "/" in row.flags[0] else bool
+    return list[str] | None if row.is_list else str | None if row.is_text else row.type | None
+
+
+def with_options(first: str, last: str, after: str = "") -> Callable[[type[F]], type[F]]:
+    """A decorator that adds the flags of the search options from `first` to `last` to a class, behind the flag `after`."""
+    rows = [name for name, row in OPTIONS.items() if row.flags]
+    names = rows[rows.index(first) : rows.index(last) + 1]
+
+    def add_flags(flags: type[F]) -> type[F]:
+        declared = flags.__annotations__
+        place = [*declared].index(after) + 1 if after else 0
+        derived = {name: _flag_type(name) for name in names}
+        flags.__annotations__ = dict([*declared.items()][:place]) | derived | dict([*declared.items()][place:])
+        for name in names:
+            setattr(flags, name, flag_of(name))
+        return flags
+
+    return add_flags
+
+
+class DerivedFlags:
+    """Base of the classes with flags of search options."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+TYPES, TYPES_NOT, GLOBS, PROFILE = map(flag_of, ("languages", "languages_not", "globs", "profile"))
 ROOT_SCOPE: Any = FILTERS.option(
     False, "--root-scope", help="Search the whole index, not only below the working directory"
 )
@@ -109,7 +147,10 @@ ALLOW_NETWORK: Any = option(
 )
 
 
-class QueryFlags:
+@with_options("languages", "meta", after="smart_case")
+@with_options("word", "strict_query", after="smart_case")
+@with_options("like", "snippet_language", after="query_files")
+class QueryFlags(DerivedFlags):
     """The query and where it runs."""
 
     allow_network: bool = ALLOW_NETWORK
@@ -123,47 +164,9 @@ class QueryFlags:
     query_files: Texts = QUERY.option(
         None, "-f", "--file", metavar="FILE", help="Read queries from a file, one per line; `-` is stdin"
     )
-    like: str | None = QUERY.option(
-        None,
-        "--like",
-        metavar="TARGET",
-        values=symbols,
-        help="Find code similar to PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
-        "It replaces QUERY; give filters with -e",
-    )
-    lang: str | None = QUERY.option(
-        None, "--lang", metavar="LANG", values=LANGUAGES, help="The language of the code on stdin [default: detected]"
-    )
     ignore_case: bool = QUERY.option(False, "-i", "--ignore-case", help="Ignore case")
     case_sensitive: bool = QUERY.option(False, "-s", "--case-sensitive", help="Match case")
     smart_case: bool = QUERY.option(False, "-S", "--smart-case", hidden=True, help="The default")
-    word: bool = QUERY.option(False, "-w", "--word-regexp", help="Match whole words only")
-    literal: bool = QUERY.option(
-        False, "-F", "--fixed-strings", help="Take the query literally, without filters and operators"
-    )
-    regex: bool = QUERY.option(False, "-P", "-E", "--regex", help="Read the query as a regular expression")
-    case: str | None = QUERY.option(
-        None,
-        "--case",
-        metavar="HOW",
-        values="codelens.query.nodes:CASES",
-        help="yes, no or auto: match case if the query has capitals [default: auto]",
-    )
-    prefix: bool = QUERY.option(False, "--prefix", help="Match words by their beginning, as if each were written WORD*")
-    strict_query: bool = QUERY.option(
-        False, "--strict-query", help="Fail on a syntax error in the query instead of reading it as text"
-    )
-    types: Texts = TYPES
-    types_not: Texts = TYPES_NOT
-    kinds: Texts = KINDS
-    files_only: bool = FILTERS.option(False, "--files-only", help="Find files by path, names, imports and meaning")
-    globs: Texts = GLOBS
-    meta: Texts = FILTERS.option(
-        None,
-        "--meta",
-        metavar="NAME=VALUE",
-        help="Only files with this metadata: category=cli, 'stars>=100'; repeatable",
-    )
     metadata: str | None = FILTERS.option(
         None,
         "--metadata",
@@ -179,75 +182,18 @@ BRIEF_QUERY = (
     "word",
     "literal",
     "regex",
-    "types",
-    "types_not",
+    "languages",
+    "languages_not",
     "kinds",
     "globs",
     "root_scope",
 )
 """Fields of QueryFlags that brief help lists."""
 
-PROFILE = RANKING.option(
-    None,
-    "--profile",
-    metavar="NAME",
-    values="codelens.config:load_weights",
-    help="Ranking profile: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
-    "[default: codelens; with --like likeness]",
-)
 
-
-class ScoreFlags:
+@with_options("mode", "min_score")
+class ScoreFlags(DerivedFlags):
     """Options that decide scores, and so which candidates there are."""
-
-    mode: str | None = RANKING.option(
-        None,
-        "--mode",
-        metavar="MODE",
-        values=CHOICES["mode"],
-        help="hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
-    )
-    weights: str | None = RANKING.option(
-        None, "--weights", metavar="C=W,…", help="Weights of channels, as exact=2,fuzzy=1,vector=0.5"
-    )
-    rrf_k: int | None = RANKING.option(
-        None, "--rrf-k", metavar="K", help="The constant k of reciprocal rank fusion [default: 60]"
-    )
-    fusion: str = RANKING.option(
-        "rrf",
-        "--fusion",
-        metavar="HOW",
-        values="codelens.search.fuse:FUSIONS",
-        help="How to fuse channels: rrf (by rank), weighted or minmax (by score)",
-    )
-    profile: str | None = PROFILE
-    intent: str | None = RANKING.option(
-        None,
-        "--intent",
-        metavar="KIND",
-        values="codelens.search.intent:INTENTS",
-        help="Kind of query: identifier, path, regex, change, task or question [default: detected]",
-    )
-    expand: str | None = RANKING.option(
-        None,
-        "--expand",
-        metavar="HOW",
-        values="codelens.search.profiles:EXPANSIONS",
-        help="How to expand results over the symbol graph: none, walk or bfs [default: the profile's]",
-    )
-    depth: int | None = RANKING.option(None, "--depth", metavar="N", help="Hops to expand [default: 1]")
-    decay: float | None = RANKING.option(
-        None, "--decay", metavar="X", help="Share of a score that a hop keeps [default: by kind of edge]"
-    )
-    rerank: bool = RANKING.option(
-        False, "--rerank", help="Order the best 50 hits by the similarity of their embedding to the query"
-    )
-    min_score: float | None = RANKING.option(
-        None,
-        "--min-score",
-        metavar="X",
-        help="Only hits with at least this confidence, 0 to 1 (a share of the best score if hits have none)",
-    )
 
 
 NOW: Any = option(
@@ -258,36 +204,14 @@ NOW: Any = option(
 )
 
 
-class MemoryFlags:
+@with_options("memory", "now")
+class MemoryFlags(DerivedFlags):
     """Options of memory: whether it is used and extended, and the current time."""
 
-    memory: bool | None = RANKING.option(
-        None, "--memory/--no-memory", help="Use and update the memory of past results [default: the setting `memory`]"
-    )
-    now: str | None = RANKING.option(
-        None,
-        "--now",
-        metavar="TIME",
-        help="The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
-        "indexed commit]",
-    )
 
-
+@with_options("limit", "reverse")
 class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
-
-    limit: int | None = RANKING.option(
-        None, "-m", "--limit", metavar="N", help="Show at most N hits [default: 20; 10 on a terminal; all lines]"
-    )
-    offset: int = RANKING.option(0, "--offset", metavar="N", help="Skip the first N hits")
-    sort: str | None = RANKING.option(
-        None,
-        "--sort",
-        metavar="BY",
-        values=("score", "path", "modified"),
-        help="score, path or modified [default: score; path for lines]",
-    )
-    reverse: bool = RANKING.option(False, "--reverse", help="Reverse the order")
 
 
 CHANGE = Section("For a change")
@@ -316,7 +240,8 @@ class ProgressFlags:
 FRESHNESS = Section("Freshness")
 
 
-class LineFlags:
+@with_options("invert", "context_before", after="only_matching")
+class LineFlags(DerivedFlags):
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 
     files: bool = LINES.option(False, "-l", "--files-with-matches", help="Print only the paths of files that match")
@@ -327,10 +252,6 @@ class LineFlags:
         False, "-c", "--count", help="Print the number of matching lines per file; with -o, of matches"
     )
     only_matching: bool = LINES.option(False, "-o", "--only-matching", help="Print only the matching parts")
-    invert: bool = LINES.option(False, "-v", "--invert-match", help="Print the lines that do not match")
-    whole_line: bool = LINES.option(False, "-x", "--line-regexp", help="Match whole lines only")
-    after: int | None = LINES.option(None, "-A", "--after-context", metavar="N", help="Show N lines after")
-    before: int | None = LINES.option(None, "-B", "--before-context", metavar="N", help="Show N lines before")
     context: int | None = LINES.option(None, "-C", "--context", metavar="N", help="Show N lines around")
     line_number: bool | None = LINES.option(
         None,

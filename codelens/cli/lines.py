@@ -16,7 +16,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import replace
-from codelens.model.request import SearchOptions
+from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import FileLines
 from codelens.render.paths import PathStyle
 
@@ -34,24 +34,21 @@ ONLY_LINES: Mapping[str, str] = {
 """Flags that mean nothing where places are ranked."""
 OF_HITS = {"-l", "-L", "-c", "-o"}
 """Flags of these that can also speak of hits: their files, the other files, the hits of each file, the parts that match."""
-LINES: Mapping[str, str] = {
+ASKING: Mapping[str, str] = {
     **ONLY_LINES,
     "word": "-w",
     "line_number": "-n",
-    "after": "-A",
-    "before": "-B",
+    "context_after": "-A",
+    "context_before": "-B",
     "context": "-C",
 }
-"""Flags that ask for lines, unless an option of RANKED is given too."""
-RANKED = (
-    *("mode", "weights", "rrf_k", "profile", "intent", "expand", "depth", "decay", "rerank", "min_score", "memory"),
-)
+"""Flags that ask for lines, unless an option that does not apply to lines is given too."""
 SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query without --regex takes as they are
 
 
 def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) -> bool:
     """True if the answer is lines. Raises UsageError for flags that contradict each other."""
-    asked = [name for field, name in LINES.items() if getattr(flags, field) not in (None, False)]
+    asked = [name for field, name in ASKING.items() if getattr(flags, field) not in (None, False)]
     alone = [name for field, name in ONLY_LINES.items() if getattr(flags, field)]
     if flags.like is not None or flags.files_only:
         if wrong := [name for name in alone if name in ("-o", "-v", "-x")]:
@@ -79,9 +76,10 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
 
 def _ranking_option(flags: SearchFlags) -> str:
     """An option that was given and only makes sense for ranked places; else an empty text."""
-    given = [name for name in RANKED if getattr(flags, name) not in (None, False)]
-    given += ["fusion"] if flags.fusion != "rrf" else []
-    return f"--{given[0].replace('_', '-')}" if given else "--sort score" if flags.sort == "score" else ""
+    for name, row in OPTIONS.items():
+        if LINES not in row.applies and getattr(flags, name) not in (None, False):
+            return row.spelling
+    return "--sort score" if flags.sort == "score" else ""
 
 
 def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: QueryText, options: SearchOptions) -> int:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.cli.flags import ChangeFlags, QueryFlags, RankingFlags, ScoreFlags
+from codelens.cli.flags import ChangeFlags, QueryFlags, RankingFlags
 from codelens.cli.streams import stdin_bytes, stdin_text
 from codelens.cli.workplace import Scope, Workplace, target_here
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import Change
-from codelens.model.fast_dataclass import names_of
-from codelens.model.request import SearchOptions
+from codelens.model.request import OPTIONS, SearchOptions, read_words
 
 EVERYTHING = 1_000_000_000  # The limit of -l, -L and -c, which are about files: far above any pool of candidates
 LIKENESS = "likeness"  # The profile of --like where none is named
@@ -83,7 +83,7 @@ def ranking_settings(flags: RankingFlags) -> Mapping[str, Any]:
 
 def likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
     """(target, text, its language): what the hits are to resemble; `-` is a text from stdin, all empty is nothing."""
-    if flags.lang is not None and flags.like != "-":
+    if flags.snippet_language is not None and flags.like != "-":
         raise UsageError("--lang needs --like -", "to filter hits by language use -t")
     if flags.like is None:
         return "", "", ""
@@ -94,7 +94,7 @@ def likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, 
     text = stdin_bytes("pipe the code in: `codelens search --like - <FILE`").decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("the code on stdin is empty")
-    return "-", text, languages_named([flags.lang])[0] if flags.lang else ""
+    return "-", text, languages_named([flags.snippet_language])[0] if flags.snippet_language else ""
 
 
 def search_options(
@@ -104,42 +104,38 @@ def search_options(
     query: QueryText = PROSE,
     like: tuple[str, str, str] = ("", "", ""),
 ) -> SearchOptions:
-    """The options of a search. Flags with the name of an option set it; the others are converted here."""
-    profile = flags.profile or (LIKENESS if flags.like is not None else settings.profile)
-    limit = _limit(settings, profile, flags.files_only) if flags.limit is None else flags.limit
-    _check_numbers(flags, limit)
-    for name, allowed in (("case", ("yes", "no", "auto")), ("sort", ("score", "path", "modified"))):
-        if getattr(flags, name) not in (None, *allowed):
-            raise UsageError(
-                f"--{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not '{getattr(flags, name)}'"
-            )
-    names = (name for name in names_of(SearchOptions) if name in ScoreFlags.__annotations__ or name in SAME)
-    values: dict[str, Any] = {name: value for name in names if (value := getattr(flags, name)) is not None}
+    """The options of a search: the flags that were given, then what settings, scope and query decide."""
+    values = given_options(flags)
+    profile = values.setdefault("profile", LIKENESS if flags.like is not None else settings.profile)
+    values.setdefault("limit", _limit(settings, profile, flags.files_only))
+    values.setdefault("mode", settings.mode)
+    values |= dict(zip(("like", "snippet", "snippet_language"), like, strict=True))
     return SearchOptions(
         **values
         | {
-            "like": like[0],
-            "snippet": like[1],
-            "snippet_language": like[2],
             "literal": query.literal,
             "regex": query.regex,
-            "limit": limit,
-            "mode": flags.mode or settings.mode,
-            "weights": parse_weights(flags.weights or ""),
-            "profile": profile,
             "case": case_of(flags),
-            "sort": flags.sort or "score",
-            "languages": languages_named(flags.types or ()),
-            "languages_not": languages_named(flags.types_not or ()),
-            "kinds": tuple(k.strip() for kinds in flags.kinds or () for k in kinds.split(",") if k.strip()),
-            "globs": tuple(flags.globs or ()),
-            "meta": tuple(flags.meta or ()),
             "paths": scope.paths,
             "repositories": scope.repositories,
             "memory": settings.memory,
-            "now": moment(flags.now),
         }
     )
+
+
+def given_options(flags: object) -> dict[str, Any]:
+    """Search option → its value, for each flag that was given. Raises UsageError for a value that is not allowed."""
+    values: dict[str, Any] = {}
+    for name, row in OPTIONS.items():
+        if not row.flags or (value := getattr(flags, name, None)) is None:
+            continue
+        if row.least is not None and not row.least <= value <= (inf if row.most is None else row.most):
+            bounds = f"at least {row.least}" if row.most is None else f"between {row.least} and {row.most}"
+            raise UsageError(f"{row.flags[0]} must be {bounds}, not {value}")
+        if name in ("case", "sort") and value not in (words := read_words(row)):
+            raise UsageError(f"{row.spelling} must be {', '.join(words[:-1])} or {words[-1]}, not '{value}'")
+        values[name] = CONVERTERS[name](value) if name in CONVERTERS else tuple(value) if row.is_list else value
+    return values
 
 
 def case_of(flags: QueryFlags) -> str:
@@ -147,10 +143,6 @@ def case_of(flags: QueryFlags) -> str:
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
     return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
-
-
-SAME = frozenset((*QueryFlags.__annotations__, *RankingFlags.__annotations__))
-"""Flags of these groups, and of ScoreFlags, with the name of a search option set it."""
 
 
 def change_named(flags: ChangeFlags, cwd: Path) -> Change | None:
@@ -218,24 +210,6 @@ def languages_named(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(resolve_language, names))
 
 
-def _check_numbers(flags: RankingFlags, limit: int) -> None:
-    context = (
-        (name, getattr(flags, field, None) or 0, 0)
-        for name, field in (("-B", "before"), ("-A", "after"), ("-C", "context"))
-    )
-    for name, value, least in (("-m", limit, 1), ("--offset", flags.offset, 0), *context):
-        if value < least:
-            raise UsageError(f"{name} must be at least {least}, not {value}")
-    if flags.rrf_k is not None and flags.rrf_k < 1:
-        raise UsageError(f"--rrf-k must be at least 1, not {flags.rrf_k}")
-    if flags.depth is not None and flags.depth < 0:
-        raise UsageError(f"--depth must be at least 0, not {flags.depth}")
-    if flags.decay is not None and not 0 <= flags.decay <= 1:
-        raise UsageError(f"--decay must be between 0 and 1, not {flags.decay}")
-    if flags.min_score is not None and not 0 <= flags.min_score <= 1:
-        raise UsageError(f"--min-score must be between 0 and 1, not {flags.min_score}")
-
-
 def parse_weights(text: str) -> Mapping[str, float]:
     """'exact=2,fuzzy=.5' → {exact: 2.0, fuzzy: 0.5}; whether such channels exist is for the search to say."""
     weights: dict[str, float] = {}
@@ -250,3 +224,17 @@ def parse_weights(text: str) -> Mapping[str, float]:
         if not (equals and 0 <= weights[name.strip()] <= MOST_WEIGHT):
             raise UsageError(f"--weights: {name} must be from 0 to {MOST_WEIGHT:g}, not '{number}'")
     return weights
+
+
+def _split_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    return tuple(kind.strip() for listed in kinds for kind in listed.split(",") if kind.strip())
+
+
+CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
+    "weights": parse_weights,
+    "now": moment,
+    "languages": languages_named,
+    "languages_not": languages_named,
+    "kinds": _split_kinds,
+}
+"""Search option → the function from what the command line takes to its value, where they differ."""

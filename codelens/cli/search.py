@@ -153,12 +153,12 @@ def _options(
 ) -> SearchOptions:
     """The options of the search, and of the lines that it shows."""
     both = flags.context if flags.context is not None else place.settings.context_lines
+    if both < 0:
+        raise UsageError(f"-C must be at least 0, not {both}")
     options = replace(
         search_options(flags, place.settings, scope, query, like),
-        context_before=both if flags.before is None else flags.before,
-        context_after=both if flags.after is None else flags.after,
-        whole_line=flags.whole_line,
-        invert=flags.invert,
+        context_before=both if flags.context_before is None else flags.context_before,
+        context_after=both if flags.context_after is None else flags.context_after,
     )
     about_files = flags.files or flags.files_without or flags.count
     everything = about_files and flags.limit is None and not Index.is_question(query.text, options)
@@ -177,7 +177,13 @@ def _list_commits(index: Index, query: str, options: SearchOptions, flags: Searc
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
     others = [name for name, value in values.items() if value != getattr(SearchFlags, name).default]
     if others or place.fleet:
-        what = "PATH" if others == ["paths"] else f"--{others[0].replace('_', '-')}" if others else "fleets"
+        what = (
+            "PATH"
+            if others == ["paths"]
+            else getattr(SearchFlags, others[0]).names[-1].partition("/")[0]
+            if others
+            else "fleets"
+        )
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = parse_query(query).node
     if [*positive_leaves(node)] != [*leaves(node)] or any(isinstance(leaf, Filter | Pattern) for leaf in leaves(node)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.request import SearchOptions
+from codelens.model.request import GREP, OPTIONS, SearchOptions
 from codelens.model.search import Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
 from codelens.render.families import FUSION, describe_ranks, families, family_amounts
 from codelens.render.visible import for_line
@@ -234,43 +234,20 @@ def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearc
 
 def option_flags(options: SearchOptions) -> Iterator[str]:
     """The flags that repeat a search, except for those that say where it looks or how it is shown."""
-    plain = SearchOptions()
-    for flag, given in (
-        ("-F", options.literal),
-        ("--regex", options.regex),
-        ("-w", options.word),
-        ("--prefix", options.prefix),
-        ("--rerank", options.rerank),
-    ):
-        if given:
+    for name, row in OPTIONS.items():
+        value = getattr(options, name)
+        usual = "likeness" if name == "profile" and options.like else row.default
+        if value == usual or not row.flags or row.section == GREP or name == "memory":  # which the settings decide
+            continue
+        flag = row.flags[0] if len(row.flags) == 2 else row.spelling
+        if row.type is bool:
             yield flag
-    if options.like:
-        yield f"--like {shell_quoted(options.like)}"
-    for flag, value, usual in (
-        ("--case", options.case, plain.case),
-        ("--mode", options.mode, plain.mode),
-        ("--profile", options.profile, "likeness" if options.like else plain.profile),
-        ("--weights", ",".join(f"{c}={w!r}" for c, w in options.weights.items()), ""),
-        ("--rrf-k", options.rrf_k, plain.rrf_k),
-        ("--fusion", options.fusion, plain.fusion),
-        ("--expand", options.expand, plain.expand),
-        ("--depth", options.depth, plain.depth),
-        ("--decay", options.decay, plain.decay),
-        ("--min-score", options.min_score, plain.min_score),
-        ("-m", options.limit, plain.limit),
-        ("--offset", options.offset, plain.offset),
-        ("--sort", options.sort, plain.sort),
-        ("--now", options.now, plain.now),
-    ):
-        if value != usual:
-            yield f"{flag} {value}"
-    if options.reverse:
-        yield "--reverse"
-    yield from (f"-t {shell_quoted(name)}" for name in options.languages)
-    yield from (f"-T {shell_quoted(name)}" for name in options.languages_not)
-    yield from (f"-g {shell_quoted(glob)}" for glob in options.globs)
-    yield from (f"--kind {shell_quoted(kind)}" for kind in options.kinds)
-    yield from (f"--meta {shell_quoted(condition)}" for condition in options.meta)
+        elif row.is_list:
+            yield from (f"{flag} {shell_quoted(text)}" for text in value)
+        elif name == "weights":
+            yield f"{flag} {','.join(f'{channel}={weight!r}' for channel, weight in value.items())}"
+        else:
+            yield f"{flag} {shell_quoted(value) if name == 'like' else value}"
 
 
 def shell_quoted(text: str) -> str:

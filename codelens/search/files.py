@@ -18,7 +18,7 @@ from codelens.model.budget import CHANNELS
 from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import document_node
-from codelens.model.request import SearchOptions
+from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, Event, ExpandedQuery, Match, SearchResult, in_order
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel
@@ -119,8 +119,6 @@ LIKE_ITS_NAME = 0.8
 with one mistake it goes before whatever is nearest in meaning to a word that does not exist."""
 SHORTEST_LIKE = 3  # Letters of a name that others may resemble
 MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
-UNSUITED = ("like", "intent", "expand", "depth", "decay", "rerank")
-"""Options of a search for units that do not apply to files."""
 
 
 def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
@@ -133,10 +131,9 @@ def search_files(text: str, store: Store, info: IndexInfo, options: SearchOption
 
 def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
     """Find and order all files, each with its contributions."""
-    for name in UNSUITED:
-        given = getattr(options, name)
-        if given is not False and given not in ("", None):  # a depth of 0 equals False, and is given
-            raise UsageError(f"--{name} does not apply to --files-only", "leave out one of the two")
+    for name, row in OPTIONS.items():
+        if row.applies == (UNITS,) and getattr(options, name) != row.default:
+            raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
     run = SearchRun.start(text, store, options, settings, profile)
     files = FilesInScope(run)

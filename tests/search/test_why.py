@@ -422,7 +422,7 @@ def test_what_is_advised_on_paper_works(here: Run, run: Run, tree: Tree) -> None
     """The line `try: …` is a command; it repeats the options of the run."""
     out = here("polish -shine", "src/app.py:12", "-m", "2", "--mode", "keyword", "-t", "py", "--below", "src").out
     (line,) = [line.strip() for line in out.splitlines() if "try: " in line]
-    assert line == f"try: codelens search --db '{tree.db}' --mode keyword -m 2 -t 'python' -- 'polish' 'src'"
+    assert line == f"try: codelens search --db '{tree.db}' --mode keyword -t 'python' -m 2 -- 'polish' 'src'"
     command = shlex.split(line.removeprefix("try: codelens "))
     assert "src/app.py:12:" in run(*command, cwd=tree.root).out
 
