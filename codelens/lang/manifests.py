@@ -1,6 +1,6 @@
-"""A manifest's path and text → its name and what it depends on, for the ecosystems whose manifests people write.
+"""Reads manifests of packages, and tsconfig.json, from their text: names, dependencies, and where imports lead.
 
-Pure: nothing is read but the text. A manifest that cannot be read declares nothing: that is the fault of its author.
+A manifest that cannot be read declares nothing: that is the fault of its author.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.lang import manifests
-from codelens.lang import manifests as manifest_lines
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json, parse_toml
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree
+
+MAX_MANIFEST = 1 << 18  # Characters. Longer ones are generated.
 
 
 class Dependency(NamedTuple):
@@ -27,24 +27,18 @@ class Dependency(NamedTuple):
     line: int  # Line in the manifest, from 1
     group: str = ""
     """Empty for run-time dependencies; otherwise dev, build, peer, optional, indirect or the name of a group."""
-    path: str = ""  # Its directory relative to the manifest's, if the manifest names one
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One manifest. Paths are as written, relative to its folder."""
+    """The declarations of one manifest. Paths are relative to its folder."""
 
-    path: str
     ecosystem: str  # npm, pypi, go, cargo, composer, gem, maven (Gradle, too) or nuget
     name: str  # Name for dependents; `group:artifact` for Maven. May be empty.
-    dependencies: tuple[Dependency, ...] = ()  # In order of line; each name once in a group
+    dependencies: tuple[Dependency, ...]  # In order of line; each name once in a group
     roots: tuple[tuple[str, str], ...] = ()
-    """(what an import begins with, folder of its sources): a Go module's path, a crate's name, PSR-4's `App\\` → `src/`; of
-    Python an empty prefix and the folder of the packages."""
-    entries: tuple[str, ...] = ()
-    """Files that the package is used by (npm's main, module, types, exports, bin; a crate's lib and bins); of Python
-    `module:function`."""
-    members: tuple[str, ...] = ()  # Globs of folders of the packages of a workspace
+    """(what an import begins with, folder of its sources): a Go module's path or a crate's name."""
+    entries: tuple[str, ...] = ()  # Files that an npm package is used by: main, module, types, exports, bin
 
 
 _FORMS = {
@@ -58,202 +52,164 @@ _FORMS = {
 class NameLines:
     """Finds the line of each name in a text. Repeated names are found one after the other, in the order of the manifest."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
-        self._places: dict[str, dict[str, list[int]]] = {}
-
-    def of(self, name: str, form: str = "word") -> int:
-        """The line of the next occurrence of a name in this form (word, json or toml); 1 if not found."""
-        if form not in self._places:
-            self._places[form] = self._all(form)
-        left = self._places[form].get(name, [])
-        place = left.pop() if len(left) > 1 else left[0] if left else 0
-        return bisect_right(self._starts, place)
-
-    def _all(self, form: str) -> dict[str, list[int]]:
+    def __init__(self, text: str, form: str = "word") -> None:
+        """`form`: how names are written: word, json or toml."""
+        self._starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+        self._places: dict[str, list[int]] = {}
         """Name → its offsets, in reverse order."""
-        places: dict[str, list[int]] = {}
-        for found in _FORMS[form].finditer(self._text):
-            places.setdefault(found[1], []).append(found.start(1))
-        return {name: list(reversed(found)) for name, found in places.items()}
+        for name in reversed(list(_FORMS[form].finditer(text))):
+            self._places.setdefault(name[1], []).append(name.start(1))
+
+    def next_line(self, name: str) -> int:
+        """The line of the next occurrence of a name; 1 if not found."""
+        places = self._places.get(name, [0])
+        return bisect_right(self._starts, places.pop() if len(places) > 1 else places[0])
 
 
-def in_order(dependencies: Iterable[Dependency]) -> tuple[Dependency, ...]:
+def sort_dependencies(dependencies: Iterable[Dependency]) -> tuple[Dependency, ...]:
     """Sort by line and name; keep the first of each name in a group."""
-    kept: dict[tuple[str, str], Dependency] = {}
-    for one in sorted(dependencies, key=lambda d: (d.line, d.name, d.group)):
-        kept.setdefault((one.name, one.group), one)
-    return tuple(kept.values())
+    first: dict[tuple[str, str], Dependency] = {}
+    for dependency in sorted(dependencies, key=lambda d: (d.line, d.name, d.group)):
+        first.setdefault((dependency.name, dependency.group), dependency)
+    return tuple(first.values())
 
 
-def strings(value: Any) -> Iterator[str]:
+def find_strings(value: Any) -> Iterator[str]:
     """All strings in lists and in the values of tables, in order."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from strings(one)
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from strings(one)
+    elif isinstance(value, (list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from find_strings(part)
 
 
-def table(value: Any, *keys: str) -> dict[str, Any]:
+def get_table(value: Any, *keys: str) -> dict[str, Any]:
     """The table at a path of keys; empty if missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def text_at(value: Any, *keys: str) -> str:
+def get_text(value: Any, *keys: str) -> str:
     """The string at a path of keys; empty if missing."""
-    found = table(value, *keys[:-1]).get(keys[-1])
-    return found if isinstance(found, str) else ""
+    text = get_table(value, *keys[:-1]).get(keys[-1])
+    return text if isinstance(text, str) else ""
 
 
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
-_GROUPS = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
+def _list_keys(content: Any, groups: Mapping[str, str], lines: NameLines) -> Iterator[Dependency]:
+    """The dependencies that are keys of tables; `groups`: name of the table → group."""
+    for table, group in groups.items():
+        for name, version in get_table(content, table).items():
+            yield Dependency(get_text(version, "package") or name, lines.next_line(name), group)
 
 
-def npm(path: str, text: str) -> Manifest:
-    """package.json, including the directories of `file:` and `link:`."""
-    content, lines = parse_json(text), NameLines(text)
-    dependencies = [
-        Dependency(name, lines.of(name, "json"), group, _local(version))
-        for key, group in _GROUPS.items()
-        for name, version in table(content, key).items()
-    ]
-    workspaces = content.get("workspaces")
+_NPM = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
+_COMPOSER = {"require": "", "require-dev": "dev"}
+_CARGO = {"dependencies": "", "dev-dependencies": "dev", "build-dependencies": "build"}
+
+
+def _read_npm(name: str, text: str) -> Manifest:
+    content = parse_json(text)
+    dependencies = _list_keys(content, _NPM, NameLines(text, "json"))
     files = [content.get(key) for key in ("source", "types", "typings", "module", "main", "browser", "exports", "bin")]
-    return Manifest(
-        *(path, "npm", text_at(content, "name"), in_order(dependencies)),
-        entries=tuple(dict.fromkeys(name for name in strings(files) if "/" in name or "." in name)),
-        members=tuple(strings(table(content, "workspaces").get("packages") or workspaces)),
-    )
+    entries = dict.fromkeys(name for name in find_strings(files) if "/" in name or "." in name)
+    return Manifest("npm", get_text(content, "name"), sort_dependencies(dependencies), entries=tuple(entries))
 
 
-def _local(version: Any) -> str:
-    for scheme in ("file:", "link:", "portal:"):
-        if isinstance(version, str) and version.startswith(scheme):
-            return version[len(scheme) :]
-    return ""
+def _read_composer(name: str, text: str) -> Manifest:
+    """Without PHP and its extensions, whose names have no vendor."""
+    content = parse_json(text)
+    needs = [need for need in _list_keys(content, _COMPOSER, NameLines(text, "json")) if "/" in need.name]
+    return Manifest("composer", get_text(content, "name"), sort_dependencies(needs))
 
 
-def composer(path: str, text: str) -> Manifest:
-    """composer.json with its PSR-4 and PSR-0 prefixes, without PHP and its extensions."""
-    content, lines = parse_json(text), NameLines(text)
-    dependencies = [
-        Dependency(name, lines.of(name, "json"), group)
-        for key, group in (("require", ""), ("require-dev", "dev"))
-        for name in table(content, key)
-        if "/" in name
-    ]
-    roots = [
-        (prefix, folder)
-        for key in ("autoload", "autoload-dev")
-        for style in ("psr-4", "psr-0")
-        for prefix, folders in table(content, key, style).items()
-        for folder in strings(folders)
-    ]
-    return Manifest(path, "composer", text_at(content, "name"), in_order(dependencies), tuple(roots))
+def _read_cargo(name: str, text: str) -> Manifest:
+    """The root is the library's name as code writes it; a dependency under another name keeps the package's."""
+    content, lines = parse_toml(text), NameLines(text, "toml")
+    tables = [content, *get_table(content, "target").values(), get_table(content, "workspace")]
+    dependencies = [dependency for table in tables for dependency in _list_keys(table, _CARGO, lines)]
+    package = get_text(content, "package", "name")
+    crate = get_text(content, "lib", "name") or package.replace("-", "_")
+    folder = posixpath.dirname(get_text(content, "lib", "path") or "src/lib.rs")
+    return Manifest("cargo", package, sort_dependencies(dependencies), ((crate, folder),) if crate else ())
 
 
-def cargo(path: str, text: str) -> Manifest:
-    """Cargo.toml. The root is the library's name as code writes it; a dependency under another name keeps the package's."""
-    content, lines = parse_toml(text), NameLines(text)
-    dependencies = list(_crates(content, lines))
-    for target in table(content, "target").values():
-        dependencies += _crates(target, lines)
-    dependencies += _crates(table(content, "workspace"), lines)
-    name = text_at(content, "package", "name")
-    library = text_at(content, "lib", "path") or "src/lib.rs"
-    crate = text_at(content, "lib", "name") or name.replace("-", "_")
-    bins = content.get("bin")
-    return Manifest(
-        *(path, "cargo", name, in_order(dependencies)),
-        roots=((crate, posixpath.dirname(library)),) if crate else (),
-        entries=tuple(filter(None, [text_at(content, "lib", "path"), *(text_at(b, "path") for b in bins or ())])),
-        members=tuple(strings(table(content, "workspace").get("members"))),
-    )
+def _read_pyproject(name: str, text: str) -> Manifest:
+    """By PEP 621 and 735, or Poetry's tables."""
+    content, lines, keys = parse_toml(text), NameLines(text), NameLines(text, "toml")
+    project, poetry = get_table(content, "project"), get_table(content, "tool", "poetry")
+    groups = [("", project.get("dependencies")), *get_table(project, "optional-dependencies").items()]
+    groups += get_table(content, "dependency-groups").items()
+    dependencies = [need for group, needs in groups for need in _list_requirements(needs, group, lines)]
+    dependencies += _list_poetry(poetry, {"dependencies": "", "dev-dependencies": "dev"}, keys)
+    for group, needs in get_table(poetry, "group").items():
+        dependencies += _list_poetry(needs, {"dependencies": group}, keys)
+    package = get_text(project, "name") or get_text(poetry, "name")
+    return Manifest("pypi", normalize_python_name(package), sort_dependencies(dependencies))
 
 
-def _crates(content: Any, lines: NameLines) -> Iterator[Dependency]:
-    for key, group in (("dependencies", ""), ("dev-dependencies", "dev"), ("build-dependencies", "build")):
-        for name, how in table(content, key).items():
-            yield Dependency(text_at(how, "package") or name, lines.of(name, "toml"), group, text_at(how, "path"))
+def _list_poetry(content: Any, groups: Mapping[str, str], keys: NameLines) -> Iterator[Dependency]:
+    for table, group in groups.items():
+        for name in get_table(content, table):
+            if name != "python":
+                yield Dependency(normalize_python_name(name), keys.next_line(name), group)
 
 
-def pyproject(path: str, text: str) -> Manifest:
-    """pyproject.toml by PEP 621 and 735, or Poetry's tables."""
-    content, lines = parse_toml(text), NameLines(text)
-    project, poetry = table(content, "project"), table(content, "tool", "poetry")
-    dependencies = list(_required(project.get("dependencies"), "", lines))
-    for group, needs in (
-        *table(project, "optional-dependencies").items(),
-        *table(content, "dependency-groups").items(),
-    ):
-        dependencies += _required(needs, group, lines)
-    dependencies += _poetry(poetry, "dependencies", "", lines) + _poetry(poetry, "dev-dependencies", "dev", lines)
-    for group, needs in table(poetry, "group").items():
-        dependencies += _poetry(needs, "dependencies", group, lines)
-    if not (project or poetry or dependencies):
-        return Manifest(path, "pypi", "")
-    find = table(content, "tool", "setuptools", "packages", "find").get("where")
-    folders = [*strings(find), text_at(content, "tool", "setuptools", "package-dir", "")]
-    folders += [text_at(package, "from") for package in poetry.get("packages") or ()]
-    scripts = [table(project, "scripts"), table(project, "gui-scripts"), table(poetry, "scripts")]
-    return Manifest(
-        *(path, "pypi", python_name(text_at(project, "name") or text_at(poetry, "name")), in_order(dependencies)),
-        roots=tuple(dict.fromkeys(("", folder) for folder in folders if folder)),
-        entries=tuple(dict.fromkeys(strings(scripts))),
-    )
-
-
-def python_name(name: str) -> str:
+def normalize_python_name(name: str) -> str:
     """A project's name, normalised by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def required(line: str) -> str:
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+
+
+def read_requirement(line: str) -> str:
     """The name at the start of a PEP 508 requirement; empty if missing."""
-    found = _REQUIREMENT.match(line)
-    return found[1].rstrip(".-") if found else ""
+    name = _REQUIREMENT.match(line)
+    return name[1].rstrip(".-") if name else ""
 
 
-def _required(needs: Any, group: str, lines: NameLines) -> Iterator[Dependency]:
+def _list_requirements(needs: Any, group: str, lines: NameLines) -> Iterator[Dependency]:
     for need in needs if isinstance(needs, list) else ():
-        if isinstance(need, str) and (name := required(need)):
-            yield Dependency(python_name(name), lines.of(name), group)
+        if isinstance(need, str) and (name := read_requirement(need)):
+            yield Dependency(normalize_python_name(name), lines.next_line(name), group)
 
 
-def _poetry(content: Any, key: str, group: str, lines: NameLines) -> list[Dependency]:
-    return [
-        Dependency(python_name(name), lines.of(name, "toml"), group, text_at(how, "path"))
-        for name, how in table(content, key).items()
-        if name != "python"
-    ]
+def _read_requirements(name: str, text: str) -> Manifest:
+    """requirements.txt: names, and those of folders after -e. The rest of the file's name is the group."""
+    group = next(iter(re.sub(r"requirements|[-_.]|txt$|in$", " ", name).split()), "")
+    needs = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        code = line.partition("#")[0].strip()
+        if folder := re.match(r"(?:-e|--editable)[\s=]+(\.[^\s\[]*)", code):
+            needs.append(Dependency(posixpath.basename(folder[1].rstrip("/")), number, group))
+        elif "://" not in code.partition("@")[0] and (package := read_requirement(code)):
+            needs.append(Dependency(normalize_python_name(package), number, group))
+    return Manifest("pypi", "", sort_dependencies(needs))
 
 
-_GEM = re.compile(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']([^\n]*)""")
-_GEM_NAME = re.compile(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
-_PATH = re.compile(r"""\bpath(?::|\s*=>)\s*["']([^"']+)["']""")
-_GRADLE = re.compile(
-    r"""\s*(?:["']?(\w+)["']?)[\s(]+(?:platform\(|enforcedPlatform\(|kotlin\()?\s*(?:["']([\w.-]+:[\w.-]+)[^"']*["']|
-        (?:project)\s*\(\s*(?:path\s*[:=]\s*)?["']:?([\w:.-]+)["'])""",
-    re.VERBOSE,
-)
-_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")  # The declared encoding may differ from that of the decoded text
-_CONFIGURATION = re.compile(
-    r"\w*(?:implementation|api|compile|runtime|compileOnly|runtimeOnly|kapt|ksp)\w*", re.IGNORECASE
-)
+def _read_setup_cfg(name: str, text: str) -> Manifest:
+    import configparser  # few trees have one
+
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error as fault:
+        raise ValueError from fault
+    groups = {"": parser.get("options", "install_requires", fallback="")}
+    extras = "options.extras_require"
+    if parser.has_section(extras):
+        groups |= {group: parser.get(extras, group) for group in parser.options(extras)}
+    lines, dependencies = NameLines(text), list[Dependency]()
+    for group, value in groups.items():
+        dependencies += _list_requirements([line.partition("#")[0] for line in value.split("\n")], group, lines)
+    package = normalize_python_name(parser.get("metadata", "name", fallback="").strip())
+    return Manifest("pypi", package, sort_dependencies(dependencies))
 
 
-def go_mod(path: str, text: str) -> Manifest:
-    """go.mod; a replacement by a folder is the path of the dependency that it replaces."""
-    name, block = "", ""
+def _read_go_mod(name: str, text: str) -> Manifest:
+    module, block = "", ""
     needs: list[Dependency] = []
-    folders: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         code, _, comment = line.partition("//")
         words = code.replace("(", " ( ").split()
@@ -263,182 +219,197 @@ def go_mod(path: str, text: str) -> Manifest:
             block = words[0]
         elif words:
             verb, rest = (block, words) if block else (words[0], words[1:])
-            rest = [word.strip('"`') for word in rest]
             if verb == "module" and rest:
-                name = name or rest[0]
+                module = module or rest[0].strip('"`')
             elif verb == "require" and rest:
-                needs.append(Dependency(rest[0], number, "indirect" if "indirect" in comment else ""))
-            elif verb == "replace" and "=>" in rest and rest[-1].startswith("."):
-                folders[rest[0]] = rest[-1]
-    needs = [need._replace(path=folders.get(need.name, "")) for need in needs]
-    return Manifest(path, "go", name, in_order(needs), ((name, "."),) if name else ())
+                needs.append(Dependency(rest[0].strip('"`'), number, "indirect" if "indirect" in comment else ""))
+    return Manifest("go", module, sort_dependencies(needs), ((module, "."),) if module else ())
 
 
-def requirements(path: str, text: str) -> Manifest:
-    """requirements.txt: names, and directories after -e. The rest of the file name is the group."""
-    stem = re.sub(r"requirements|[-_.]|txt$|in$", " ", path.rpartition("/")[2]).split()
-    group = stem[0] if stem else ""
-    needs = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        code = line.partition("#")[0].strip()
-        folder = re.match(r"(?:-e|--editable)[\s=]+(\.[^\s\[]*)", code)
-        if folder:
-            needs.append(Dependency(posixpath.basename(folder[1].rstrip("/")), number, group, folder[1]))
-        elif "://" not in code.partition("@")[0] and (name := required(code)):
-            needs.append(Dependency(python_name(name), number, group))
-    return Manifest(path, "pypi", "", in_order(needs))
+_GEM = re.compile(r"""\s*(?:gem|\w+\.add_(?:(runtime|development)_)?dependency)[\s(]+["']([\w.-]+)["']""")
+_GEM_NAME = re.compile(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILINE)
 
 
-def setup_cfg(path: str, text: str) -> Manifest | None:
-    """setup.cfg as setuptools reads it."""
-    import configparser  # few trees have one
-
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return None
-    lines = NameLines(text)
-    needs = list(_listed(parser.get("options", "install_requires", fallback=""), "", lines))
-    for section in ("options.extras_require",):
-        for group in parser.options(section) if parser.has_section(section) else ():
-            needs += _listed(parser.get(section, group), group, lines)
-    folders = re.findall(r"^\s*=\s*(\S+)", parser.get("options", "package_dir", fallback=""), re.MULTILINE)
-    entries = re.findall(r"=\s*([\w.]+:[\w.]+)", parser.get("options.entry_points", "console_scripts", fallback=""))
-    name = python_name(parser.get("metadata", "name", fallback="").strip())
-    return Manifest(path, "pypi", name, in_order(needs), tuple(("", folder) for folder in folders), tuple(entries))
-
-
-def _listed(value: str, group: str, lines: NameLines) -> Iterator[Dependency]:
-    for line in value.split("\n"):
-        if name := required(line.partition("#")[0]):
-            yield Dependency(python_name(name), lines.of(name), group)
-
-
-def gems(path: str, text: str) -> Manifest:
+def _read_gems(name: str, text: str) -> Manifest:
     """A Gemfile or gemspec."""
     needs, group = [], ""
     for number, line in enumerate(text.split("\n"), start=1):
-        if found := re.match(r"\s*group[\s(]+:(\w+)[^\n]*\bdo\b", line):
-            group = found[1].replace("development", "dev")
+        if opened := re.match(r"\s*group[\s(]+:(\w+)[^\n]*\bdo\b", line):
+            group = opened[1].replace("development", "dev")
         elif re.match(r"end\b", line):
             group = ""
-        elif found := _GEM.match(line):
-            folder = _PATH.search(found[3])
-            kind = "dev" if found[1] == "development" else group
-            needs.append(Dependency(found[2], number, kind, folder[1] if folder else ""))
-    name = _GEM_NAME.search(text) if path.endswith(".gemspec") else None
-    return Manifest(path, "gem", name[1] if name else "", in_order(needs))
+        elif gem := _GEM.match(line):
+            needs.append(Dependency(gem[2], number, "dev" if gem[1] == "development" else group))
+    package = _GEM_NAME.search(text) if name.endswith(".gemspec") else None
+    return Manifest("gem", package[1] if package else "", sort_dependencies(needs))
 
 
-def gradle(path: str, text: str) -> Manifest:
-    """build.gradle in Groovy or Kotlin; a project of the same build is a dependency with a path from the root."""
+_GRADLE = re.compile(
+    r"""\s*(?:["']?(\w+)["']?)[\s(]+(?:platform\(|enforcedPlatform\(|kotlin\()?\s*(?:["']([\w.-]+:[\w.-]+)[^"']*["']|
+        (?:project)\s*\(\s*(?:path\s*[:=]\s*)?["']:?([\w:.-]+)["'])""",
+    re.VERBOSE,
+)
+_CONFIGURATION = re.compile(
+    r"\w*(?:implementation|api|compile|runtime|compileOnly|runtimeOnly|kapt|ksp)\w*", re.IGNORECASE
+)
+
+
+def _read_gradle(name: str, text: str) -> Manifest:
+    """build.gradle in Groovy or Kotlin."""
     needs = []
     for number, line in enumerate(text.split("\n"), start=1):
-        found = _GRADLE.match(line)
-        if found and _CONFIGURATION.fullmatch(found[1]):
-            group = "dev" if "test" in found[1].lower() else ""
-            project = (found[3] or "").strip(":").replace(":", "/")
-            needs.append(Dependency(found[2] or project.rpartition("/")[2], number, group, project))
-    return Manifest(path, "maven", "", in_order(needs))
+        need = _GRADLE.match(line)
+        if need and _CONFIGURATION.fullmatch(need[1]):
+            group = "dev" if "test" in need[1].lower() else ""
+            needs.append(Dependency(need[2] or need[3].strip(":").rpartition(":")[2], number, group))
+    return Manifest("maven", "", sort_dependencies(needs))
 
 
-def pom(path: str, text: str) -> Manifest | None:
-    """pom.xml; properties in names are not expanded."""
-    root = _xml(text)
-    if root is None:
-        return None
-    lines = NameLines(text)
-    owner = _child(root, "groupId") or _child(root.find("parent"), "groupId")
-    needs = [
-        Dependency(
-            f"{_child(one, 'groupId')}:{artifact}", lines.of(artifact), "dev" if _child(one, "scope") == "test" else ""
-        )
-        for one in root.findall("dependencies/dependency")
-        if (artifact := _child(one, "artifactId"))
-    ]
-    members = tuple((module.text or "").strip() for module in root.findall("modules/module"))
-    artifact = _child(root, "artifactId")
-    return Manifest(path, "maven", f"{owner}:{artifact}" if artifact else "", in_order(needs), members=members)
+def _read_pom(name: str, text: str) -> Manifest:
+    """Properties in names are not expanded."""
+    root, lines, needs = _read_xml(text), NameLines(text), []
+    for need in root.findall("dependencies/dependency"):
+        if artifact := _child_text(need, "artifactId"):
+            group = "dev" if _child_text(need, "scope") == "test" else ""
+            package = f"{_child_text(need, 'groupId')}:{artifact}"
+            needs.append(Dependency(package, lines.next_line(artifact), group))
+    owner = _child_text(root, "groupId") or _child_text(root, "parent/groupId")
+    artifact = _child_text(root, "artifactId")
+    return Manifest("maven", f"{owner}:{artifact}" if artifact else "", sort_dependencies(needs))
 
 
-def msbuild(path: str, text: str) -> Manifest | None:
-    """A .csproj: its packages, and other projects with their paths. The default name is the file's."""
-    root = _xml(text)
-    if root is None:
-        return None
-    lines, needs = NameLines(text), []
-    for one in root.iter():
-        name = (one.get("Include") or "").strip()
-        if one.tag == "PackageReference" and name:
-            needs.append(Dependency(name, lines.of(name)))
-        elif one.tag == "ProjectReference" and name:
-            folder = name.replace("\\", "/")
-            stem = posixpath.splitext(posixpath.basename(folder))[0]
-            needs.append(Dependency(stem, lines.of(name), "", folder))
-    stem = posixpath.splitext(posixpath.basename(path))[0]
-    named = [(one.text or "").strip() for tag in ("PackageId", "AssemblyName") for one in root.iter(tag)]
-    own = next((name for name in named if name and "$" not in name), stem)
-    return Manifest(path, "nuget", "" if path.endswith(".props") else own, in_order(needs))
+def _read_msbuild(name: str, text: str) -> Manifest:
+    """A .csproj: its packages and other projects. The default name is the file's."""
+    root, lines, needs = _read_xml(text), NameLines(text), []
+    for element in root.iter():
+        package = (element.get("Include") or "").strip()
+        if package and element.tag in ("PackageReference", "ProjectReference"):
+            line = lines.next_line(package)
+            if element.tag == "ProjectReference":
+                package = posixpath.splitext(posixpath.basename(package.replace("\\", "/")))[0]
+            needs.append(Dependency(package, line))
+    names = [(element.text or "").strip() for tag in ("PackageId", "AssemblyName") for element in root.iter(tag)]
+    own_name = next((name for name in names if name and "$" not in name), posixpath.splitext(name)[0])
+    return Manifest("nuget", "" if name.endswith(".props") else own_name, sort_dependencies(needs))
 
 
-def _xml(text: str) -> ElementTree.Element | None:
-    """The root element, with tags without namespaces; None for a text with entities, which could expand without limit."""
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")  # The declared encoding may differ from that of the decoded text
+
+
+def _read_xml(text: str) -> ElementTree.Element:
+    """The root element, with tags without namespaces. Raises ValueError, also for entities, which could expand without limit."""
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
-        return None
+        raise ValueError("entities are not expanded")
     from xml.etree import ElementTree
 
     try:
         root = ElementTree.fromstring(_DECLARATION.sub("", text).encode("utf-8", "replace"))
-    except ElementTree.ParseError:
-        return None
-    for one in root.iter():
-        one.tag = str(one.tag).rpartition("}")[2]
+    except ElementTree.ParseError as fault:
+        raise ValueError from fault
+    for element in root.iter():
+        element.tag = str(element.tag).rpartition("}")[2]
     return root
 
 
-def _child(element: ElementTree.Element | None, tag: str) -> str:
-    found = element.find(tag) if element is not None else None
-    return (found.text or "").strip() if found is not None else ""
+def _child_text(element: ElementTree.Element, tag: str) -> str:
+    return (element.findtext(tag) or "").strip()
 
 
-MAX_MANIFEST = 1 << 18  # Characters. Longer ones are generated.
-
-_READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest | None]], ...] = tuple(
+_READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest]], ...] = tuple(
     (re.compile(pattern), reader)
     for pattern, reader in (
-        (r"package\.json", manifests.npm),
-        (r"composer\.json", manifests.composer),
-        (r"Cargo\.toml", manifests.cargo),
-        (r"pyproject\.toml", manifests.pyproject),
-        (r"setup\.cfg", manifest_lines.setup_cfg),
-        (r"requirements[\w.-]*\.(?:txt|in)", manifest_lines.requirements),
-        (r"go\.mod", manifest_lines.go_mod),
-        (r"Gemfile|gems\.rb|.*\.gemspec", manifest_lines.gems),
-        (r"build\.gradle(?:\.kts)?", manifest_lines.gradle),
-        (r"pom\.xml", manifest_lines.pom),
-        (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", manifest_lines.msbuild),
+        (r"package\.json", _read_npm),
+        (r"composer\.json", _read_composer),
+        (r"Cargo\.toml", _read_cargo),
+        (r"pyproject\.toml", _read_pyproject),
+        (r"setup\.cfg", _read_setup_cfg),
+        (r"requirements[\w.-]*\.(?:txt|in)", _read_requirements),
+        (r"go\.mod", _read_go_mod),
+        (r"Gemfile|gems\.rb|.*\.gemspec", _read_gems),
+        (r"build\.gradle(?:\.kts)?", _read_gradle),
+        (r"pom\.xml", _read_pom),
+        (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", _read_msbuild),
     )
 )
-_ANY = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
+"""(pattern of a file's name, reader of a file's name and text); readers may raise any fault of a wrong structure."""
+
+_ANY_NAME = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
 
 
 def is_manifest(path: str) -> bool:
     """True if `read_manifest` knows a file of this name."""
-    return _ANY.fullmatch(path.rpartition("/")[2]) is not None
+    return _ANY_NAME.fullmatch(posixpath.basename(path)) is not None
 
 
 def read_manifest(path: str, text: str) -> Manifest | None:
     """The manifest at a path; None for other files and for those that cannot be parsed."""
-    reader = _reader(path)
+    reader = _find_reader(path)
     if reader is None or len(text) > MAX_MANIFEST:
         return None
     try:
-        return reader(path, text.removeprefix("\ufeff"))
+        return reader(posixpath.basename(path), text.removeprefix("\ufeff"))
     except (ValueError, AttributeError, TypeError):  # the author may have used any structure
         return None
 
 
-def _reader(path: str) -> Callable[[str, str], Manifest | None] | None:
-    name = path.rpartition("/")[2]
+def _find_reader(path: str) -> Callable[[str, str], Manifest] | None:
+    name = posixpath.basename(path)
     return next((reader for pattern, reader in _READERS if pattern.fullmatch(name)), None)
+
+
+# tsconfig.json and jsconfig.json: where a script's imports lead. Comments and trailing commas are allowed, as TypeScript does.
+
+_STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
+# Each alternative takes something wherever it begins, so that no text is read twice.
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
+_TRAILING = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
+_CONFIG_NAME = re.compile(r"(?:tsconfig|jsconfig)[\w.-]*\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptConfig:
+    """One configuration of TypeScript's resolver. Paths are relative to the root of the tree."""
+
+    path: str
+    base: str | None  # Directory that bare imports are resolved in; None if not set
+    paths: tuple[tuple[str, tuple[str, ...]], ...]  # (pattern with at most one star, its replacements)
+    extends: tuple[str, ...]
+    """Configurations that supply base and paths if this one has none, the last first; those of packages as written."""
+
+
+def is_script_config(path: str) -> bool:
+    """True if a file has the name of such a configuration."""
+    return _CONFIG_NAME.fullmatch(posixpath.basename(path)) is not None
+
+
+def read_script_config(path: str, text: str) -> ScriptConfig | None:
+    """The configuration; None if it cannot be parsed."""
+    bare = _COMMENT.sub(lambda part: part[1] or " ", text.removeprefix("\ufeff"))
+    try:
+        content = parse_json(_TRAILING.sub(lambda part: part[1] or "", bare))
+    except ValueError:
+        return None
+    if not isinstance(content, dict):
+        return None
+    folder, options = posixpath.dirname(path), get_table(content, "compilerOptions")
+    base_url = get_text(options, "baseUrl")
+    base = _join_paths(folder, base_url) if base_url else None
+    start = folder if base is None else base
+    paths = [
+        (pattern, tuple(_join_paths(start, target) for target in find_strings(targets)))
+        for pattern, targets in get_table(options, "paths").items()
+    ]
+    extends = [_find_config(folder, name) for name in reversed([*find_strings(content.get("extends"))])]
+    return ScriptConfig(path, base, tuple(paths), tuple(extends))
+
+
+def _join_paths(folder: str, path: str) -> str:
+    joined = posixpath.normpath(posixpath.join(folder, path)).lstrip("/")
+    return "" if joined == "." else joined
+
+
+def _find_config(folder: str, name: str) -> str:
+    if not name.startswith("."):
+        return name
+    path = _join_paths(folder, name)
+    return path if path.endswith(".json") else f"{path}.json"

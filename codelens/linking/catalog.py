@@ -12,9 +12,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.lang.manifests import Manifest, is_manifest, read_manifest
+from codelens.lang.manifests import (
+    Manifest,
+    ScriptConfig,
+    is_manifest,
+    is_script_config,
+    read_manifest,
+    read_script_config,
+)
 from codelens.lang.registry import Language, languages
-from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
@@ -88,7 +94,7 @@ class Manifests:
     def offers(self, path: str) -> tuple[Key, str] | None:
         """(key, content) of one file's declarations that other documents depend on; dependencies are not among them."""
         if manifest := self._manifests.get(path):
-            return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries, manifest.members))
+            return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries))
         if config := self._configs.get(path):
             return MODULES, repr(config)
         return (OWNERS, f"{path} {self._text(path)}") if path in PLACES and path in self._paths else None

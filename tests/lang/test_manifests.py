@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.lang.manifests import Manifest, is_manifest, read_manifest
-from codelens.lang.script_config import ScriptConfig, is_script_config, read_script_config
+from codelens.lang.manifests import (
+    Manifest,
+    ScriptConfig,
+    is_manifest,
+    is_script_config,
+    read_manifest,
+    read_script_config,
+)
 from tests.conftest import case_files
 
 NAMES = [path.stem for path in case_files("manifests")]
@@ -26,10 +32,9 @@ def described(name: str, text: str) -> str:
 def _of_manifest(found: Manifest) -> list[str]:
     return [
         f"{found.ecosystem} {found.name}".rstrip(),
-        *(f"needs {' '.join(filter(None, [d.name, d.group, d.path]))} {d.line}" for d in found.dependencies),
+        *(f"needs {' '.join(filter(None, [d.name, d.group]))} {d.line}" for d in found.dependencies),
         *(f"root {prefix!r} {folder}" for prefix, folder in found.roots),
         *(f"entry {entry}" for entry in found.entries),
-        *(f"member {member}" for member in found.members),
     ]
 
 
@@ -38,7 +43,6 @@ def _of_config(found: ScriptConfig) -> list[str]:
         f"base {found.base}",
         *(f"path {pattern} {' '.join(targets)}" for pattern, targets in found.paths),
         *(f"extends {path}" for path in found.extends),
-        *(f"reference {path}" for path in found.references),
     ]
 
 
