@@ -21,7 +21,7 @@ from codelens.index import Index
 from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
-from codelens.model.request import SearchOptions
+from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult, WhyResult
 from codelens.render.context import layout_of
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
@@ -33,6 +33,8 @@ from codelens.render.why_json import why_record
 from codelens.server.http.faults import UNEXPECTED, Fault, fault_of
 from codelens.server.http.keys import EVERY
 from codelens.server.http.questions import (
+    FILTERS,
+    OFFERED,
     ApiRequest,
     ContextAsked,
     FileAsked,
@@ -43,6 +45,7 @@ from codelens.server.http.questions import (
     SearchAsked,
     StatusAsked,
     WhyAsked,
+    given_options,
 )
 
 
@@ -98,13 +101,13 @@ class Endpoint:
 def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
     options = replace(search_options(request, index.settings), reasons=request.contributions)
-    ranked = request.files_only or request.model_fields_set & RANKING
+    ranked = options.files_only or request.model_fields_set & RANKING
     lines = not ranked and index.answers_with_lines(request.query, options)
     result = (index.search_lines if lines else index.search)(request.query, options)
     return response_record(result, 0 if result.hits else 1)
 
 
-RANKING = frozenset(("mode", "profile", "intent", "fusion", "rrf_k", "weights", "expand", "depth", "min_score"))
+RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES not in OPTIONS[name].applies}
 """Fields that ask for places by rank even where the query asks for lines."""
 
 
@@ -182,7 +185,7 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
             limit=request.limit,
             sure=isinstance(request, ReferencesAsked) and request.sure,
             text=isinstance(request, ReferencesAsked) and request.text,
-            where=where if _restricts(request) else None,
+            where=where if where != SearchOptions(limit=EVERYTHING) else None,
         )
         graph = index.graph
         ask = {"refs": graph.refs, "callers": graph.callers, "callees": graph.callees, "impact": graph.impact}[question]
@@ -192,57 +195,29 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
     return answer
 
 
-def _restricts(request: Filters) -> bool:
-    return bool(request.lang or request.lang_not or request.glob or request.below or request.repository)
-
-
 def filtered(request: Filters, limit: int) -> SearchOptions:
     """The filters alone."""
-    return SearchOptions(
-        limit=limit,
-        languages=tuple(request.lang),
-        languages_not=tuple(request.lang_not),
-        globs=tuple(request.glob),
-        paths=tuple(path.strip("/") for path in request.below),
-        repositories=tuple(request.repository),
-    )
+    values = given_options(request)
+    return SearchOptions(limit=limit, **{name: values[name] for name in FILTERS})
 
 
 def search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
     """Everything of a search but its query; mode and profile are the settings' where none is asked for."""
-    return replace(
-        filtered(request, request.limit),
-        offset=request.offset,
-        mode=request.mode or settings.mode,
-        profile=request.profile or settings.profile,
-        intent=request.intent,
-        fusion=request.fusion,
-        rrf_k=request.rrf_k,
-        weights=_weights(request.weights),
-        expand=request.expand,
-        depth=request.depth,
-        min_score=request.min_score,
-        case=request.case,
-        word=request.word,
-        prefix=request.prefix,
-        kinds=tuple(request.kinds),
-        files_only=request.files_only,
-        literal=request.literal,
-        regex=request.regex,
-        strict_query=request.strict,
-        meta=_conditions(request),
-        sort=request.sort,
-        reverse=request.reverse,
-        context_before=request.before,
-        context_after=request.after,
-    )
+    values = given_options(request)
+    decided = {
+        "mode": values.get("mode") or settings.mode,
+        "profile": values["profile"] or settings.profile,
+        "weights": _weights(values["weights"]),
+        "meta": _conditions(values["meta"], request),
+    }
+    return SearchOptions(**values | decided)
 
 
-def _conditions(request: SearchAsked) -> tuple[str, ...]:
+def _conditions(meta: tuple[str, ...], request: SearchAsked) -> tuple[str, ...]:
     """On the metadata; the marketplace names two columns by fields of their own."""
     category = [f"category={request.category}"] if request.category is not None else []
     paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
-    return (*request.meta, *category, *paid)
+    return (*meta, *category, *paid)
 
 
 def _weights(text: str) -> dict[str, float]:

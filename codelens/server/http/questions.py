@@ -5,9 +5,10 @@ A body of JSON is taken as it is written; parameters of an address are texts, an
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic_core import PydanticCustomError
 
 from codelens.config import load_weights
@@ -15,6 +16,9 @@ from codelens.context.parts import LONGEST_TOKEN
 from codelens.lang.registry import accepted_names
 from codelens.model.context import BUDGETS, TASK
 from codelens.model.graph import IMPLIED_KINDS, KINDS
+from codelens.model.request import OPTIONS, ServerOption, read_words
+
+M = TypeVar("M", bound=BaseModel)
 
 DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
 LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
@@ -68,53 +72,58 @@ class ApiRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
+FILTERS = ("languages", "languages_not", "globs", "paths", "repositories")
+OFFERED: Mapping[str, ServerOption] = {name: row.http for name, row in OPTIONS.items() if row.http}
+"""Search option → how a request has it."""
+TYPES: Mapping[str, Any] = {
+    "languages": Languages,
+    "languages_not": Languages,
+    "profile": Profile,
+    "weights": Annotated[str, Field(pattern=WEIGHTS)],
+}
+"""Search option → its type in a request, where its row does not say it."""
+
+
+def with_options(*names: str) -> Callable[[type[M]], type[M]]:
+    """A decorator that adds the fields of these search options to a model."""
+    fields: Any = {OFFERED[name].name or name: _field_of(name) for name in names}
+    return lambda model: create_model(
+        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
+    )
+
+
+def _field_of(name: str) -> tuple[Any, Any]:
+    row, offered = OPTIONS[name], OFFERED[name]
+    default = row.default if offered.default is ... else offered.default
+    kind = TYPES.get(name, Names if row.is_list else row.type)
+    if row.words and kind is str:
+        kind = Literal[(*([default] if default == "" else []), *read_words(row))]
+        kind = kind | None if default is None else kind
+    default = [] if row.is_list else default
+    return kind, Field(default, ge=offered.least, le=offered.most, description=offered.help)
+
+
+def given_options(request: Filters) -> dict[str, Any]:
+    """Search option → its value in a request that has it."""
+    values = {name: getattr(request, offered.name or name, None) for name, offered in OFFERED.items()}
+    values["paths"] = [path.strip("/") for path in values["paths"] or ()]
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items() if v is not None}
+
+
+@with_options(*FILTERS)
 class Filters(ApiRequest):
     """Which files take part."""
 
-    lang: Languages = Field([], description="Only these languages: py, ts, go …")
-    lang_not: Languages = Field([], description="Not these languages")
-    glob: Names = Field([], description="Only paths that fit; `!GLOB` excludes; the last that fits wins")
-    below: Names = Field([], description="Only below these paths, relative to a repository's root")
-    repository: Names = Field([], description="Only these repositories, by their names in the index")
 
-
+@with_options(*(name for name in OFFERED if name not in FILTERS))
 class SearchAsked(Filters):
     """A search: the query language of `codelens search`, its filters and its ranking options."""
 
     query: Query = Field(description="Words, names, prose; filters such as lang:py path:src -is:test")
-    limit: Limit = Field(DEFAULT_LIMIT, description="At most this many hits")
-    offset: int = Field(0, ge=0, le=MOST_OFFSET, description="Leave out the first hits")
-    mode: Literal["hybrid", "keyword", "vector", "exact", "fuzzy"] | None = Field(None, description="Set of channels")
-    profile: Profile = Field("", description="The score's formula")
-    intent: Literal["", "identifier", "path", "regex", "change", "task", "question"] = Field(
-        "", description="What kind of query it is; empty to tell it from its words"
-    )
-    fusion: Literal["rrf", "weighted", "minmax"] = Field("rrf", description="How the channels are joined")
-    rrf_k: int | None = Field(None, ge=1, le=10_000, description="The constant of reciprocal rank fusion")
-    weights: str = Field("", pattern=WEIGHTS, description="Weights of channels, as exact=2,fuzzy=1,vector=0.5")
-    expand: Literal["", "none", "walk", "bfs"] = Field("", description="How an answer spreads over the symbol graph")
-    depth: int | None = Field(None, ge=0, le=MOST_DEPTH, description="Most hops of it")
-    min_score: Share | None = Field(
-        None,
-        description="Leave out hits of less confidence than this, or of a lower share of the best score where hits have none",
-    )
-    case: Literal["auto", "yes", "no"] = Field("auto", description="Whether upper case in the query matters")
-    word: bool = Field(False, description="Match whole words only")
-    prefix: bool = Field(False, description="Each word stands for all that begin so")
-    kinds: Names = Field([], description="Only these kinds: function, class, doc, code, note, task, skill …")
-    files_only: bool = Field(False, description="Rank whole files, by name, by what they define and import, by meaning")
-    literal: bool = Field(False, description="Take the query literally: no filters, no operators")
-    regex: bool = Field(False, description="The query is a regular expression")
-    strict: bool = Field(False, description="Refuse a query with a fault instead of reading it as text")
     category: str | None = Field(
         None, min_length=1, max_length=200, pattern="^[^,]+$", description="Only files of this category in the metadata"
     )
     is_paid: bool | None = Field(None, description="Only files of which the metadata says so")
-    meta: Names = Field([], description="Only files of which the metadata says so: category=cli, stars>=100")
-    sort: Literal["score", "path", "modified"] = Field("score", description="The order of the hits")
-    reverse: bool = Field(False, description="Turn the order round")
-    before: int = Field(0, ge=0, le=50, description="Lines shown before a hit")
-    after: int = Field(0, ge=0, le=50, description="Lines shown after a hit")
     contributions: bool = Field(False, description="Add all parts of each score to the hits")
 
 

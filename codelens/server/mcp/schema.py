@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codelens.config import CHOICES, load_weights
+from codelens.model.request import LINES, OPTIONS, ServerOption, read_words
 
 Schema = dict[str, Any]
 AnswerTypes = Any
@@ -77,19 +77,24 @@ QUERY = text(
     'is:test -is:test; "exact phrase", /regex/, OR, NOT, ( ). Prose never fails.'
 )
 TARGET = text("A symbol's name (Class.method, function), PATH:LINE or PATH", most=LONGEST_PATH)
-NARROW: Mapping[str, Schema] = {
-    "languages": several("Only these languages: py, ts, go …", text(most=40)),
-    "paths": several("Only below these files and folders, relative to the root", text(most=LONGEST_PATH)),
-}
-PROFILE = choice("The formula of scores; graph-memory, knowing and marketplace are those systems'", [*load_weights()])
-MIN_SCORE = share("Least confidence of a hit; with a profile other than codelens its least share of the best score")
-RANKED: Mapping[str, Schema] = {
-    "mode": choice("Which channels take part; hybrid is all", CHOICES["mode"]),
-    "profile": PROFILE,
-    "depth": integer("Most hops along edges, from the best hits to their neighbours", 0, 8),
-    "decay": share("Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge"),
-    "min_score": MIN_SCORE,
-}
+OFFERED: Mapping[str, ServerOption] = {name: row.mcp for name, row in OPTIONS.items() if row.mcp}
+"""Search option → how tools offer it."""
+
+
+def of_option(name: str) -> Schema:
+    """The schema of the argument for a search option; left out, the profile or the settings decide."""
+    row, offered = OPTIONS[name], OFFERED[name]
+    if row.is_list:
+        return several(offered.help, text(most=int(offered.most or LONGEST_TEXT)))
+    if row.words:
+        return choice(offered.help, read_words(row))
+    if offered.most is None:
+        return share(offered.help)
+    return integer(offered.help, int(offered.least or 0), int(offered.most))
+
+
+NARROW = {name: of_option(name) for name in ("languages", "paths")}
+RANKED = {name: of_option(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
 """How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
 FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
 

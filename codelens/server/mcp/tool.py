@@ -158,19 +158,12 @@ def cut_line(cut: int, of: str, remedy: str) -> list[str]:
 
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
     """Options of a search by the settings and what the arguments narrow it to. Raises UsageError."""
-    profile, depth, decay = arguments.get("profile", settings.profile), arguments.get("depth"), arguments.get("decay")
-    walks = "walk" in load_weights()[profile]  # by itself, as far as `depth` says
-    return SearchOptions(
-        mode=arguments.get("mode", settings.mode),
-        profile=profile,
-        expand="bfs" if decay is not None or (depth is not None and not walks) else "",
-        depth=depth,
-        decay=decay,
-        min_score=arguments.get("min_score"),
-        memory=settings.memory,
-        **narrowed(arguments, info),
-        **more,
-    )
+    values: dict[str, Any] = {"mode": settings.mode, "profile": settings.profile, "memory": settings.memory}
+    values |= {name: arguments[name] for name in schema.RANKED if name in arguments}
+    walks = "walk" in load_weights()[values["profile"]]  # by itself, as far as `depth` says
+    if "decay" in values or ("depth" in values and not walks):
+        values["expand"] = "bfs"
+    return SearchOptions(**values, **narrowed(arguments, info), **more)
 
 
 def remember(call: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:

@@ -137,9 +137,7 @@ SEARCH = Tool(
             "query": schema.QUERY,
             "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
             "offset": schema.integer("Skip this many results", 0, 10_000, 0),
-            "kinds": schema.several(
-                "Only these kinds: function, class, method, doc (documents) …", schema.text(most=40)
-            ),
+            "kinds": schema.of_option("kinds"),
             **schema.NARROW,
             **schema.RANKED,
             "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
@@ -163,8 +161,8 @@ FILES = Tool(
             "offset": schema.integer("Skip this many files", 0, 10_000, 0),
             **schema.NARROW,
             "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
-            "profile": schema.PROFILE,
-            "min_score": schema.MIN_SCORE,
+            "profile": schema.RANKED["profile"],
+            "min_score": schema.RANKED["min_score"],
             "fresh": schema.FRESH,
             "budget": schema.budget(2000),
         },
