@@ -226,8 +226,9 @@ def _read_token(
     if _is_text(node, start, language):
         return NameToken(start, end, TEXT)
     if not node.child_count and node.end_byte - node.start_byte <= end - start + 2:
-        written = (node.text or b"").decode("utf-8", "replace").strip().lstrip(language.sigils + "$@:")
-        if written != name and written.rstrip(":") != name:
+        written = (node.text or b"").decode("utf-8", "replace").strip()
+        without_sigil = written.lstrip(language.sigils + "$@:")
+        if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
     around = _climb(node)
     role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)

@@ -64,6 +64,12 @@ def test_a_local_name_and_one_of_a_library_are_something_else(tmp_path: Path) ->
         assert "2 mean something else" in summary(limit)
 
 
+def test_a_name_may_begin_with_a_dollar_sign(tmp_path: Path) -> None:
+    files: Files = {"a.ts": "export type $Key = string;\nlet key: $Key = read();\n"}
+    with indexed(tmp_path, files) as index:
+        assert places(index.graph.refs("$Key", asking())) == ["a.ts:2:10 type resolved"]
+
+
 def test_code_in_a_document_does_not_compete_with_code(tmp_path: Path) -> None:
     with indexed(tmp_path, PYTHON) as index:
         assert [target.path for target in index.graph.refs("Sold", asking()).targets] == ["shop/errors.py"]
