@@ -1,4 +1,4 @@
-"""Turn doc comments into tasks, and lay the tree without documentation that they search.
+"""Turn doc comments into tasks, and write the tree without documentation that they search.
 
 A documentation task asks for one definition by its first sentence. A concept task asks for a definition and those that its
 comment names; no name is left in the query: a type becomes the noun at the end of its name (`JsonParser`: parser), and other
@@ -8,120 +8,92 @@ names go with their phrase. Sentences that two definitions share, or that can st
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import xxhash
-
-from codelens.evaluation.docstrings import blanked, questions
-from codelens.evaluation.guides import (
+from codelens.evaluation.docstrings import blank_documentation, find_questions
+from codelens.evaluation.drafts import (
     FEWEST_ANSWERS,
     LEFT_OUT,
     MOST_ANSWERS,
     PlacedUnit,
+    TaskDraft,
     UnitsByName,
-    entries,
-    is_meant,
-    says,
+    can_be_meant,
+    contains_name,
+    relevant_entries,
+    sample_rows,
 )
-from codelens.evaluation.tasks import Row, row
-from codelens.evaluation.trees import DefinedFile, TreeText, write_new
+from codelens.evaluation.tasks import Row
+from codelens.evaluation.trees import TreeText, write_new
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS
-from codelens.model.extraction import DecodedText, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import split_identifier
-from codelens.text.lines import TextMap
 from codelens.training.mining import ASKED_KINDS
 from codelens.training.phrases import sentence
 from codelens.worktree.classify import path_roles
 
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class _DocQuestion:
-    """A sentence, the definition it documented, and the file's text without documentation."""
-
-    sentence: str
-    unit: Unit
-    path: str
-    language: str
-    bare: str
-    documented: tuple[Unit, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class UndocumentedTree:
-    """A tree without documentation: its possible queries, and the words that are left."""
+    """A tree without documentation: drafts of documentation tasks, its files, and the words that are left."""
 
-    questions: tuple[_DocQuestion, ...]
+    drafts: tuple[TaskDraft, ...]
+    files: dict[str, tuple[str, str]]  # Path → language and text of a file that had documentation
     words: str
 
-    def says(self, sentence: str) -> bool:
+    def contains(self, sentence: str) -> bool:
         """True if the sentence can still be read, whatever separates its words."""
-        return _words(sentence) in self.words
+        return _fold_words(sentence) in self.words
+
+    def still_defines(self, draft: TaskDraft) -> bool:
+        """True if the definition is still found in the file, and has no documentation left."""
+        (answer,) = draft.answers
+        language, text = self.files[answer.path]
+        return (answer.unit.name_line, draft.query) in find_questions([answer.unit], text, language)
 
 
-def lay_bare(texts: Sequence[TreeText], into: Path) -> UndocumentedTree:
+def write_undocumented_tree(texts: Sequence[TreeText], into: Path) -> UndocumentedTree:
     """Write the tree without documentation to a new folder. Raises OSError."""
-    found: list[_DocQuestion] = []
+    drafts: list[TaskDraft] = []
+    files: dict[str, tuple[str, str]] = {}
     words: list[str] = []
     into.mkdir(parents=True)
     for text in texts:
-        bare, questions = _without(text)
-        write_new(into / text.path, bare.encode("utf-8") if questions is not None else text.raw)
-        words.append(_words(bare))
-        found += questions or ()
-    return UndocumentedTree(tuple(found), "".join(words))
+        bare = _undocumented_text(text)
+        write_new(into / text.path, text.raw if bare is None else bare.encode("utf-8"))
+        words.append(_fold_words(text.text if bare is None else bare))
+        if bare is not None and text.defined:
+            files[text.path] = text.defined.language, bare
+            for unit in text.answers:
+                if unit.doc and unit.kind in ASKED_KINDS and (query := sentence(unit.doc, unit.name)):
+                    seed = f"docs {text.path} {unit.qualified_name}"
+                    drafts.append(TaskDraft(query, (PlacedUnit(text.path, unit),), seed))
+    return UndocumentedTree(tuple(drafts), files, "".join(words))
 
 
 def documentation_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
-    """Documentation tasks, sampled by hash."""
-    counts = Counter(_words(question.sentence) for question in bare.questions)
-    rows: list[Row] = []
-    for question in sorted(bare.questions, key=_draw):
-        if len(rows) == wanted:
-            break
-        if counts[_words(question.sentence)] == 1 and not bare.says(question.sentence) and _stands(question):
-            place = question.path, question.unit.qualified_name
-            rows.append(row(f"{name}-doc-{len(rows)}", name, question.sentence, [place], "documentation"))
-    return rows
+    """Documentation tasks for the tree without documentation."""
+
+    def is_usable(draft: TaskDraft) -> bool:
+        return not bare.contains(draft.query) and bare.still_defines(draft)
+
+    return sample_rows(name, "documentation", bare.drafts, wanted, fold=_fold_words, is_usable=is_usable)
 
 
-def _without(text: TreeText) -> tuple[str, list[_DocQuestion] | None]:
-    """The text without documentation and its possible queries; the text itself and None if it documents nothing."""
+def _undocumented_text(text: TreeText) -> str | None:
+    """The text without documentation; None if it documents nothing."""
     row = languages().get(text.defined.language) if text.defined else None
     if text.defined is None or row is None or row.chunks != "code":
-        return text.text, None
-    documented = tuple(unit for unit in text.defined.units if unit.doc)
-    if not documented:
-        return text.text, None
-    bare = blanked(_utf8(text.defined), documented)
-    return bare, [
-        _DocQuestion(query, unit, text.path, text.defined.language, bare, documented)
-        for unit in text.answers
-        if unit.doc and unit.kind in ASKED_KINDS and (query := sentence(unit.doc, unit.name))
-    ]
+        return None
+    documented = [unit for unit in text.defined.units if unit.doc]
+    return blank_documentation(text.defined.text, documented) if documented else None
 
 
-def _utf8(file: DefinedFile) -> TextMap:
-    return TextMap(DecodedText(file.text.utf8.decode("utf-8"), "utf-8", 1.0, 0))
-
-
-def _stands(question: _DocQuestion) -> bool:
-    """True if the definition is still found in the bare file, and has no documentation left."""
-    return (question.unit.name_line, question.sentence) in questions([question.unit], question.bare, question.language)
-
-
-def _draw(question: _DocQuestion) -> tuple[int, str, str]:
-    seed = f"codelens made docs {question.path} {question.unit.qualified_name}"
-    return xxhash.xxh3_64_intdigest(seed.encode()), question.path, question.sentence
-
-
-def _words(text: str) -> str:
-    return f" {_NO_WORD.sub(' ', text.lower()).strip()} "
+def _fold_words(text: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
+    return f" {words} "
 
 
 _NAMES = re.compile(
@@ -136,7 +108,7 @@ _NAMES = re.compile(
     r"|(?<![\w.#/`])(?P<bare>(?:\w+(?:\.|::|\#))?(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]+[a-z0-9]*[A-Z]\w*|\w*[a-z0-9]_[a-z]\w*)"
     r"|\w+(?=\(\)))(?P<call>\([\w, .]*\))?"
 )
-_SAID = ("tag", "cref", "role", "target", "linked", "bracket")  # Groups of _NAMES whose markup marks a name
+_MARKED = ("tag", "cref", "role", "target", "linked", "bracket")  # Groups of _NAMES whose markup marks a name
 _NAME = re.compile(r"(?:[A-Za-z_$][\w$]*(?:\.|::|\#|->|/))*[A-Za-z_$][\w$]*[?!]?")
 _PLAIN = re.compile(r"[a-z]+|[A-Z][a-z]*|[A-Z]+|-?\d+")
 _JOINT = re.compile(r"\.|::|\#|->|/")
@@ -162,42 +134,40 @@ _DANGLING = _BORDERS | _ARTICLES | frozenset(_OPEN.split()) | {""}  # Words that
 class MarkedComment:
     """A comment with its names replaced by marks, and the definitions they mean."""
 
-    def __init__(self, doc: str, bearers: UnitsByName, around: PlacedUnit) -> None:
-        self._bearers, self._around = bearers, around
-        self.named: list[PlacedUnit] = []
-        """Named definitions in order of mention, without the documented one."""
-        self._instead: list[str] = []
-        """Noun for each mark; empty if there is no noun."""
+    def __init__(self, doc: str, units: UnitsByName, around: PlacedUnit) -> None:
+        self._units, self._around = units, around
+        self.named: list[PlacedUnit] = []  # Named definitions in order of mention, without the documented one
+        self._nouns: list[str] = []  # Noun for each mark; empty if there is no noun
         self.marked = _NAMES.sub(self._mark, doc)
 
-    def instead(self, mark: str) -> str:
+    def noun_of(self, mark: str) -> str:
         """The noun for a mark."""
-        return self._instead[int(mark)]
+        return self._nouns[int(mark)]
 
     def _mark(self, match: re.Match[str]) -> str:
-        which = next(kind for kind in (*_SAID, "html", "code", "bare") if match[kind])
+        which = next(kind for kind in (*_MARKED, "html", "code", "bare") if match[kind])
         raw = match[which]
-        name, receiver = _taken_apart(raw)
+        name, receiver = _split_name(raw)
         label = (match["label"] or match["text"] or "").strip()
         if which == "role" and (titled := re.fullmatch(r"([^<>]+?)\s*<([^<>]+)>", raw)):
-            label, (name, receiver) = titled[1], _taken_apart(titled[2])
-        is_name = which in _SAID or which == "bare" or not re.fullmatch("[a-z]+", name)
-        found = self._bearers.meant(name, receiver, self._around) if name and is_name else ()
+            label, (name, receiver) = titled[1], _split_name(titled[2])
+        is_name = which in _MARKED or which == "bare" or not re.fullmatch("[a-z]+", name)
+        meant = self._units.find(name, receiver, self._around) if name and is_name else ()
         if which == "bracket" and name.islower():  # a parameter, unless the type has such a member
-            found = tuple(one for one in found if one.path == self._around.path)
-        self.named += [one for one in found if one.place != self._around.place]
+            meant = tuple(unit for unit in meant if unit.path == self._around.path)
+        self.named += [unit for unit in meant if unit.place != self._around.place]
         if name == self._around.unit.name and which == "bare":
             return match[0]
         if label and not _NAMES.search(label):
             return label
-        if not found and (_PLAIN.fullmatch(raw) or (which == "bare" and _TYPE.fullmatch(raw) and not match["call"])):
+        if not meant and (_PLAIN.fullmatch(raw) or (which == "bare" and _TYPE.fullmatch(raw) and not match["call"])):
             return raw + (match["call"] or "")
-        is_type = bool(_TYPE.fullmatch(name)) and all(one.unit.kind in TYPE_KINDS for one in found)
-        self._instead.append(_noun(name) if is_type else "")
-        return f"Zq{len(self._instead) - 1}Zq"
+        is_type = bool(_TYPE.fullmatch(name)) and all(unit.unit.kind in TYPE_KINDS for unit in meant)
+        self._nouns.append(_noun(name) if is_type else "")
+        return f"Zq{len(self._nouns) - 1}Zq"
 
 
-def _taken_apart(raw: str) -> tuple[str, str]:
+def _split_name(raw: str) -> tuple[str, str]:
     """The name and the text before its last dot; both empty if `raw` is not a name."""
     bare = re.sub(r"\(.*|<.*", "", re.sub(r"^[A-Z]:(?=\w)", "", raw)).strip().lstrip("~!@#.&*").rstrip(".,;:")
     if not _NAME.fullmatch(bare):
@@ -212,11 +182,11 @@ def _noun(name: str) -> str:
     return words[-1] if len(words) > 1 and words[-1].isalpha() and len(words[-1]) >= SHORTEST_NOUN else ""
 
 
-def without_names(text: str, naming: MarkedComment) -> str:
+def without_names(text: str, comment: MarkedComment) -> str:
     """The sentence without the marks; empty if a list of names followed."""
     text = _THROWN.sub(r"\1 an error", text)
-    text = re.sub(r"\b([Aa])n?(\s+)" + _MARK.pattern, lambda found: _with_article(found, naming), text)
-    text = _MARK.sub(lambda found: naming.instead(found[1]) or found[0], text)
+    text = re.sub(r"\b([Aa])n?(\s+)" + _MARK.pattern, lambda match: _with_article(match, comment), text)
+    text = _MARK.sub(lambda match: comment.noun_of(match[1]) or match[0], text)
     text = re.sub(rf"\s*\([^()]*{_MARK.pattern}[^()]*\)", "", text)
     first = _MARK.search(text)
     if first and (after := re.match(r".*[:;](?=\s)", text[: first.start()])):
@@ -238,9 +208,9 @@ def dangles(word: str) -> bool:
     return word.strip(",;:-–—(").lower() in _DANGLING
 
 
-def _with_article(found: re.Match[str], naming: MarkedComment) -> str:
-    noun = naming.instead(found[3])
-    return f"{found[1]}{'n' if noun[:1] in set('aeio') else ''}{found[2]}{noun}" if noun else found[0]
+def _with_article(match: re.Match[str], comment: MarkedComment) -> str:
+    noun = comment.noun_of(match[3])
+    return f"{match[1]}{'n' if noun[:1] in set('aeio') else ''}{match[2]}{noun}" if noun else match[0]
 
 
 def _without_phrase(words: list[str], at: int) -> list[str]:
@@ -297,44 +267,23 @@ _POINTS = re.compile(
 """Words that refer to text the sentence no longer contains."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Concept:
-    """A query, the documented definition and those that its comment names."""
-
-    sentence: str
-    found: tuple[PlacedUnit, ...]
-
-    @property
-    def draw(self) -> tuple[int, str, str]:
-        path, symbol = self.found[0].place
-        return xxhash.xxh3_64_intdigest(f"codelens made concepts {path} {symbol}".encode()), path, self.sentence
-
-
 def concept_rows(name: str, texts: Sequence[TreeText], bare: UndocumentedTree, wanted: int) -> list[Row]:
-    """Concept tasks, sampled by hash, for the tree without documentation."""
-    bearers = UnitsByName(texts)
-    concepts = [one for text in texts if not LEFT_OUT & path_roles(text.path) for one in _concepts(text, bearers)]
-    counts = Counter(one.sentence for one in concepts)
-    rows: list[Row] = []
-    for one in sorted(concepts, key=lambda one: one.draw):
-        if len(rows) == wanted:
-            break
-        if counts[one.sentence] == 1 and not bare.says(one.sentence):
-            task = row(f"{name}-concept-{len(rows)}", name, one.sentence, (), "concept")
-            rows.append(task | {"relevant": entries(one.found)})
-    return rows
+    """Concept tasks for the tree without documentation."""
+    units = UnitsByName(texts)
+    drafts = [draft for text in texts if not LEFT_OUT & path_roles(text.path) for draft in _draft_concepts(text, units)]
+    return sample_rows(name, "concept", drafts, wanted, is_usable=lambda draft: not bare.contains(draft.query))
 
 
-def _concepts(text: TreeText, bearers: UnitsByName) -> Iterator[_Concept]:
+def _draft_concepts(text: TreeText, units: UnitsByName) -> Iterator[TaskDraft]:
     for unit in text.answers:
-        if is_meant(unit) and unit.doc and len(unit.doc) <= LONGEST_DOC:
-            own = PlacedUnit(text.path, unit)
-            naming = MarkedComment(_description(unit.doc), bearers, own)
-            found = tuple({own.place: own, **{one.place: one for one in naming.named}}.values())
-            if FEWEST_ANSWERS <= len(entries(found)) <= MOST_ANSWERS:
-                query = without_names(sentence(naming.marked, unit.name), naming)
-                if _is_said(query) and not says(query, found):
-                    yield _Concept(query, found)
+        if can_be_meant(unit) and unit.doc and len(unit.doc) <= LONGEST_DOC:
+            documented = PlacedUnit(text.path, unit)
+            comment = MarkedComment(_description(unit.doc), units, documented)
+            answers = tuple({answer.place: answer for answer in (documented, *comment.named)}.values())
+            if FEWEST_ANSWERS <= len(relevant_entries(answers)) <= MOST_ANSWERS:
+                query = without_names(sentence(comment.marked, unit.name), comment)
+                if _is_plain(query) and not contains_name(query, answers):
+                    yield TaskDraft(query, answers, f"concepts {text.path} {unit.qualified_name}")
 
 
 def _description(doc: str) -> str:
@@ -346,7 +295,7 @@ def _description(doc: str) -> str:
     return text
 
 
-def _is_said(words: str) -> bool:
+def _is_plain(words: str) -> bool:
     if _CODE.search(words) or _POINTS.search(words) or _LIKENS.match(words) or words.count("(") != words.count(")"):
         return False
     return FEWEST_WORDS <= len(words.split()) <= MOST_WORDS

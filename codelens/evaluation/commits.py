@@ -13,17 +13,11 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 from codelens.evaluation.tasks import Place
-from codelens.evaluation.trees import GitReader, changed, defines
+from codelens.evaluation.trees import GitReader, changed_units, has_definitions
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.training.histories import bare_subject
-from codelens.worktree.commits import (
-    Message,
-    changes_of,
-    commits_between,
-    first_parents,
-    messages,
-)
+from codelens.worktree.commits import Message, changes_of, commits_between, first_parents, messages
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
 """Words of a commit's explanation: the least that makes a task, and the most that are used. Chosen: a sentence and a paragraph."""
@@ -72,8 +66,8 @@ _FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
 """Lines of a pull request template (headings, check boxes), and the subjects of squashed commits."""
 
 
-def refused(message: Message) -> str:
-    """Why a commit makes no task, judged by its message; empty if it may make one."""
+def refusal(message: Message) -> str:
+    """Why a commit makes no task, judged by its message and its list of files; empty if it may make one."""
     if _BOT.search(message.author):
         return "by a bot"
     for why, shape in _KINDS:
@@ -81,7 +75,12 @@ def refused(message: Message) -> str:
             return why
     if not message.parents:
         return "the first commit"
-    return "" if bare_subject(message.subject) else "too few words"
+    if not bare_subject(message.subject):
+        return "too few words"
+    files = sum(bool(path) and has_definitions(path) for path in message.paths)
+    if not files:
+        return "no source file"
+    return "" if files <= MOST_FILES else f"more than {MOST_FILES} source files"
 
 
 def query_of(message: Message) -> str:
@@ -113,7 +112,7 @@ def _paragraph(body: str) -> str:
 LOOKED_AT = 10  # Maximum number of commits examined per wanted task
 MOST_FILES = MOST_DEFINITIONS = 8  # Limits of one commit. A larger change says little about each part.
 STEP = 1.25  # Growth of the search window. At most a quarter of the commits is read in vain.
-AT_ONCE = 40  # Commits whose files are read from git together
+AT_ONCE = 40  # Commits whose files are read from git batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ class _CommitSearch:
         subjects: set[str] = set()
         for message in history:
             subject = query_of(message).casefold()
-            why = _refused(message) or ("a subject again" if subject in subjects else "")
+            why = refusal(message) or ("a subject again" if subject in subjects else "")
             subjects.add(subject)
             if why:
                 self._refused[message.id] = why
@@ -226,39 +225,31 @@ class _CommitSearch:
 
     def _read(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
-            together = commits[start : start + AT_ONCE]
+            batch = commits[start : start + AT_ONCE]
             if self._progress:
-                self._progress(Progress("history", len(self._places), 0, self.accepted[together[0]].subject))
-            self._places |= dict(zip(together, self._changed(together), strict=True))
+                self._progress(Progress("history", len(self._places), 0, self.accepted[batch[0]].subject))
+            self._places |= dict(zip(batch, self._changed_places(batch), strict=True))
 
-    def _changed(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
+    def _changed_places(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
         """The definitions that each commit changed, by file and position, as they were in its parent."""
-        parents = [self.accepted[one].parents[0] for one in commits]
-        found = changes_of(self._reader.repository, commits)
-        changes = [
+        parents = [self.accepted[commit].parents[0] for commit in commits]
+        changes = changes_of(self._reader.repository, commits)
+        files_of_commits = [
             [
-                (path, c.hunks)
-                for c in one or ()
-                if c.old is not None and c.hunks and defines(path := os.fsdecode(c.old))
+                (path, change.hunks)
+                for change in changes_of_commit or ()
+                if change.old is not None and change.hunks and has_definitions(path := os.fsdecode(change.old))
             ]
-            for one in found
+            for changes_of_commit in changes
         ]
-        wanted = [(parent, path) for parent, files in zip(parents, changes, strict=True) for path, _ in files]
+        wanted = [(parent, path) for parent, files in zip(parents, files_of_commits, strict=True) for path, _ in files]
         texts = iter(self._reader.texts(wanted))
-        for one, files in zip(found, changes, strict=True):
+        for changes_of_commit, files in zip(changes, files_of_commits, strict=True):
             places: dict[Place, None] = {}
             for path, hunks in files:
-                file = self._reader.parsed(path, next(texts))
-                places |= {(path, unit.qualified_name): None for unit in (changed(file, hunks) if file else ())}
-            yield tuple(places) if one is not None else None
-
-
-def _refused(message: Message) -> str:
-    """Why a commit makes no task, judged by its message and its list of files."""
-    files = sum(bool(path) and defines(path) for path in message.paths)
-    if why := refused(message):
-        return why
-    return "" if 0 < files <= MOST_FILES else f"more than {MOST_FILES} source files" if files else "no source file"
+                file = self._reader.parse(path, next(texts))
+                places |= {(path, unit.qualified_name): None for unit in (changed_units(file, hunks) if file else ())}
+            yield tuple(places) if changes_of_commit is not None else None
 
 
 def _misses(kept: Sequence[Place]) -> str:

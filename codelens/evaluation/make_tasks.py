@@ -12,19 +12,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import xxhash
-
 from codelens.errors import CannotWrite, UsageError
-from codelens.evaluation.comments import concept_rows, documentation_rows, lay_bare
+from codelens.evaluation.comments import concept_rows, documentation_rows, write_undocumented_tree
 from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose, long_query_of, query_of
+from codelens.evaluation.drafts import SHORTEST, PlacedUnit, TaskDraft, sample_rows
 from codelens.evaluation.guides import topic_rows
 from codelens.evaluation.metrics import parts
 from codelens.evaluation.queries import KINDS as QUERY_KINDS
 from codelens.evaluation.queries import behaviour_rows, query_rows
-from codelens.evaluation.tasks import Place, Row, row, write_rows
-from codelens.evaluation.trees import GitReader, TreeText, drawn, lay, read_tree
+from codelens.evaluation.tasks import Place, Row, make_row, write_rows
+from codelens.evaluation.trees import GitReader, TreeText, read_tree, sample_paths, write_tree
 from codelens.model.code import SYMBOL_KINDS
-from codelens.model.extraction import Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import ProgressSink
 from codelens.text.counts import quantity
@@ -32,10 +30,11 @@ from codelens.text.notation import parse_json
 from codelens.worktree.commits import commit_id
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
 
+# Endings of task files, after the repository's name
 KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts", *QUERY_KINDS, "behaviours")
-"""Endings of task files, after the repository's name."""
 TREES = ("commits", "docs")
 LONGEST_NAME = 80
+SHORT_ID = 10  # Digits of a commit id in a task id
 _NAME = re.compile(r"\w[\w.+-]*")
 _OWN = re.compile(rf"(\w[\w.+-]*)-({'|'.join(KINDS)})(\.jsonl)?")
 
@@ -110,54 +109,41 @@ def _is_own(entry: Path) -> bool:
     return isinstance(first, dict) and first.get("repo") == name and "kind" in first
 
 
-SHORT_ID = 10  # Digits of a commit id in a task id
-
-
-def commit_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
+def commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
     """A task for each commit, with its subject as the query."""
-    return [_of_commit(name, base, one, query_of(one.message), "commit") for one in tasks]
+    return [_commit_row(repository, base, commit, "commit", query_of(commit.message)) for commit in commits]
 
 
-def long_rows(name: str, base: str, tasks: Sequence[ChangingCommit]) -> list[Row]:
+def explained_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
     """A task for each commit that explains itself, with subject and explanation as the query."""
-    return [_of_commit(name, base, one, query, "task") for one in tasks if (query := long_query_of(one.message))]
+    queries = [(commit, long_query_of(commit.message)) for commit in commits]
+    return [_commit_row(repository, base, commit, "task", query) for commit, query in queries if query]
 
 
-def _of_commit(name: str, base: str, one: ChangingCommit, query: str, kind: str) -> Row:
-    identity = f"{name}-{'task-' if kind == 'task' else ''}{one.message.id[:SHORT_ID]}"
-    return row(identity, name, query, one.places, kind) | {"commit": one.message.id, "base": base}
+def _commit_row(repository: str, base: str, commit: ChangingCommit, kind: str, query: str) -> Row:
+    identity = f"{repository}-{'task-' if kind == 'task' else ''}{commit.message.id[:SHORT_ID]}"
+    relevant = [{"symbol": symbol, "files": [path]} for path, symbol in commit.places]
+    return make_row(identity, repository, query, relevant, kind) | {"commit": commit.message.id, "base": base}
 
 
-SHORTEST = 3  # Minimum length of a name
-
-
-def name_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
-    """Tasks that look up unique names, sampled by hash; every second one with its container, if it has one."""
-    borne = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
-    single = [
-        (text.path, unit)
+def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
+    """Tasks that look up unique names; every second one with its container, if it has one."""
+    counts = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
+    drafts = [
+        TaskDraft(unit.name, (PlacedUnit(text.path, unit),), f"names {text.path} {unit.qualified_name}")
         for text in texts
         for unit in text.answers
-        if unit.kind in SYMBOL_KINDS and borne[unit.name] == 1 and _is_asked(unit.name)
+        if unit.kind in SYMBOL_KINDS and counts[unit.name] == 1 and _is_name(unit.name)
     ]
-    single.sort(key=lambda found: (_draw(found[0], found[1]), found[0], found[1].qualified_name))
-    return [
-        row(f"{name}-name-{at}", name, _query(unit, at), [(path, unit.qualified_name)], "identifier")
-        for at, (path, unit) in enumerate(single[:wanted])
-    ]
+    containers = {draft.query: parts(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
+    rows = sample_rows(repository, "identifier", drafts, wanted)
+    for row in rows[1::2]:
+        row["query"] = ".".join((*containers[str(row["query"])], str(row["query"])))
+    return rows
 
 
-def _is_asked(name: str) -> bool:
+def _is_name(name: str) -> bool:
     return len(name) >= SHORTEST and name.replace("$", "").rstrip("?!").isidentifier()
-
-
-def _draw(path: str, unit: Unit) -> int:
-    return xxhash.xxh3_64_intdigest(f"codelens made names {path} {unit.qualified_name}".encode())
-
-
-def _query(unit: Unit, at: int) -> str:
-    around = parts(unit.container.replace("\\", "."))[-1:]
-    return f"{around[0]}.{unit.name}" if around and at % 2 else unit.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +194,15 @@ def make_tasks(
     needed = {path for task in chosen.tasks for path, _ in task.places}
     tree = folder / f"{name}-commits"
     files = reader.files(chosen.base)
-    paths = drawn(files, needed, wanted.max_files)
-    failed = lay(reader, chosen.base, paths, tree)
+    paths = sample_paths(files, needed, wanted.max_files)
+    failed = write_tree(reader, chosen.base, paths, tree)
     texts = list(read_tree(tree, progress, len(paths)))
     there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
     tasks, left_out = _findable(chosen, there)
-    bare = lay_bare(texts, folder / f"{name}-docs")
+    bare = write_undocumented_tree(texts, folder / f"{name}-docs")
     rows = {
         "commits": commit_rows(name, chosen.base, tasks),
-        "tasks": long_rows(name, chosen.base, tasks),
+        "tasks": explained_rows(name, chosen.base, tasks),
         "docs": documentation_rows(name, bare, wanted.docs),
         "names": name_rows(name, texts, wanted.identifiers),
         "topics": topic_rows(name, texts, wanted.topics),

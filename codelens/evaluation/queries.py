@@ -11,19 +11,17 @@ behaviour   the telling words of a comment, in a tree without comments → the d
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-
-import xxhash
+from itertools import pairwise
 
 from codelens.evaluation.comments import UndocumentedTree
-from codelens.evaluation.guides import LEFT_OUT, PlacedUnit, entries, is_meant
+from codelens.evaluation.drafts import LEFT_OUT, PlacedUnit, TaskDraft, can_be_meant, hash_text, sample_rows
 from codelens.evaluation.metrics import parts
-from codelens.evaluation.tasks import Row, row
+from codelens.evaluation.tasks import Place, Row
 from codelens.evaluation.trees import DefinedFile, TreeText
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
-from codelens.model.extraction import Unit
 from codelens.search.terms import load_words
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.worktree.classify import path_roles
@@ -44,6 +42,7 @@ _LITERALS = re.compile(
 )
 
 
+# Ending of the file of tasks → kind of the tasks
 KINDS = {
     "messages": "message",
     "literals": "literal",
@@ -51,57 +50,52 @@ KINDS = {
     "namesakes": "namesake",
     "qualified": "qualified",
 }
-"""Ending of the file of tasks → kind of the tasks."""
+Answered = tuple[str, PlacedUnit]  # A query and a definition that answers it
 
 
 def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
-    """Ending of the file → tasks, sampled by hash, for a tree as it is."""
-    meant = [text for text in texts if text.defined and _is_code(text.defined) and not LEFT_OUT & path_roles(text.path)]
-    holding = _Strings(meant)
-    everything = [(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
-    made = {
-        "message": holding.messages(),
-        "literal": holding.literals(),
-        "fragment": _fragments(meant, everything),
-        "namesake": _namesakes(meant, everything),
-        "qualified": _qualified(meant, everything),
+    """Ending of the file → tasks, for a tree as it is."""
+    code = [text for text in texts if text.defined and _is_code(text.defined) and not LEFT_OUT & path_roles(text.path)]
+    units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
+    strings = list(_strings(code))
+    queries = {
+        "messages": _messages(strings),
+        "literals": _literals(strings),
+        "fragments": _fragments(code, units),
+        "namesakes": _namesakes(code, units),
+        "qualified": _qualified_names(code, units),
     }
-    return {ending: _drawn(name, kind, made[kind], wanted) for ending, kind in KINDS.items()}
+    return {ending: _sample_queries(name, KINDS[ending], answered, wanted) for ending, answered in queries.items()}
 
 
 def behaviour_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
     """Behaviour tasks for the tree without documentation."""
-    words = load_words()
-    found = []
-    for question in bare.questions:
-        if LEFT_OUT & path_roles(question.path):
+    return _sample_queries(name, "behaviour", _behaviours(bare), wanted)
+
+
+def _behaviours(bare: UndocumentedTree) -> Iterator[Answered]:
+    common = load_words().stop | load_words().action
+    for draft in bare.drafts:
+        (answer,) = draft.answers
+        if LEFT_OUT & path_roles(answer.path):
             continue
-        said = [
-            word
-            for word in re.findall(r"[A-Za-z][\w-]+", question.sentence)
-            if word.casefold() not in words.stop | words.action
-        ]
-        said = [word for word in said if word.islower()][1 if question.sentence.split()[0].endswith("s") else 0 :][:4]
-        if len(said) >= 2:
-            found.append((" ".join(said), (PlacedUnit(question.path, question.unit),)))
-    return _drawn(name, "behaviour", found, wanted)
+        words = re.findall(r"[A-Za-z][\w-]+", draft.query)
+        telling = [word for word in words if word.casefold() not in common and word.islower()]
+        telling = telling[1 if draft.query.split()[0].endswith("s") else 0 :][:4]
+        if len(telling) >= 2:
+            yield " ".join(telling), answer
 
 
-Asked = tuple[str, tuple[PlacedUnit, ...]]
-
-
-def _drawn(name: str, kind: str, found: Iterable[Asked], wanted: int) -> list[Row]:
-    asked: dict[str, dict[tuple[str, str], PlacedUnit]] = defaultdict(dict)
-    for query, answers in found:
-        asked[query] |= {one.place: one for one in answers}
-    ordered = sorted(
-        asked, key=lambda query: (xxhash.xxh3_64_intdigest(f"codelens made {kind} {query}".encode()), query)
-    )
-    fitting = [query for query in ordered if 1 <= len(asked[query]) <= MOST_ANSWERS][:wanted]
-    return [
-        row(f"{name}-{kind}-{at}", name, query, (), kind) | {"relevant": entries(asked[query].values())}
-        for at, query in enumerate(fitting)
+def _sample_queries(name: str, kind: str, answered: Iterable[Answered], wanted: int) -> list[Row]:
+    answers: dict[str, dict[Place, PlacedUnit]] = defaultdict(dict)
+    for query, answer in answered:
+        answers[query][answer.place] = answer
+    drafts = [
+        TaskDraft(query, tuple(units.values()), f"{kind} {query}")
+        for query, units in answers.items()
+        if len(units) <= MOST_ANSWERS
     ]
+    return sample_rows(name, kind, drafts, wanted)
 
 
 def _is_code(file: DefinedFile) -> bool:
@@ -109,90 +103,74 @@ def _is_code(file: DefinedFile) -> bool:
     return found is not None and found.chunks == "code"
 
 
-class _Strings:
-    """The strings of a tree's code, with the innermost definition around each."""
-
-    def __init__(self, texts: Sequence[TreeText]) -> None:
-        self._found: list[tuple[str, str, PlacedUnit]] = []
-        """(string, its line, definition)"""
-        for text in texts:
-            units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
-            lines = text.text.split("\n")
-            spans = [(unit, *_lines_of(text.defined, unit)) for unit in units if text.defined]
-            for number, line in enumerate(lines, start=1):
-                if len(line) > 400 or not (strings := [a or b or c for a, b, c in _STRING.findall(line)]):
-                    continue
-                around = [(last - first, unit) for unit, first, last in spans if first <= number <= last]
-                if around:
-                    unit = min(around, key=lambda one: one[0])[1]
-                    before = lines[number - 2] if number > 1 else ""
-                    self._found += [(string, f"{before} {line}", PlacedUnit(text.path, unit)) for string in strings]
-
-    def messages(self) -> Iterator[Asked]:
-        for string, line, unit in self._found:
-            if not _PRINTS.search(line):
+def _strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
+    """(string, its line and the line above, innermost definition around it) for the strings of code."""
+    for text in texts:
+        units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
+        spans = [(unit, *text.defined.lines_of(unit)) for unit in units if text.defined]
+        lines = ["", *text.text.split("\n")]
+        for number, (before, line) in enumerate(pairwise(lines), start=1):
+            strings = [double or single or tick for double, single, tick in _STRING.findall(line)]
+            if not strings or len(line) > 400:
                 continue
-            pieces = [piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)]
-            piece = max(pieces, key=len)
-            words = piece.split()
-            if len(words) < FEWEST_WORDS or not re.fullmatch(r"[\w ,.'/:()-]+", piece):
-                continue
-            draw = xxhash.xxh3_64_intdigest(f"part {piece}".encode())
-            kept = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
-            first = (draw // 3) % (len(words) - kept + 1)
-            yield " ".join(words[first : first + kept]), (unit,)
-
-    def literals(self) -> Iterator[Asked]:
-        for string, _, unit in self._found:
-            if 4 <= len(string) <= LONGEST_LITERAL and _LITERALS.fullmatch(string):
-                yield string, (unit,)
+            around = [(last - first, unit) for unit, first, last in spans if first <= number <= last]
+            if around:
+                unit = min(around, key=lambda entry: entry[0])[1]
+                yield from ((string, f"{before} {line}", PlacedUnit(text.path, unit)) for string in strings)
 
 
-def _lines_of(file: DefinedFile | None, unit: Unit) -> tuple[int, int]:
-    assert file is not None
-    return file.text.line_column(unit.span.start)[0], file.text.line_column(max(unit.span.start, unit.span.end - 1))[0]
+def _messages(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[Answered]:
+    for string, lines, unit in strings:
+        piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
+        words = piece.split()
+        if len(words) < FEWEST_WORDS or not re.fullmatch(r"[\w ,.'/:()-]+", piece) or not _PRINTS.search(lines):
+            continue
+        draw = hash_text(f"part {piece}")
+        length = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
+        first = (draw // 3) % (len(words) - length + 1)
+        yield " ".join(words[first : first + length]), unit
 
 
-def _fragments(texts: Sequence[TreeText], everything: Sequence[tuple[str, Unit]]) -> Iterator[Asked]:
-    names = sorted({fold_identifier(unit.name) for _, unit in everything})
-    together = "\n".join(names)
+def _literals(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[Answered]:
+    for string, _, unit in strings:
+        if 4 <= len(string) <= LONGEST_LITERAL and _LITERALS.fullmatch(string):
+            yield string, unit
+
+
+def _fragments(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+    names = "\n".join({fold_identifier(placed.unit.name) for placed in everything})
     for text in texts:
         for unit in text.answers:
             name = unit.name
             if unit.kind not in SYMBOL_KINDS or len(name) < FRAGMENT[1] + 2 or not name.isidentifier():
                 continue
-            draw = xxhash.xxh3_64_intdigest(f"fragment {name}".encode())
+            draw = hash_text(f"fragment {name}")
             size = FRAGMENT[0] + draw % (FRAGMENT[1] - FRAGMENT[0] + 1)
             start = 1 + (draw // 8) % (len(name) - size - 1)
             cut = name[start : start + size].strip("_")
-            words = split_identifier(name)
             folded = fold_identifier(cut)
-            if len(folded) >= FRAGMENT[0] and folded not in words and together.count(folded) == 1:
-                yield cut, (PlacedUnit(text.path, unit),)
+            if len(folded) >= FRAGMENT[0] and folded not in split_identifier(name) and names.count(folded) == 1:
+                yield cut, PlacedUnit(text.path, unit)
 
 
-def _namesakes(texts: Sequence[TreeText], everything: Sequence[tuple[str, Unit]]) -> Iterator[Asked]:
-    bearers: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-    for path, unit in everything:
-        bearers[fold_identifier(unit.name)].add((path, unit.qualified_name, unit.kind))
+def _namesakes(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+    namesakes: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    for placed in everything:
+        namesakes[fold_identifier(placed.unit.name)].add((*placed.place, placed.unit.kind))
     for text in texts:
         for unit in text.answers:
-            if unit.kind in TYPE_KINDS and is_meant(unit) and unit.name[:1].isupper():
-                borne = bearers[fold_identifier(unit.name)]
-                types = [one for one in borne if one[2] in TYPE_KINDS and not LEFT_OUT & path_roles(one[0])]
-                if len(borne) > 1 and len(types) == 1:
-                    yield unit.name, (PlacedUnit(text.path, unit),)
+            if unit.kind in TYPE_KINDS and can_be_meant(unit) and unit.name[:1].isupper():
+                same = namesakes[fold_identifier(unit.name)]
+                types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & path_roles(path)]
+                if len(same) > 1 and len(types) == 1:
+                    yield unit.name, PlacedUnit(text.path, unit)
 
 
-def _qualified(texts: Sequence[TreeText], everything: Sequence[tuple[str, Unit]]) -> Iterator[Asked]:
-    borne: dict[str, int] = defaultdict(int)
-    for _, unit in everything:
-        borne[unit.name] += 1
+def _qualified_names(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+    counts = Counter(placed.unit.name for placed in everything)
     for text in texts:
+        has_colons = text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl")
         for unit in text.answers:
             around = parts(unit.container)[-1:]
-            if unit.kind in SYMBOL_KINDS and around and borne[unit.name] > 1 and is_meant(unit):
-                joint = (
-                    "::" if text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl") else "."
-                )
-                yield f"{around[0]}{joint}{unit.name}", (PlacedUnit(text.path, unit),)
+            if unit.kind in SYMBOL_KINDS and around and counts[unit.name] > 1 and can_be_meant(unit):
+                yield f"{around[0]}{'::' if has_colons else '.'}{unit.name}", PlacedUnit(text.path, unit)

@@ -202,16 +202,15 @@ def _document(name: str) -> Relevant:
     return Relevant(symbol, (path,), pinned=True)
 
 
-Row = Mapping[str, object]
+Row = dict[str, object]
 
 
-def row(identity: str, name: str, query: str, places: Iterable[Place], kind: str) -> dict[str, object]:
-    """One task as a JSON object; `name` is the repository."""
-    relevant = [{"symbol": symbol, "files": [path]} for path, symbol in places]
-    return {"id": identity, "repo": name, "query": query, "relevant": relevant, "kind": kind}
+def make_row(identity: str, repository: str, query: str, relevant: Sequence[Mapping[str, object]], kind: str) -> Row:
+    """One task as a JSON object."""
+    return {"id": identity, "repo": repository, "query": query, "relevant": relevant, "kind": kind}
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write tasks as JSON Lines. Raises OSError."""
-    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows)
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(lines, encoding="utf-8", newline="")

@@ -20,11 +20,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
 from codelens.worktree.classify import classify_bytes, path_roles
-from codelens.worktree.commits import (
-    TreeFile,
-    texts_at,
-    tree_files,
-)
+from codelens.worktree.commits import TreeFile, texts_at, tree_files
 from codelens.worktree.decode import decode, is_binary
 from codelens.worktree.diffs import Hunk
 from codelens.worktree.repository import Repository
@@ -51,29 +47,29 @@ class GitReader:
 
     def names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
         """Path → qualified names of its definitions, for paths that are regular files in the commit."""
-        there = [path for path in paths if path in self.files(commit)]
-        texts = self.texts([(commit, path) for path in there])
-        return {path: self._names_in(path, raw) for path, raw in zip(there, texts, strict=True) if raw is not None}
+        present = [path for path in paths if path in self.files(commit)]
+        names = {}
+        for path, raw in zip(present, self.texts([(commit, path) for path in present]), strict=True):
+            if raw is not None:
+                key = path, xxhash.xxh3_128_digest(raw)
+                if key not in self._names:
+                    self.parse(path, raw)
+                names[path] = self._names[key]
+        return names
 
-    def _names_in(self, path: str, raw: bytes) -> frozenset[str]:
-        key = path, xxhash.xxh3_128_digest(raw)
-        if key not in self._names:
-            found = defined(path, raw)
-            self._names[key] = found.names if found else frozenset()
-        return self._names[key]
-
-    def parsed(self, path: str, raw: bytes | None) -> DefinedFile | None:
+    def parse(self, path: str, raw: bytes | None) -> DefinedFile | None:
         """A file's definitions; their names are cached."""
-        found = defined(path, raw) if raw is not None else None
-        if found and raw is not None:
-            self._names[path, xxhash.xxh3_128_digest(raw)] = found.names
-        return found
+        if raw is None:
+            return None
+        file = parse_file(path, raw)
+        self._names[path, xxhash.xxh3_128_digest(raw)] = file.names if file else frozenset()
+        return file
 
 
 MAX_FILE = 400_000  # Bytes. A longer file is generated, or a whole library in one file.
 CERTAIN = 0.5  # Minimum confidence in a guessed encoding. Nearly all sources are UTF-8.
+# Definitions of a file that may share a qualified name, as overloads do; of more than these none can be meant.
 MOST_ALIKE = 4
-"""Definitions of a file that may share a qualified name, as overloads do; of more than these none can be meant."""
 COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
 
 
@@ -88,37 +84,41 @@ class DefinedFile:
     @property
     def answers(self) -> tuple[Unit, ...]:
         """The definitions that a task may ask for."""
-        found = [unit for unit in self.units if is_answer(unit)]
-        borne = Counter(unit.qualified_name for unit in found)
-        return tuple(unit for unit in found if borne[unit.qualified_name] <= MOST_ALIKE)
+        units = [unit for unit in self.units if is_answer(unit)]
+        counts = Counter(unit.qualified_name for unit in units)
+        return tuple(unit for unit in units if counts[unit.qualified_name] <= MOST_ALIKE)
 
     @property
     def names(self) -> frozenset[str]:
         """Qualified names of the answers."""
         return frozenset(unit.qualified_name for unit in self.answers)
 
+    def lines_of(self, unit: Unit) -> tuple[int, int]:
+        """First and last line of a definition, from 1."""
+        last = max(unit.span.start, unit.span.end - 1)
+        return self.text.line_column(unit.span.start)[0], self.text.line_column(last)[0]
 
-def defines(path: str) -> bool:
+
+def has_definitions(path: str) -> bool:
     """True if files of this name have definitions or headings; change logs do not count."""
     row = languages().get(detect_language(path))
-    if row is None or not (row.grammar or row.chunks == "headings"):
-        return False
     name = path.rpartition("/")[2].partition(".")[0].lower()
-    return not any(word in name for word in ("changelog", "changes", "history", "news", "release"))
+    is_log = any(word in name for word in ("changelog", "changes", "history", "news", "release"))
+    return row is not None and bool(row.grammar or row.chunks == "headings") and not is_log
 
 
-def defined(path: str, raw: bytes) -> DefinedFile | None:
+def parse_file(path: str, raw: bytes) -> DefinedFile | None:
     """The definitions of a file; None if an index would hold none."""
-    if len(raw) > MAX_FILE or not defines(path) or classify_bytes(path, raw) or "vendored" in path_roles(path):
+    if len(raw) > MAX_FILE or not has_definitions(path) or classify_bytes(path, raw) or "vendored" in path_roles(path):
         return None
     decoded = decode(raw, CERTAIN)
     if decoded is None:
         return None
-    text = TextMap(decoded)
-    language = detect_language(path, raw)
+    text, language = TextMap(decoded), detect_language(path, raw)
     row = languages().get(language)
-    headed = row is not None and row.chunks == "headings"
-    return DefinedFile(language, text, extract(text, path, language).units if headed else definitions(text, language))
+    has_headings = row is not None and row.chunks == "headings"
+    units = extract(text, path, language).units if has_headings else definitions(text, language)
+    return DefinedFile(language, text, units)
 
 
 def is_answer(unit: Unit) -> bool:
@@ -126,14 +126,14 @@ def is_answer(unit: Unit) -> bool:
     return unit.kind in COUNTED and not unit.local and bool(parts(unit.name)) and unit.name.strip() != ""
 
 
-def changed(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
+def changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     """The definitions that a change touches, by position; `hunks` count the file's lines as old ones, without context.
 
     A changed line belongs to the innermost definition, together with its documentation. A namespace around everything gets none.
     """
     places = _DefinitionLines(file)
-    found = {at for hunk in hunks for at in places.of(hunk)}
-    return [file.units[at] for at in sorted(found)]
+    touched = {at for hunk in hunks for at in places.touched_by(hunk) if at is not None and is_answer(file.units[at])}
+    return [file.units[at] for at in sorted(touched)]
 
 
 class _DefinitionLines:
@@ -141,42 +141,34 @@ class _DefinitionLines:
 
     def __init__(self, file: DefinedFile) -> None:
         self._lines = file.text.utf8.split(b"\n")
-        self._units = file.units
+        # (first line including documentation, last line, index) of all units that are not part of a function
         self._spans: list[tuple[int, int, int]] = []
-        """(first line including documentation, last line, index) of all units that are not part of a function."""
         for at, unit in enumerate(file.units):
-            if unit.local or (unit.kind not in COUNTED and unit.kind != "module"):
-                continue
-            first = file.text.line_column(unit.span.start)[0]
-            last = file.text.line_column(max(unit.span.start, unit.span.end - 1))[0]
-            self._spans.append((self._documented_from(first, unit), last, at))
+            if not unit.local and (unit.kind in COUNTED or unit.kind == "module"):
+                first, last = file.lines_of(unit)
+                self._spans.append((self._documentation_start(first, unit), last, at))
         self._spans.sort()
         self._firsts = [first for first, _, _ in self._spans]
 
-    def of(self, hunk: Hunk) -> Iterator[int]:
-        """The definitions of the hunk's old lines; for added lines, the definition that contains them."""
+    def touched_by(self, hunk: Hunk) -> Iterator[int | None]:
+        """Indices of definitions around the hunk's old lines; for added lines, of the definition that contains them."""
         old = hunk.old
         if not old:
-            yield from self._answer(self._around(hunk.old_start, hunk.new))
+            yield self._around_insertion(hunk.old_start, hunk.new)
             return
         filled = [number for number, text in enumerate(old, hunk.old_start) if text.strip()]
         for number in filled or range(hunk.old_start, hunk.old_start + len(old)):
-            yield from self._answer(self._innermost(number, number))
-
-    def _answer(self, at: int | None) -> Iterator[int]:
-        if at is not None and is_answer(self._units[at]):
-            yield at
+            yield self._innermost(number, number)
 
     def _innermost(self, first: int, last: int) -> int | None:
         """The smallest definition that contains all these lines; the last of equals."""
         before = self._spans[: bisect_right(self._firsts, first)]
-        holding = [(end - start, -at) for start, end, at in before if end >= last]
-        return -min(holding)[1] if holding else None
+        around = [(end - start, -at) for start, end, at in before if end >= last]
+        return -min(around)[1] if around else None
 
-    def _around(self, above: int, new: Sequence[bytes]) -> int | None:
+    def _around_insertion(self, above: int, new: Sequence[bytes]) -> int | None:
         """The definition that lines inserted below `above` belong to: one that continues below it, or one that just ended there
         and is less indented than they are, for languages whose blocks end without a mark."""
-        inside = self._innermost(above, above + 1) if above else None
         depth = next((_indent(line) for line in new if line.strip()), 0)
         last = above
         while last and not self._lines[last - 1].strip():
@@ -186,14 +178,16 @@ class _DefinitionLines:
             for start, end, at in self._spans
             if end == last and end > start and _indent(self._lines[start - 1]) < depth
         ]
-        return -min(ended)[1] if ended else inside
+        if ended:
+            return -min(ended)[1]
+        return self._innermost(above, above + 1) if above else None
 
-    def _documented_from(self, first: int, unit: Unit) -> int:
+    def _documentation_start(self, first: int, unit: Unit) -> int:
         """First line of a unit's documentation and decorators, or of the unit itself."""
-        known = set(_words(" ".join((unit.doc, *unit.decorators))))
-        while known and first > 1:
+        documented = set(_words(" ".join((unit.doc, *unit.decorators))))
+        while documented and first > 1:
             line = self._lines[first - 2].decode("utf-8", "replace").strip()
-            if not line or not known.issuperset(_words(line)):
+            if not line or not documented.issuperset(_words(line)):
                 break
             first -= 1
         return first
@@ -229,38 +223,34 @@ def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) 
         if progress:
             progress(Progress("read", number, total, seen.path))
         if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):
-            found = defined(seen.path, read.raw) if defines(seen.path) else None
-            yield TreeText(seen.path, read.raw, read.decoded.text, found)
+            yield TreeText(seen.path, read.raw, read.decoded.text, parse_file(seen.path, read.raw))
 
 
 AT_ONCE = 400  # Files read at once, to bound memory
 
 
-def drawn(files: Mapping[str, TreeFile], needed: Collection[str], most: int) -> list[str]:
+def sample_paths(files: Mapping[str, TreeFile], needed: Collection[str], most: int) -> list[str]:
     """At most `most` paths in git's order: the needed ones, then a sample by hash, known languages first."""
     small = [path for path, file in files.items() if file.size <= Settings().max_file_size]
     if len(small) <= most:
         return small
-    ordered = sorted(
-        small, key=lambda path: (path not in needed, detect_language(path) == PLAIN_TEXT, _draw(path), path)
-    )
-    kept = set(ordered[:most])
-    return [path for path in small if path in kept]
+
+    def priority(path: str) -> tuple[bool, bool, int, str]:
+        draw = xxhash.xxh3_64_intdigest(f"codelens made tree {path}".encode())
+        return path not in needed, detect_language(path) == PLAIN_TEXT, draw, path
+
+    sample = set(sorted(small, key=priority)[:most])
+    return [path for path in small if path in sample]
 
 
-def _draw(path: str) -> int:
-    return xxhash.xxh3_64_intdigest(f"codelens made tree {path}".encode())
-
-
-def lay(reader: GitReader, commit: str, paths: list[str], into: Path) -> int:
+def write_tree(reader: GitReader, commit: str, paths: list[str], into: Path) -> int:
     """Write files of a commit below a new folder, and return how many could not be written: file systems refuse paths that differ
     only in case, or are too long. Raises GitError and OSError."""
     into.mkdir(parents=True)
     failed = 0
     for start in range(0, len(paths), AT_ONCE):
-        together = paths[start : start + AT_ONCE]
-        texts = reader.texts([(commit, path) for path in together])
-        for path, raw in zip(together, texts, strict=True):
+        batch = paths[start : start + AT_ONCE]
+        for path, raw in zip(batch, reader.texts([(commit, path) for path in batch]), strict=True):
             if raw is None or is_binary(raw):
                 continue
             try:

@@ -75,6 +75,11 @@ class TextMap:
         return ours, theirs
 
 
+def text_map(text: str) -> TextMap:
+    """The map of a text that is UTF-8 without a byte order mark."""
+    return TextMap(DecodedText(text, "utf-8", 1.0, 0))
+
+
 def column_utf8(line_text: str, character: int) -> int:
     """The column of a line's character (counted from 0) in UTF-8 bytes, from 1."""
     return len(line_text[:character].encode("utf-8", "surrogatepass")) + 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.evaluation.docstrings import ask, without_documentation
+from codelens.evaluation.docstrings import ask_questions, write_code_without_documentation
 from codelens.index import Index
 
 SAID = {
@@ -30,15 +30,15 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_a_tree_is_copied_without_what_documents_it(tree: Path, tmp_path: Path) -> None:
-    package = without_documentation(tree, tmp_path / "copy", Settings())
-    assert sorted(package.questions.values()) == sorted(said.removesuffix(".") for said in SAID.values())
+    questions = write_code_without_documentation(tree, tmp_path / "copy", Settings())
+    assert sorted(questions.values()) == sorted(said.removesuffix(".") for said in SAID.values())
     assert [p.name for p in (tmp_path / "copy").rglob("*") if p.is_file()] == ["mail.py"]
     assert not any(said in (tmp_path / "copy" / "mail.py").read_text() for said in SAID.values())
 
 
 def test_names_that_say_it_are_found_first(tree: Path, tmp_path: Path) -> None:
-    package, index = without_documentation(tree, tmp_path / "copy", Settings()), tmp_path / "i.db"
-    Index.build(index, [package.root], Settings(model="hashing"))
-    found = ask(package, index, Settings(model="hashing"))
+    questions, index = write_code_without_documentation(tree, tmp_path / "copy", Settings()), tmp_path / "i.db"
+    Index.build(index, [tmp_path / "copy"], Settings(model="hashing"))
+    found = ask_questions(questions, index, Settings(model="hashing"))
     assert set(found) == {"words (BM25)", "vectors", "rrf 1:1", "rrf 1:2", "minmax .4:.6", "codelens"}
     assert found["codelens"] == found["words (BM25)"] == [1.0] * len(SAID)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.commits import long_query_of, query_of, refused
-from codelens.evaluation.trees import changed, defined
+from codelens.evaluation.commits import long_query_of, query_of, refusal
+from codelens.evaluation.trees import changed_units, parse_file
 from codelens.worktree.commits import Message
 from codelens.worktree.diffs import read_diff
 
@@ -65,10 +65,10 @@ pub struct Boat {
 
 
 def hit(path: str, source: str, hunk: str) -> list[str]:
-    file = defined(path, source.encode())
+    file = parse_file(path, source.encode())
     assert file is not None
     (change,) = read_diff(f"--- a/{path}\n+++ b/{path}\n{hunk}\n".encode())
-    return [unit.qualified_name for unit in changed(file, change.hunks)]
+    return [unit.qualified_name for unit in changed_units(file, change.hunks)]
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ UNASKED = ["CHANGELOG.md", "docs/release-notes.md", "LICENSE", "a.png", "package
 
 @pytest.mark.parametrize("path", UNASKED)
 def test_what_has_no_definitions_to_ask_for(path: str) -> None:
-    assert defined(path, PYTHON.encode()) is None
+    assert parse_file(path, PYTHON.encode()) is None
 
 
 def test_a_name_that_stands_for_many_is_no_answer() -> None:
-    file = defined(
+    file = parse_file(
         "many.cc", b"".join(b"int twin(int a%d) { return 1; }\n" % n for n in range(5)) + b"int one() { return 1; }\n"
     )
     assert file is not None
@@ -122,7 +122,7 @@ def test_a_name_that_stands_for_many_is_no_answer() -> None:
 
 
 def message(subject: str, body: str = "", author: str = "Ada <a@b>") -> Message:
-    return Message("1" * 40, ("2" * 40,), author, subject, body, ())
+    return Message("1" * 40, ("2" * 40,), author, subject, body, ("boat.py",))
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def message(subject: str, body: str = "", author: str = "Ada <a@b>") -> Message:
     ],
 )
 def test_what_asks_for_nothing(subject: str, why: str) -> None:
-    assert refused(message(subject)) == why
+    assert refusal(message(subject)) == why
 
 
 @pytest.mark.parametrize("author", ["dependabot[bot] <d@d>", "Renovate Bot <r@r>", "github-actions <g@g>"])
 def test_machines_ask_for_nothing(author: str) -> None:
-    assert refused(message("Let boats sail far away", author=author)) == "by a bot"
-    assert refused(message("Let boats sail far away", author="Abbot Talbot <abbot@b>")) == ""
+    assert refusal(message("Let boats sail far away", author=author)) == "by a bot"
+    assert refusal(message("Let boats sail far away", author="Abbot Talbot <abbot@b>")) == ""
 
 
 @pytest.mark.parametrize("number", [" (#12)", " #12", " (GH-12)", " (#12) (#13)", ""])

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from codelens.evaluation.comments import MarkedComment, without_names
-from codelens.evaluation.guides import PlacedUnit, UnitsByName, question, says
+from codelens.evaluation.drafts import PlacedUnit, UnitsByName, contains_name
+from codelens.evaluation.guides import section_query
 from codelens.evaluation.make_tasks import KINDS, TaskCounts, make_tasks, repository_meant
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
@@ -162,7 +163,7 @@ def test_so_many_are_drawn_and_always_the_same(folder: Path, tmp_path: Path) -> 
 
 
 def meant(texts: list[TreeText], name: str, receiver: str = "", around: PlacedUnit | None = None) -> list[str]:
-    return [one.unit.qualified_name for one in UnitsByName(texts).meant(name, receiver, around)]
+    return [one.unit.qualified_name for one in UnitsByName(texts).find(name, receiver, around)]
 
 
 def test_what_a_name_means(texts: list[TreeText]) -> None:
@@ -172,7 +173,7 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     assert meant(texts, "close", "OarBoat") == ["OarBoat.close"]
     assert meant(texts, "close", "file") == []
     assert meant(texts, "TideTable", "port") == ["TideTable"], "its module"
-    (land,) = UnitsByName(texts).meant("land")
+    (land,) = UnitsByName(texts).find("land")
     assert meant(texts, "close", "", land) == ["Ferry.close"]
     assert meant(texts, "close", "self", land) == ["Ferry.close"]
     assert meant(texts, "port") == ["port"], "the one that needs nothing before it"
@@ -191,7 +192,7 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     ],
 )
 def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], query: str, expected: bool) -> None:
-    assert says(query, UnitsByName(texts).meant("TideTable")) is expected
+    assert contains_name(query, UnitsByName(texts).find("TideTable")) is expected
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], qu
 )
 def test_no_hole_is_left_where_a_name_was(texts: list[TreeText], doc: str, expected: str) -> None:
     bearers = UnitsByName(texts)
-    (own,) = bearers.meant("lift_anchor")
+    (own,) = bearers.find("lift_anchor")
     naming = MarkedComment(doc, bearers, own)
     assert without_names(sentence(naming.marked, own.unit.name), naming) == expected
 
@@ -248,4 +249,4 @@ def test_what_a_section_asks(texts: list[TreeText], title: str, body: str, expec
     (guide,) = [text for text in texts if text.path == "docs/guide.md"]
     assert guide.defined is not None
     unit = replace(guide.defined.units[0], name=title)
-    assert question(unit, body, UnitsByName(texts).meant("TideTable")) == expected
+    assert section_query(unit, body, UnitsByName(texts).find("TideTable")) == expected

@@ -71,21 +71,19 @@ def _of_tree(
     flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
 ) -> dict[str, dict[str, list[float]]]:
     from codelens.config import Settings
-    from codelens.evaluation.docstrings import ask, without_documentation
+    from codelens.evaluation.docstrings import ask_questions, write_code_without_documentation
     from codelens.index import Index
 
-    package = without_documentation(tree, folder / "tree", Settings())
-    found: dict[str, dict[str, list[float]]] = {}
-    for model in models:
-        if not package.questions:
-            found[model] = {}
-            continue
+    bare, index = folder / "tree", folder / "index.db"
+    questions = write_code_without_documentation(tree, bare, Settings())
+    figures: dict[str, dict[str, list[float]]] = {model: {} for model in models}
+    for model in models if questions else ():
         settings = Settings(model=lasting_name(model), allow_network=settings_here(flags).values.allow_network)
-        Index.build(folder / "index.db", [package.root], settings)  # from the second on it only embeds
-        found[model] = ask(package, folder / "index.db", settings)
+        Index.build(index, [bare], settings)  # from the second on it only embeds
+        figures[model] = ask_questions(questions, index, settings)
         if not flags.quiet:
-            say(f"{tree.name}: {len(package.questions)} documented definitions, asked with {model}")
-    return found
+            say(f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
+    return figures
 
 
 def _ways(figures: Figures) -> list[str]:
