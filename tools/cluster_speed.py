@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from codelens.cluster.calls import CALLS
+from codelens.cluster.calls import find_call
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import IN_PARTS, REHEARSE, HeldSet, Request, Shard, Transport
 from codelens.cluster.store import ShardedStore, Whole
@@ -86,7 +86,7 @@ def _named(messages: Mapping[int, Sequence[Request]]) -> int:
     """The number of ids that the requests of a round name, if all of them name some."""
     counts = {0}
     for request in (request for message in messages.values() for request in message):
-        if not any(place == _place(request) for place, _ in CALLS[request.method].cuts) or _ids(request) is None:
+        if not any(place == _place(request) for place, _ in find_call(request.method).cuts) or _ids(request) is None:
             return 0
     for place in range(max(map(len, messages.values()), default=0)):
         held = [_ids(message[place]) for message in messages.values() if place < len(message)]

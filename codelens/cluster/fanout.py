@@ -9,10 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.cluster.calls import CALLS, OF_UNITS, WITHIN, Call, ReadAhead, frozen
+from codelens.cluster.calls import Call, ReadAhead, cut_set, cut_work, find_call, freeze
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
-from codelens.errors import UsageError
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
@@ -120,24 +119,26 @@ class FanOut:
     def _learn(self, reads: Sequence[ReadAhead]) -> None:
         """Remember what shards read ahead."""
         for known in reads:
-            how = CALLS[known.method]
-            if how.each is None:
-                self.known_of(how)[known.method, frozen(known.arguments)] = known.answer
+            call = find_call(known.method)
+            if call.elements is None:
+                self.known_of(call)[known.method, freeze(known.arguments)] = known.answer
                 continue
             elements = self.elements_of(known.method, known.arguments[1:])
             new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
-            for key, element in how.each.split(known.answer):
+            for key, element in call.elements.split(known.answer):
                 if key in new:
                     new[key].append(element)
             elements |= new
 
     def known_of(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
-        return self._kept if call.kept else self._known
+        return self._kept if call.is_lasting else self._known
 
     def elements_of(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
         """The elements that are known of answers to a method."""
-        return (self._kept_each if CALLS[method].kept else self._each).setdefault((method, frozen(further)), {})
+        return (self._kept_each if find_call(method).is_lasting else self._each).setdefault(
+            (method, freeze(further)), {}
+        )
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
@@ -146,15 +147,16 @@ class FanOut:
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
         for place, how in call.cuts:
-            if how in (WITHIN, OF_UNITS) and isinstance(arguments[place], UnitSet):
+            if how in (cut_set, cut_work) and isinstance(arguments[place], UnitSet):
                 cut[place] = self._held(arguments[place], shards)
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
         }
 
-    def _lifted(self, found: Call, answers: Mapping[int, Any]) -> list[Any]:
-        return [found.gives(self.numbers, shard, answers[shard]) for shard in sorted(answers)]
+    def _lifted(self, call: Call, answers: Mapping[int, Any]) -> list[Any]:
+        in_order = [(shard, answers[shard]) for shard in sorted(answers)]
+        return [call.lift(self.numbers, shard, answer) if call.lift else answer for shard, answer in in_order]
 
     def _name_externals(self) -> None:
         """In one index, something outside that several repositories use is one node: find all shards that have it."""
@@ -168,7 +170,7 @@ class FanOut:
         self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
 
     def _parts(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
-        if how in (WITHIN, OF_UNITS) and isinstance(argument, UnitSet):
+        if how in (cut_set, cut_work) and isinstance(argument, UnitSet):
             return self._shipped(argument).parts
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
         return parts
@@ -176,7 +178,7 @@ class FanOut:
     def _shipped(self, units: UnitSet) -> _Shipped:
         known = next((held for held in self._sets if held.units is units), None)
         if known is None:
-            known = _Shipped(units, next(self._counter), WITHIN(self.numbers, units) or {}, set())
+            known = _Shipped(units, next(self._counter), cut_set(self.numbers, units) or {}, set())
             self._sets = [*self._sets, known][-SETS_HELD:]
         return known
 
@@ -255,18 +257,16 @@ class _OpenCall:
 
     def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
         """`pending`: what calls before it in the same round ask for."""
-        if method not in CALLS:
-            raise UsageError(f"an index of several shards cannot answer {method} yet")
-        self.call = CALLS[method]
+        self.call = find_call(method)
         self.places: dict[int, int] = {}
         """Shard → place of the request in its message."""
         self._fan, self._method = fan, method
         self._arguments = arguments
-        self._key = (method, frozen(self._arguments))
+        self._key = (method, freeze(self._arguments))
         self._known = fan.known_of(self.call)
         self._elements: dict[Any, list[Any]] | None = None
         self._asked = self._arguments
-        if self.call.each and self._asked[0] is not None:
+        if self.call.elements and self._asked[0] is not None:
             self._elements = fan.elements_of(method, self._asked[1:])
             of = id(self._elements)
             self._missing = [
@@ -290,10 +290,10 @@ class _OpenCall:
             if not self.done:
                 self._known[self._key] = self.call.merge(lifted, self._arguments)
             return copy.copy(self._known[self._key])
-        assert self.call.each is not None
+        assert self.call.elements is not None
         if self._missing:
             self._elements.update((one, []) for one in self._missing)
-            for key, element in self.call.each.split(self.call.merge(lifted, self._arguments)):
+            for key, element in self.call.elements.split(self.call.merge(lifted, self._arguments)):
                 self._elements[key].append(element)
         found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
-        return self.call.merge([self.call.each.made(found, self._arguments)], self._arguments)
+        return self.call.merge([self.call.elements.join(found, self._arguments)], self._arguments)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Annotated, NamedTuple, NewType
 
 from codelens.model.fast_dataclass import dataclass
 
 DocumentId = NewType("DocumentId", int)
 RepositoryId = NewType("RepositoryId", int)
 UnitId = NewType("UnitId", int)
+RepositoryName = Annotated[
+    str, "repository"
+]  # A repository's name in answers: stores of several indexes have their own
 
 
 class SkipReason(StrEnum):
@@ -130,7 +133,7 @@ class UnitRow(NamedTuple):
     doc: str
     path: str
     language: str
-    repository: str
+    repository: RepositoryName
     local: bool = False
     roles: frozenset[str] = frozenset()  # Roles by path: test, example, vendored, docs, generated
 

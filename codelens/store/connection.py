@@ -11,10 +11,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -47,6 +48,32 @@ READER_CACHE_KIB = 65_536
 verified, 13 000.
 """
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+
+
+class Tables:
+    """Tables that one object reads and writes."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def _row(self, sql: str, *values: Any) -> Any:
+        """The first row, or None."""
+        return self._connection.execute(sql, values).fetchone()
+
+    def _number(self, sql: str, *values: Any) -> int:
+        """The whole number that the first row begins with; without rows 0."""
+        row = self._row(sql, *values)
+        return int(row[0]) if row else 0
+
+    def _run(self, sql: str, *values: Any) -> None:
+        self._connection.execute(sql, values).fetchall()  # apsw executes it only as its rows are read
+
+    def _run_many(self, sql: str, rows: Iterable[Any]) -> None:
+        """Run a statement once for each row of values."""
+        self._connection.executemany(sql, rows).fetchall()
 
 
 def open_reader(path: Path) -> apsw.Connection:

@@ -15,6 +15,8 @@ import xxhash
 from codelens.model.code import DocumentId, FileStamp, RepositoryId, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, DerivedPart, PartPlace
 from codelens.model.fast_dataclass import dataclass
+from codelens.store.connection import Tables
+from codelens.store.merging import DocumentNumber, merged, order_by
 from codelens.store.trust import sign
 
 T = TypeVar("T")
@@ -99,13 +101,13 @@ class RootNames(dict[Path, str]):
     """Root → name of its repository."""
 
 
-class Documents:
+class Documents(Tables):
     """Reads and writes repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's
     path.
     """
 
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self.index = index
         self._next = 0
 
@@ -113,7 +115,7 @@ class Documents:
 
     def repositories(self) -> list[RepositoryRow]:
         """All repositories, by name."""
-        rows: list[Any] = self._connection.execute("SELECT id, name, root FROM repositories ORDER BY name").fetchall()
+        rows = self._rows("SELECT id, name, root FROM repositories ORDER BY name")
         folder = self.index.resolve().parent
         return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
 
@@ -126,16 +128,14 @@ class Documents:
 
     def move(self, root: Path) -> RepositoryRow:
         """Record that the only repository lies at another root, which may rename it."""
-        self._connection.execute("UPDATE repositories SET root = ?", (self._stored(root),)).fetchall()
+        self._run("UPDATE repositories SET root = ?", self._stored(root))
         (now,) = self.add_repositories([])
         return now
 
     def any_on_disk(self, row: RepositoryRow) -> bool:
         """True if a repository is empty, or if one of its first documents still exists on disk."""
         sql = "SELECT path, os_path FROM documents WHERE repository_id = ? ORDER BY path LIMIT 5"
-        paths = [
-            raw if raw is not None else os.fsencode(path) for path, raw in self._connection.execute(sql, (row.id,))
-        ]
+        paths = [raw if raw is not None else os.fsencode(path) for path, raw in self._rows(sql, row.id)]
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
     def add_repositories(self, roots: Iterable[Path]) -> list[RepositoryRow]:
@@ -146,7 +146,7 @@ class Documents:
         for root in dict.fromkeys(roots):
             if root not in known:
                 sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
-                self._connection.execute(sql, (self._stored(root),)).fetchall()
+                self._run(sql, self._stored(root))
         self._name_repositories()
         sign(self._connection, self.index)  # the signature covers names and roots
         return self.repositories()
@@ -157,14 +157,14 @@ class Documents:
         names = telling_names([row.root for row in rows])
         changed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
         for row, _ in changed:  # first out of the way of each other
-            self._connection.execute("UPDATE repositories SET name = '/' || id WHERE id = ?", (row.id,)).fetchall()
+            self._run("UPDATE repositories SET name = '/' || id WHERE id = ?", row.id)
         for row, name in changed:
-            self._connection.execute("UPDATE repositories SET name = ? WHERE id = ?", (name, row.id)).fetchall()
+            self._run("UPDATE repositories SET name = ? WHERE id = ?", name, row.id)
             sql = (
                 "UPDATE OR REPLACE meta SET key = substr(key, 1, instr(key, ':')) || ?2 "
                 "WHERE instr(key, ':') AND substr(key, instr(key, ':') + 1) = ?1"
             )
-            self._connection.execute(sql, (row.name, name)).fetchall()
+            self._run(sql, row.name, name)
 
     # Documents
 
@@ -173,41 +173,38 @@ class Documents:
         identity = DocumentId(self._first_free()) if document is None else document
         self._next = max(self._first_free(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
-        self._connection.execute(
+        self._run(
             "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, "
             "roles, encoding, confidence, bom, lines, recipe, namespace, fault, embedder, digest) "
             "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                identity,
-                repository,
-                seen.path,
-                raw_path if raw_path != seen.path.encode() else None,
-                seen.stamp.size,
-                seen.stamp.mtime_ns,
-                seen.stamp.inode,
-                seen.stamp.ctime_ns,
-                derived.content_hash,
-                derived.language,
-                " ".join(sorted(derived.roles)),
-                derived.encoding,
-                derived.confidence,
-                derived.bom,
-                derived.lines,
-                derived.recipe,
-                derived.extraction.namespace,
-                derived.extraction.fault,
-                derived.embedder,
-                derived.digest,
-            ),
-        ).fetchall()
-        document = identity
-        self._connection.execute("INSERT INTO snapshots VALUES (?, ?)", (document, derived.snapshot)).fetchall()
-        return document
+            identity,
+            repository,
+            seen.path,
+            raw_path if raw_path != seen.path.encode() else None,
+            seen.stamp.size,
+            seen.stamp.mtime_ns,
+            seen.stamp.inode,
+            seen.stamp.ctime_ns,
+            derived.content_hash,
+            derived.language,
+            " ".join(sorted(derived.roles)),
+            derived.encoding,
+            derived.confidence,
+            derived.bom,
+            derived.lines,
+            derived.recipe,
+            derived.extraction.namespace,
+            derived.extraction.fault,
+            derived.embedder,
+            derived.digest,
+        )
+        self._run("INSERT INTO snapshots VALUES (?, ?)", identity, derived.snapshot)
+        return identity
 
     def _first_free(self) -> int:
         """The next id. An id is never reused in a run, because edges may still lead to it."""
         if not self._next:
-            row = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
+            row = self._row("SELECT coalesce(max(id), 0) + 1 FROM documents")
             assert row is not None
             self._next = int(row[0])
         return self._next
@@ -215,30 +212,33 @@ class Documents:
     def remove(self, document: DocumentId) -> None:
         """Delete its row and snapshot only; `Store.remove_document` deletes everything."""
         self._first_free()
-        self._connection.execute("DELETE FROM snapshots WHERE document_id = ?", (document,)).fetchall()
-        self._connection.execute("DELETE FROM documents WHERE id = ?", (document,)).fetchall()
+        self._run("DELETE FROM snapshots WHERE document_id = ?", document)
+        self._run("DELETE FROM documents WHERE id = ?", document)
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """Record a new stamp for unchanged content, for example after a touch."""
-        self._connection.execute(
+        self._run(
             "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?",
-            (stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns, document),
-        ).fetchall()
+            stamp.size,
+            stamp.mtime_ns,
+            stamp.inode,
+            stamp.ctime_ns,
+            document,
+        )
 
     def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """Documents whose vectors come from another embedder, by path."""
         sql = f"SELECT {_ROW} FROM documents WHERE embedder <> ? ORDER BY repository_id, path"
-        return list(map(_document_row, self._connection.execute(sql, (embedder,))))
+        return list(map(_document_row, self._rows(sql, embedder)))
 
     def embedded_by_others(self, embedder: str) -> int:
         """Number of documents with vectors of another embedder; those without vectors do not count."""
         sql = "SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')"
-        row = self._connection.execute(sql, (embedder,)).fetchone()
-        return int(row[0]) if row else 0
+        return self._number(sql, embedder)
 
     def set_embedder(self, document: DocumentId, embedder: str) -> None:
         """Record the embedder of a document's vectors."""
-        self._connection.execute("UPDATE documents SET embedder = ? WHERE id = ?", (embedder, document)).fetchall()
+        self._run("UPDATE documents SET embedder = ? WHERE id = ?", embedder, document)
 
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state, for all documents of a repository."""
@@ -252,44 +252,47 @@ class Documents:
             for i, path, digest, language, recipe, *stamp in rows
         }
 
+    @merged(order_by(lambda document: (document.repository, document.path)))
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """Documents by id, or all; in order of repository and path."""
         if ids is None:
-            found = self._connection.execute(f"SELECT {_ROW} FROM documents").fetchall()
+            found = self._rows(f"SELECT {_ROW} FROM documents")
         else:
             sql = f"SELECT {_ROW} FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-            found = self._connection.execute(sql, (json.dumps(sorted(set(ids))),)).fetchall()
+            found = self._rows(sql, json.dumps(sorted(set(ids))))
         return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
 
     def paths(self) -> Iterator[tuple[DocumentId, str]]:
         """The path of each document, in no order."""
-        found: Any = self._connection.execute("SELECT id, path FROM documents")
-        yield from found
+        yield from self._rows("SELECT id, path FROM documents")
 
     def first(self, ids: Sequence[DocumentId], limit: int) -> InOrder[DocumentId]:
         """The first of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
-        return InOrder.of_rows(self._connection.execute(sql, (json.dumps(ids), limit)), at=-2)
+        return InOrder.of_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
 
+    @merged(order_by(lambda document: document.repository))
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
-        found = self._connection.execute(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", (path,))
+        found = self._rows(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", path)
         return list(map(_document_row, found))
 
     def at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
         """The document with this path in a repository."""
         sql = f"SELECT {_ROW} FROM documents WHERE repository_id = ? AND path = ?"
-        row = self._connection.execute(sql, (repository, path)).fetchone()
+        row = self._row(sql, repository, path)
         return None if row is None else _document_row(row)
 
     def holds_below(self, repository: RepositoryId, folder: str) -> bool:
         """True if a document or a skipped file lies below a folder, given with its final slash."""
         return any(
-            self._connection.execute(
+            self._row(
                 f"SELECT 1 FROM {table} WHERE repository_id = ?1 AND path > ?2 AND path < ?3 LIMIT 1",
-                (repository, folder, folder[:-1] + "0"),  # the next character after the slash
-            ).fetchone()
+                repository,
+                folder,
+                folder[:-1] + "0",
+            )
             for table in ("documents", "skips")
         )
 
@@ -299,48 +302,47 @@ class Documents:
             "SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ? "
             "ORDER BY mtime_ns DESC, path"
         )
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, repository))
 
+    @merged(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
     def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
         """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
         sql = (
             f"SELECT {_ROW} FROM documents WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
             f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
         )
-        return list(map(_document_row, self._connection.execute(sql, (path,))))
+        return list(map(_document_row, self._rows(sql, path)))
 
+    @merged(is_lasting=True)
     def on_paths(self, beginning: str) -> int:
         """Number of documents whose own name or a folder's begins like this, in lower case."""
         sql = "SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)"
-        row = self._connection.execute(sql, (beginning,)).fetchone()
-        return int(row[0]) if row else 0
+        return self._number(sql, beginning)
 
-    def first_on_paths(self, beginning: str, limit: int) -> list[DocumentId]:
+    def first_on_paths(self, beginning: str, limit: int) -> InOrder[DocumentId]:
         """The first of these documents by path, tests last."""
         order = "roles LIKE '%test%', path, repository_id"
         sql = f"SELECT id, {order} FROM documents WHERE instr('/' || lower(path), '/' || ?1) ORDER BY {order} LIMIT ?2"
-        return InOrder.of_rows(self._connection.execute(sql, (beginning, limit)), at=-1)
+        return InOrder.of_rows(self._rows(sql, beginning, limit), at=-1)
 
     def linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
-    ) -> list[tuple[int, str, str, str, str]]:
+    ) -> list[tuple[DocumentNumber, str, str, str, str]]:
         """Tuples (id, path, language, namespace, roles separated by spaces) of all documents by path, or of one."""
         where = "repository_id = ?" if only is None else "repository_id = ? AND id = ?"
         sql = f"SELECT id, path, language, namespace, roles FROM documents WHERE {where} ORDER BY path"
         values = (repository,) if only is None else (repository, only)
-        rows: list[Any] = self._connection.execute(sql, values).fetchall()
-        return rows
+        return self._rows(sql, *values)
 
     def snapshot(self, document: DocumentId) -> bytes:
         """The file's bytes when it was indexed, compressed; empty if they are in parts."""
-        row = self._connection.execute("SELECT bytes FROM snapshots WHERE document_id = ?", (document,)).fetchone()
+        row = self._row("SELECT bytes FROM snapshots WHERE document_id = ?", document)
         assert row is not None
         return bytes(row[0])
 
     def extraction_head(self, document: DocumentId) -> tuple[str, str]:
         """The namespace and the fault of a document."""
-        row = self._connection.execute("SELECT namespace, fault FROM documents WHERE id = ?", (document,)).fetchone()
+        row = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
         assert row is not None
         return (str(row[0]), str(row[1]))
 
@@ -353,13 +355,13 @@ class Documents:
             "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
             "FROM documents d JOIN repositories r ON r.id = d.repository_id ORDER BY r.name, d.path"
         )
-        for name, path, content_hash, recipe, embedder in self._connection.execute(sql):
+        for name, path, content_hash, recipe, embedder in self._rows(sql):
             digest.update(f"{name}\0{path}\0{recipe}\0{embedder}\0".encode() + content_hash)
         sql = (
             "SELECT r.name, h.head, h.terms FROM histories h JOIN repositories r ON r.id = h.repository_id "
             "WHERE h.fault = '' ORDER BY r.name"
         )
-        for name, head, terms in self._connection.execute(sql):
+        for name, head, terms in self._rows(sql):
             digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()
 
@@ -367,59 +369,53 @@ class Documents:
         """Value of a column (language, encoding) → number of documents of a repository, largest first."""
         assert column in ("language", "encoding")
         sql = f"SELECT {column}, count(*) FROM documents WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, repository))
 
     def doubtful(self, repository: RepositoryId, threshold: float) -> int:
         """Number of documents whose encoding has less than this confidence."""
         sql = "SELECT count(*) FROM documents WHERE repository_id = ? AND confidence < ?"
-        row = self._connection.execute(sql, (repository, threshold)).fetchone()
-        return int(row[0]) if row else 0
+        return self._number(sql, repository, threshold)
 
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
         """Number of documents, and their bytes."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
-        row = self._connection.execute(sql, (repository,)).fetchone()
+        row = self._row(sql, repository)
         assert row is not None
         return (row[0], row[1])
 
     def faults(self, repository: RepositoryId) -> dict[str, str]:
         """Path → the grammar's fault, for documents that have one; by path."""
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, repository))
 
     # Skips
 
     def skips(self, repository: RepositoryId) -> Iterator[Skip]:
         """Files that the last run left out, by path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
-        for path, reason, detail, size, mtime, inode, ctime in self._connection.execute(sql, (repository,)):
+        for path, reason, detail, size, mtime, inode, ctime in self._rows(sql, repository):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
     def skip_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Reason → number of files that the last run left out, largest first."""
         sql = "SELECT reason, count(*) FROM skips WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, repository))
 
     def skipped_folders(self, repository: RepositoryId) -> set[str]:
         """Paths of folders that the last run left out as a whole; they end in a slash."""
         sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
-        return {path for (path,) in self._connection.execute(sql, (repository,))}
+        return {path for (path,) in self._rows(sql, repository)}
 
     def is_skipped(self, repository: RepositoryId, path: str) -> bool:
         """True if the last run left out exactly this path; that of a folder ends in a slash."""
         sql = "SELECT 1 FROM skips WHERE repository_id = ? AND path = ?"
-        return self._connection.execute(sql, (repository, path)).fetchone() is not None
+        return self._row(sql, repository, path) is not None
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""
-        self._connection.executemany(
-            "DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone]
-        ).fetchall()
-        self._connection.executemany(
+        self._run_many("DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone])
+        self._run_many(
             "INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)",
             [
                 (
@@ -431,7 +427,7 @@ class Documents:
                 )
                 for s in new
             ],
-        ).fetchall()
+        )
 
 
 def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
@@ -462,44 +458,39 @@ tables.
 DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"  # SQL expression for the document of a part's id
 
 
-class Parts:
+class Parts(Tables):
     """Reads and writes the parts of large files."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
     def add(self, document: DocumentId, number: int, part: DerivedPart) -> None:
         """Store part `number`, from 0, with its trigrams."""
         identity = _id(document, number)
-        self._connection.execute(
-            "INSERT INTO parts VALUES (?,?,?,?,?)", (identity, *part.place, part.snapshot)
-        ).fetchall()
+        self._run("INSERT INTO parts VALUES (?,?,?,?,?)", identity, *part.place, part.snapshot)
         if part.trigrams:
             sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-            self._connection.execute(sql, (identity, part.trigrams)).fetchall()
+            self._run(sql, identity, part.trigrams)
 
     def remove(self, document: DocumentId) -> None:
         """Delete all parts of a document with their trigrams."""
         ids = [(_id(document, number),) for number in range(len(self.places(document)))]
-        self._connection.executemany("DELETE FROM text_trigrams WHERE rowid = ?", ids).fetchall()
-        self._connection.executemany("DELETE FROM parts WHERE id = ?", ids).fetchall()
+        self._run_many("DELETE FROM text_trigrams WHERE rowid = ?", ids)
+        self._run_many("DELETE FROM parts WHERE id = ?", ids)
 
     def places(self, document: DocumentId) -> list[PartPlace]:
         """The positions at which a document's parts begin, in order; empty for a document that is stored whole."""
         sql = "SELECT start_byte, line, before FROM parts WHERE id >= ? AND id < ? ORDER BY id"
-        rows = self._connection.execute(sql, (_id(document, 0), _id(document, 1 << _SHIFT)))
+        rows = self._rows(sql, _id(document, 0), _id(document, 1 << _SHIFT))
         return [PartPlace(start, line, before) for start, line, before in rows]
 
     def bytes_of(self, document: DocumentId, number: int) -> bytes:
         """A part's bytes, compressed."""
-        row = self._connection.execute("SELECT bytes FROM parts WHERE id = ?", (_id(document, number),)).fetchone()
+        row = self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))
         assert row is not None
         return bytes(row[0])
 
     def documents(self) -> set[DocumentId]:
         """Documents that are stored in parts."""
         sql = f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts"
-        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+        return {DocumentId(row[0]) for row in self._rows(sql)}
 
 
 def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:

@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import apsw
-
-from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
 from codelens.model.extraction import Binding, Extraction, Import, PackedReferences, Reference
 from codelens.model.graph import (
     EXTERNAL,
@@ -24,6 +22,8 @@ from codelens.model.graph import (
     external_node,
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
+from codelens.store.connection import Tables
+from codelens.store.merging import NodeNumber, merged, order_by_value, take_highest
 from codelens.store.postings import quoted
 
 _NOTING = """
@@ -46,37 +46,34 @@ _COUNTED = (
 )
 
 
-class EdgeTable:
+class EdgeTable(Tables):
     """Reads and writes edges and externals. Ids mean nothing outside the file: callers sort edges by their ends'
     content.
     """
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
     # Reading
 
-    def outgoing(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+    def outgoing(self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
         """Edges that start at these nodes, of these kinds (default: all), by source, kind, target and line."""
         return self._edges("source", nodes, kinds, limit)
 
-    def incoming(self, nodes: Iterable[int], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+    def incoming(self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
         """Edges that end at these nodes, of these kinds (default: all)."""
         return self._edges("target", nodes, kinds, limit)
 
-    def _edges(self, end: str, nodes: Iterable[int], kinds: Collection[str], limit: int) -> Iterator[Edge]:
+    def _edges(self, end: str, nodes: Iterable[NodeNumber], kinds: Collection[str], limit: int) -> Iterator[Edge]:
         wanted = f"AND e.kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds) if k in KINDS)})" if kinds else ""
         sql = (
             f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e "
             f"ON e.{end} = n.value {wanted} LIMIT {int(limit)}"
         )
-        for source, kind, target, line, tier in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)):
+        for source, kind, target, line, tier in self._rows(sql, json.dumps(sorted(set(nodes)))):
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
     def around(
-        self, nodes: Iterable[int], widest: int, outside: bool = False
-    ) -> Iterator[tuple[int, int, int, int, int]]:
+        self, nodes: Iterable[NodeNumber], widest: int, outside: bool = False
+    ) -> Iterator[tuple[NodeNumber, NodeNumber, int, int, int]]:
         """Tuples (node, neighbour, kind, tier, 1 if the edge goes out, else 0) of these nodes' edges; to externals with `outside`.
 
         Incoming edges are left out at a node that has more than `widest` of them: so many say little. Rows come as SQLite gives
@@ -95,7 +92,7 @@ class EdgeTable:
         rows: Any = chain.from_iterable(execute(sql, (numbers,)) for sql in (out, into))
         return iter(rows)
 
-    def nested(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
+    def nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
         chunks.
         """
@@ -104,31 +101,31 @@ class EdgeTable:
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
             "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
         )
-        for unit, parent in self._connection.execute(up, (numbers,)):
+        for unit, parent in self._rows(up, numbers):
             yield unit, parent, False
         down = (
             "SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value "
             "JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id "
             "WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"
         )
-        for parent, unit in self._connection.execute(down, (numbers,)):
+        for parent, unit in self._rows(down, numbers):
             yield parent, unit, True
 
-    def degree(self, nodes: Iterable[int], kinds: Collection[str]) -> dict[int, int]:
+    def degree(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
         """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
         sql = (
             f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
             f"AND e.kind IN ({numbers}) GROUP BY e.target"
         )
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
 
-    def surest_into(self, nodes: Iterable[int]) -> dict[int, float]:
+    @merged(take_highest)
+    def surest_into(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
         found: dict[int, float] = {}
-        for target, tier in self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)):
+        for target, tier in self._rows(sql, json.dumps(sorted(set(nodes)))):
             found[target] = max(TIER_OF_NUMBER[tier].confidence, found.get(target, 0.0))
         return found
 
@@ -136,7 +133,7 @@ class EdgeTable:
         """All edges of these kinds, in no particular order."""
         numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
         sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({numbers})"
-        for source, kind, target, line, tier in self._connection.execute(sql):
+        for source, kind, target, line, tier in self._rows(sql):
             found = TIER_OF_NUMBER[tier]
             yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
 
@@ -147,29 +144,26 @@ class EdgeTable:
             "CROSS JOIN edges e ON e.source = u.id UNION ALL "
             "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN edges e ON e.source = -n.value"
         )
-        for source, kind, target in self._connection.execute(sql, (json.dumps(documents),)):
+        for source, kind, target in self._rows(sql, json.dumps(documents)):
             yield source, NAME_OF_KIND[kind], target
 
     def unlinked_documents(self) -> int:
         """Number of documents that have not been linked, in all repositories."""
-        row = self._connection.execute("SELECT count(*) FROM documents WHERE linked = ''").fetchone()
-        assert row is not None
-        return int(row[0])
+        return self._number("SELECT count(*) FROM documents WHERE linked = ''")
 
-    def files_using(self, nodes: Iterable[int]) -> dict[int, int]:
+    def files_using(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Unit → number of other documents with an edge to it, without tests; units without any are left out.
 
         An import at the top of a file is an edge of the document itself.
         """
         sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
 
     def note_targets(self) -> None:
         """From now on, note the targets of the edges that this connection changes, for `count_uses`; triggers do it, wherever edges
         are written.
         """
-        self._connection.execute(_NOTING).fetchall()
+        self._run(_NOTING)
 
     def count_uses(self, every: bool) -> None:
         """Count the files that use each unit: `every` one, or those whose edges were changed since `note_targets`."""
@@ -183,46 +177,44 @@ class EdgeTable:
                 "DELETE FROM temp.touched",
             ]
         for sql in statements:
-            self._connection.execute(sql).fetchall()
+            self._run(sql)
 
-    def external_names(self, nodes: Iterable[int]) -> dict[Node, str]:
+    def external_names(self, nodes: Iterable[NodeNumber]) -> dict[Node, str]:
         """External node → its name."""
         ids = [n - EXTERNAL for n in nodes if n >= EXTERNAL]
         sql = "SELECT id, name FROM externals WHERE id IN (SELECT value FROM json_each(?))"
-        return {external_node(i): name for i, name in self._connection.execute(sql, (json.dumps(ids),))}
+        return {external_node(i): name for i, name in self._rows(sql, json.dumps(ids))}
 
     def externals_called(self, names: Sequence[str]) -> dict[str, Node]:
         """Name → external node, for the names that there are."""
         sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
-        return {name: external_node(i) for name, i in self._connection.execute(sql, (json.dumps(names),))}
+        return {name: external_node(i) for name, i in self._rows(sql, json.dumps(names))}
 
-    def incoming_counts(self, nodes: Iterable[int]) -> dict[int, int]:
+    def incoming_counts(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Node → number of its incoming edges; nodes without any are left out."""
         sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
 
+    @merged(order_by_value)
     def externals_named(self, prefix: str) -> dict[Node, str]:
         """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
-        return {external_node(i): name for i, name in self._connection.execute(sql, (prefix,))}
+        return {external_node(i): name for i, name in self._rows(sql, prefix)}
 
     def is_empty(self) -> bool:
         """True if nothing has been linked yet."""
         sql = "SELECT NOT EXISTS (SELECT 1 FROM edges) AND NOT EXISTS (SELECT 1 FROM documents WHERE linked <> '')"
-        row = self._connection.execute(sql).fetchone()
+        row = self._row(sql)
         return bool(row and row[0])
 
     def count(self) -> int:
         """Number of stored edges in all repositories."""
-        row = self._connection.execute("SELECT count(*) FROM edges").fetchone()
-        assert row is not None
-        return int(row[0])
+        return self._number("SELECT count(*) FROM edges")
 
     def counts(self) -> dict[tuple[str, str], int]:
         """(kind, provenance) → number of stored edges."""
         sql = "SELECT kind, tier, count(*) FROM edges GROUP BY 1, 2 ORDER BY 1, 2"
-        rows: list[Any] = self._connection.execute(sql).fetchall()
+        rows = self._rows(sql)
         return {(NAME_OF_KIND[k], TIER_OF_NUMBER[t].provenance): n for k, t, n in rows}
 
     # Writing
@@ -233,38 +225,36 @@ class EdgeTable:
 
     def add_rows(self, edges: Iterable[tuple[int, int, int, int, int]]) -> None:
         """Store edges given with the numbers of kinds and tiers."""
-        self._connection.executemany("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges)).fetchall()
+        self._run_many("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges))
 
     def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
         """Delete edges that start at these nodes, of these kinds (default: all)."""
         wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
-        self._connection.executemany(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources]).fetchall()
+        self._run_many(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources])
 
     def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
         """Delete each of these (source, kind, target, line), if stored."""
-        self._connection.executemany(
+        self._run_many(
             "DELETE FROM edges WHERE source = ? AND kind = ? AND target = ? AND line = ?",
             [(s, KINDS[k], t, line) for s, k, t, line in edges],
-        ).fetchall()
+        )
 
     def remove_implied(self, sources: Sequence[int]) -> None:
         """Delete edges that start at these nodes and follow from other edges, except those for members of types."""
         kinds = f"({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'implements'))})"
         sql = f"DELETE FROM edges WHERE source = ? AND kind IN {kinds} AND line = 0"
-        self._connection.executemany(sql, [(s,) for s in sources]).fetchall()
+        self._run_many(sql, [(s,) for s in sources])
 
     def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
         """Name → node; new names are stored."""
         wanted = sorted(set(names))
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted]
-        ).fetchall()
+        self._run_many("INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted])
         return self.externals_called(wanted)
 
     def drop_unused_externals(self) -> None:
         """Delete externals without edges."""
         sql = f"DELETE FROM externals WHERE NOT EXISTS (SELECT 1 FROM edges WHERE target = externals.id + {EXTERNAL})"
-        self._connection.execute(sql).fetchall()
+        self._run(sql)
 
     # Dependencies of links
 
@@ -281,19 +271,19 @@ class EdgeTable:
             if tokens
         ]
         rows.sort()  # FTS5 begins a new segment at each row whose number is below that of the last
-        self._connection.executemany("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows).fetchall()
+        self._run_many("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows)
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
         """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
         rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS), places) for document, one, places in counts]
         sql = "INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        self._connection.executemany(sql, rows).fetchall()
+        self._run_many(sql, rows)
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
         sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
-        row = self._connection.execute(sql, (repository,)).fetchone()
+        row = self._row(sql, repository)
         assert row is not None
         return dict(zip(LINK_COUNTS, row, strict=True))
 
@@ -303,7 +293,7 @@ class EdgeTable:
         """
         self.remove_from([-document, *units])
         for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
-            self._connection.execute(sql, (document,)).fetchall()
+            self._run(sql, document)
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
         """Delete edges and all dependencies of these documents, which are all of a repository, and mark them as not
@@ -317,12 +307,12 @@ class EdgeTable:
             "UPDATE documents SET linked = '' WHERE linked <> '' AND id IN (SELECT value FROM json_each(?1))",
             "DELETE FROM link_asks WHERE rowid IN (SELECT value FROM json_each(?1) UNION ALL SELECT -value FROM json_each(?1))",
         ):
-            self._connection.execute(sql, numbers).fetchall()
+            self._run(sql, *numbers)
 
     def forget_offered(self, documents: Iterable[DocumentId]) -> None:
         """Delete the dependencies of the names that documents offer."""
         rows = [(-document,) for document in documents]
-        self._connection.executemany("DELETE FROM link_asks WHERE rowid = ?", rows).fetchall()
+        self._run_many("DELETE FROM link_asks WHERE rowid = ?", rows)
 
     def depending_on(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
         """Documents whose edges depend on any of these keys, and documents whose offered names do."""
@@ -332,81 +322,75 @@ class EdgeTable:
             found.update(int(row[0]) for row in rows)
         return {DocumentId(row) for row in found if row > 0}, {DocumentId(-row) for row in found if row < 0}
 
-    def documents_pointing_at(self, nodes: Iterable[int]) -> set[DocumentId]:
+    def documents_pointing_at(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
         """Documents with an edge to any of these nodes."""
         sql = (
             "SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n CROSS JOIN edges e "
             "ON e.target = n.value LEFT JOIN units u ON u.id = e.source"
         )
-        return {DocumentId(row[0]) for row in self._connection.execute(sql, (json.dumps(sorted(nodes)),))}
+        return {DocumentId(row[0]) for row in self._rows(sql, json.dumps(sorted(nodes)))}
 
     def set_linked(self, documents: Iterable[DocumentId], recipe: str) -> None:
         """Record the recipe with which documents were linked."""
         rows = [(recipe, document) for document in documents]
-        self._connection.executemany("UPDATE documents SET linked = ? WHERE id = ?", rows).fetchall()
+        self._run_many("UPDATE documents SET linked = ? WHERE id = ?", rows)
 
     def unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
         """Documents that were not linked with this recipe, by path."""
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql, (repository, recipe))]
+        return [DocumentId(row[0]) for row in self._rows(sql, repository, recipe)]
 
-    def names(self, nodes: Iterable[int]) -> Mapping[int, str]:
+    def names(self, nodes: Iterable[NodeNumber]) -> Mapping[NodeNumber, str]:
         """Node of a document or external → its path or name."""
         documents = json.dumps([-n for n in nodes if n < 0])
         sql = "SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        rows: list[Any] = self._connection.execute(sql, (documents,)).fetchall()
+        rows = self._rows(sql, documents)
         return {**dict(rows), **self.external_names(nodes)}
 
-    def contents(self, nodes: Iterable[int]) -> Iterator[tuple[int, str, str]]:
+    def contents(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
         """Tuples (node, repository, path or name) for documents and externals that exist: nodes by content instead of id."""
         sql = (
             "SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value "
             "JOIN repositories r ON r.id = d.repository_id UNION ALL "
             f"SELECT x.id + {EXTERNAL}, '', x.name FROM json_each(?1) n CROSS JOIN externals x ON x.id = n.value - {EXTERNAL}"
         )
-        rows: Any = self._connection.execute(sql, (json.dumps(sorted(set(nodes))),))
-        return iter(rows)
+        return iter(self._rows(sql, json.dumps(sorted(set(nodes)))))
 
 
 _WORDS = re.compile(r"[\w$]+")
 MOST_WORDS = 100  # Names in one expression of FTS5, which limits its depth
 
 
-class References:
+class References(Tables):
     """Reads and writes uses of names, and imports."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
     def add(self, document: DocumentId, extraction: Extraction, references: PackedReferences) -> None:
         """Store a document's packed references and its imports; an import repeated at one place is stored once."""
         if references.packed:
-            self._connection.execute("INSERT INTO refs VALUES (?, ?)", (document, references.packed)).fetchall()
+            self._run("INSERT INTO refs VALUES (?, ?)", document, references.packed)
         if references.names:
-            self._connection.execute(
-                "INSERT INTO ref_names (rowid, names) VALUES (?, ?)", (document, references.names)
-            ).fetchall()
+            self._run("INSERT INTO ref_names (rowid, names) VALUES (?, ?)", document, references.names)
         if extraction.imports:
-            self._connection.executemany(
+            self._run_many(
                 "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
                 [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
-            ).fetchall()
+            )
 
     def remove(self, document: DocumentId) -> None:
         """Delete a document's references, imports and its entry in the index of names."""
-        self._connection.execute("DELETE FROM ref_names WHERE rowid = ?", (document,)).fetchall()
-        self._connection.execute("DELETE FROM refs WHERE document_id = ?", (document,)).fetchall()
-        self._connection.execute("DELETE FROM imports WHERE document_id = ?", (document,)).fetchall()
+        self._run("DELETE FROM ref_names WHERE rowid = ?", document)
+        self._run("DELETE FROM refs WHERE document_id = ?", document)
+        self._run("DELETE FROM imports WHERE document_id = ?", document)
 
     def of_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
         """References in order of place, or only those of a name; `unit` is a position in the document's list of units."""
-        row = self._connection.execute("SELECT packed FROM refs WHERE document_id = ?", (document,)).fetchone()
+        row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_references(row[0], name) if row else ()
 
     def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
         """The references of a document that lead nowhere, in order of place."""
         sql = "SELECT packed, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
-        row = self._connection.execute(sql, (document,)).fetchone()
+        row = self._row(sql, document)
         if not row or not row[1]:
             return ()
         references = unpack_references(row[0])
@@ -415,12 +399,12 @@ class References:
     def any_in(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""
         sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
-        row = self._connection.execute(sql, (document,)).fetchone()
+        row = self._row(sql, document)
         return bool(row and row[0])
 
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         """Bindings in order of place; `unit` is a position in the document's list of units."""
-        row = self._connection.execute("SELECT packed FROM refs WHERE document_id = ?", (document,)).fetchone()
+        row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_bindings(row[0]) if row else ()
 
     def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
@@ -428,7 +412,7 @@ class References:
         sql = (
             "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
         )
-        return tuple(Import(*row) for row in self._connection.execute(sql, (document,)))
+        return tuple(Import(*row) for row in self._rows(sql, document))
 
     def documents_using(self, name: str) -> list[DocumentId]:
         """Documents that may use a name, by id. Check their references, because the index ignores case and punctuation."""
@@ -441,5 +425,5 @@ class References:
         sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int]()
         for first in range(0, len(asked), MOST_WORDS):
             match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])
-            found.update(row[0] for row in self._connection.execute(sql, (match,)))
+            found.update(row[0] for row in self._rows(sql, match))
         return [DocumentId(document) for document in sorted(found)]

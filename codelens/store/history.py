@@ -17,24 +17,25 @@ from codelens.model.history import (
     HistoryRead,
     LineCommit,
     LineRun,
+    MessageId,
     PastCommit,
     WrittenLines,
 )
 from codelens.store.codec import decompress
+from codelens.store.connection import Tables
+from codelens.store.merging import merged, refuse
 from codelens.store.postings import Phrases, quoted
 from codelens.text.terms import BEGINNING, index_terms
 
 
-class Histories:
+class Histories(Tables):
     """Reads and writes the histories of files."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
+    @merged(is_lasting=True)
     def read(self, repository: RepositoryId) -> HistoryRead | None:
         """How far a repository's history has been read; None if no run has tried."""
         sql = "SELECT head, terms, time, commits, whole, fault FROM histories WHERE repository_id = ?"
-        row = self._connection.execute(sql, (repository,)).fetchone()
+        row = self._row(sql, repository)
         if row is None:
             return None
         head, terms, time, commits, whole, fault = row
@@ -42,7 +43,7 @@ class Histories:
 
     def all(self) -> dict[RepositoryId, HistoryRead]:
         """Repository → how far its history was read, for those with commits."""
-        rows = self._connection.execute("SELECT repository_id FROM histories ORDER BY 1").fetchall()
+        rows = self._rows("SELECT repository_id FROM histories ORDER BY 1")
         found = {(repository := RepositoryId(int(i))): self.read(repository) for (i,) in rows}  # type: ignore[arg-type]
         return {repository: read for repository, read in found.items() if read is not None and read.commits}
 
@@ -53,17 +54,17 @@ class Histories:
             "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"
         )
         wanted = sorted(set(documents))
-        return {i: History(int(n), int(at)) for i in wanted for n, at in self._connection.execute(sql, (i,))}
+        return {i: History(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
 
     def newest(self, repository: RepositoryId, limit: int) -> list[str]:
         """Paths that were committed last, also of files that are not documents."""
         sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
-        return [str(path) for (path,) in self._connection.execute(sql, (repository, limit))]
+        return [str(path) for (path,) in self._rows(sql, repository, limit)]
 
     def commits(self, repository: RepositoryId) -> dict[int, PastCommit]:
         """Number → commit, of all that were read."""
         sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
-        rows: Any = self._connection.execute(sql, (repository,))
+        rows = self._rows(sql, repository)
         return {
             number: PastCommit(name, time, subject, body, *unpack_changes(packed))
             for number, name, time, subject, body, packed in rows
@@ -86,14 +87,13 @@ class Histories:
             for path, h in sorted(files.items())
         }
         sql = "SELECT path, commits, changed_at, said, messages FROM changes WHERE repository_id = ?"
-        old = {row[0]: tuple(row[1:]) for row in self._connection.execute(sql, (repository,))}
-        execute = self._connection.executemany
+        old = {row[0]: tuple(row[1:]) for row in self._rows(sql, repository)}
         gone = [(repository, path) for path in old if path not in new]
-        execute("DELETE FROM changes WHERE repository_id = ? AND path = ?", gone).fetchall()
+        self._run_many("DELETE FROM changes WHERE repository_id = ? AND path = ?", gone)
         rows = [(repository, path, *row) for path, row in new.items() if old.get(path) != row]
-        execute("INSERT OR REPLACE INTO changes VALUES (?,?,?,?,?,?)", rows).fetchall()
+        self._run_many("INSERT OR REPLACE INTO changes VALUES (?,?,?,?,?,?)", rows)
         row = (repository, read.head, read.terms, read.time, read.commits, read.whole, read.fault)
-        self._connection.execute("INSERT OR REPLACE INTO histories VALUES (?,?,?,?,?,?,?)", row).fetchall()
+        self._run("INSERT OR REPLACE INTO histories VALUES (?,?,?,?,?,?,?)", *row)
 
     def _replace_messages(
         self, repository: RepositoryId, commits: Sequence[PastCommit], stored: Mapping[int, PastCommit]
@@ -101,20 +101,19 @@ class Histories:
         """Name → number of each commit; known commits keep theirs."""
         wanted = set(commits)
         numbers = {commit.name: number for number, commit in stored.items() if commit in wanted}
-        row = self._connection.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()
+        row = self._row("SELECT coalesce(max(id), 0) FROM messages")
         first = int(row[0]) + 1 if row else 1
-        execute = self._connection.executemany
         gone = [(number,) for number, commit in stored.items() if commit not in wanted]
-        execute("DELETE FROM message_terms WHERE rowid = ?", gone).fetchall()
-        execute("DELETE FROM messages WHERE id = ?", gone).fetchall()
+        self._run_many("DELETE FROM message_terms WHERE rowid = ?", gone)
+        self._run_many("DELETE FROM messages WHERE id = ?", gone)
         new = list(enumerate((one for one in commits if one.name not in numbers), start=first))
         rows = [
             (i, repository, bytes.fromhex(c.name), c.time, c.weight, c.subject, c.body, _pack_changes(c))
             for i, c in new
         ]
-        execute("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?)", rows).fetchall()
+        self._run_many("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?)", rows)
         texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new if c.paths and c.subject + c.body]
-        execute("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts).fetchall()
+        self._run_many("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts)
         return numbers | {commit.name: i for i, commit in new}
 
 
@@ -144,11 +143,11 @@ def unpack_changes(packed: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, str
 POOL = 200  # Messages, those with most of the query's words, whose subjects are compared
 
 
-class Messages:
+class Messages(Tables):
     """Reads the messages of commits: those about a file, and those with some words."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._phrases = Phrases(connection)
 
     def _having(self, term: str) -> str:
@@ -159,14 +158,15 @@ class Messages:
 
     def totals(self) -> tuple[float, ...]:
         """(number of messages, number of files that they are about, sum of their weights over these files)."""
-        files: Any = self._connection.execute("SELECT count(*), total(said) FROM changes WHERE said > 0").fetchone()
-        count: Any = self._connection.execute("SELECT count(*) FROM message_terms_docsize").fetchone()
+        files: Any = self._row("SELECT count(*), total(said) FROM changes WHERE said > 0")
+        count: Any = self._row("SELECT count(*) FROM message_terms_docsize")
         return (*count, *files)
 
+    @merged(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
         sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
-        row: Any = self._connection.execute(sql, (self._having(term),)).fetchone()
+        row = self._row(sql, self._having(term))
         return int(row[0])
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
@@ -177,7 +177,7 @@ class Messages:
             "WHERE message_terms MATCH ? AND m.weight > 0"
         )
         for term in rarity:
-            rows: Any = self._connection.execute(sql, (self._having(term),))
+            rows = self._rows(sql, self._having(term))
             for number, weight in rows:
                 weights[number] = weight
                 terms_of.setdefault(number, []).append(term)
@@ -187,7 +187,7 @@ class Messages:
         )
         found: dict[DocumentId, FileMessages] = {}
         for document in sorted(set(documents)) if weights else ():
-            rows = self._connection.execute(sql, (document,)).fetchall()
+            rows = self._rows(sql, document)
             numbers = [n for _, packed in rows for n in unpack_numbers(bytes(packed)) if n in weights]
             if not numbers:
                 continue
@@ -200,7 +200,8 @@ class Messages:
             found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
         return found
 
-    def rank(self, terms: Sequence[str]) -> list[tuple[float, int]]:
+    @merged(refuse)
+    def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
         """(score, number) of the messages with any of the terms, best first; of equal ones the newest.
 
         The score is the sum of the terms' rarities; of the best POOL, terms in the subject count twice.
@@ -212,7 +213,7 @@ class Messages:
             "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
         )
         for term in dict.fromkeys(terms):
-            rows: list[Any] = self._connection.execute(sql, (self._having(term),)).fetchall()
+            rows = self._rows(sql, self._having(term))
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
             for number, time, *names, subject in rows:
                 found.setdefault(number, ((-time, *names), subject, []))[2].append(term)
@@ -228,44 +229,40 @@ class Messages:
             best[number] = score + math.fsum(rarity[term] for term in held if self._phrases.stem(term) in stems)
         return [*in_order(best), *ranked[POOL:]]
 
-    def commit(self, number: int) -> tuple[str, PastCommit]:
+    def commit(self, number: MessageId) -> tuple[str, PastCommit]:
         """(name of the repository, commit)."""
         sql = (
             "SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m "
             "JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"
         )
-        (row,) = self._connection.execute(sql, (number,)).fetchall()
+        (row,) = self._rows(sql, number)
         repository, name, time, subject, body, packed = row  # type: Any, Any, Any, Any, Any, Any
         return repository, PastCommit(name, time, subject, body, *unpack_changes(packed))
 
 
-class LineHistories:
+class LineHistories(Tables):
     """Reads and writes line histories with their commits."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
     def read(self, repository: RepositoryId) -> tuple[str, str, str] | None:
         """(head, terms, fault) of what was read; None if no run has tried."""
         sql = "SELECT head, terms, fault FROM line_histories WHERE repository_id = ?"
-        row = self._connection.execute(sql, (repository,)).fetchone()
+        row = self._row(sql, repository)
         return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
 
+    @merged(is_lasting=True)
     def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
         """Number → commit, of all that were read."""
         sql = "SELECT id, time, author FROM commits WHERE repository_id = ?"
-        return {
-            int(i): LineCommit(int(at), str(author)) for i, at, author in self._connection.execute(sql, (repository,))
-        }
+        return {int(i): LineCommit(int(at), str(author)) for i, at, author in self._rows(sql, repository)}
 
     def by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
         """Path → its lines, of all files that these commits changed, or of the given paths."""
         sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
         rows: list[Any] = []
         if paths is None:
-            rows = self._connection.execute(sql, (repository,)).fetchall()
+            rows = self._rows(sql, repository)
         for path in paths or ():
-            rows += self._connection.execute(f"{sql} AND path = ?", (repository, path)).fetchall()
+            rows += self._rows(f"{sql} AND path = ?", repository, path)
         return {
             str(path): WrittenLines(bytes(blob), int(last), unpack_runs(bytes(runs))) for path, blob, last, runs in rows
         }
@@ -279,29 +276,26 @@ class LineHistories:
     ) -> None:
         """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
         old, had = self.by_path(repository), self.commits(repository)
-        execute = self._connection.executemany
-        execute(
+        self._run_many(
             "DELETE FROM written_lines WHERE repository_id = ? AND path = ?",
             [(repository, path) for path in old if path not in files],
-        ).fetchall()
-        execute(
+        )
+        self._run_many(
             "INSERT OR REPLACE INTO written_lines VALUES (?,?,?,?,?)",
             [
                 (repository, path, lines.blob, lines.last, _packed(lines.runs))
                 for path, lines in sorted(files.items())
                 if old.get(path) != lines
             ],
-        ).fetchall()
-        execute(
+        )
+        self._run_many(
             "DELETE FROM commits WHERE repository_id = ? AND id = ?", [(repository, i) for i in had if i not in commits]
-        ).fetchall()
-        execute(
+        )
+        self._run_many(
             "INSERT OR REPLACE INTO commits VALUES (?,?,?,?)",
             [(repository, i, c.time, c.author) for i, c in sorted(commits.items()) if had.get(i) != c],
-        ).fetchall()
-        self._connection.execute(
-            "INSERT OR REPLACE INTO line_histories VALUES (?,?,?,?)", (repository, *read)
-        ).fetchall()
+        )
+        self._run("INSERT OR REPLACE INTO line_histories VALUES (?,?,?,?)", repository, *read)
 
 
 def _packed(runs: tuple[LineRun, ...]) -> bytes:

@@ -13,7 +13,7 @@ import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any
 
 import apsw
@@ -21,7 +21,9 @@ import apsw
 from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
+from codelens.store.connection import Tables
 from codelens.store.documents import InOrder, by_document
+from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, merged
 from codelens.store.term_arrays import COLUMNS as COLUMNS
 from codelens.store.term_arrays import TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
@@ -157,11 +159,12 @@ class WordStatistics:
     hits: Sequence[int]  # For each phrase of a query, the number of units that hold it
 
 
-class Postings:
+class Postings(Tables):
     """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        self._connection, self._sets = connection, sets
+        super().__init__(connection)
+        self._sets = sets
         self._phrases = Phrases(connection)
         self.arrays = TermArrays(connection, self._phrases.stems) if unchanging else None
         """The postings of terms in memory; None for an index that may change."""
@@ -174,13 +177,13 @@ class Postings:
     def begin_build(self) -> None:
         """Turn off merging, which costs a build an eighth of its time; `end_build` merges once."""
         for table in _TABLES:
-            self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)").fetchall()
+            self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)")
 
     def end_build(self) -> None:
         """Merge each table into one segment, and turn merging on again (4 is FTS5's default)."""
         for table in _TABLES:
-            self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')").fetchall()
-            self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)").fetchall()
+            self._run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+            self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)")
 
     def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
         """Add a row of terms for each unit, and trigrams of its name if the index has them.
@@ -188,31 +191,31 @@ class Postings:
         Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
         """
         searchable = [u.kind != TODO for u in units]
-        self._connection.executemany(
+        self._run_many(
             f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
             [(unit, *posting) for unit, posting in compress(zip(ids, postings, strict=True), searchable)],
-        ).fetchall()
+        )
         if not fuzzy:
             return
-        self._connection.executemany(
+        self._run_many(
             "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
             [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), searchable)],
-        ).fetchall()
+        )
 
     def add_text(self, document: DocumentId, trigrams: str) -> None:
         """Add the `joined_trigrams` of a document's text, unless a large document has them in its parts."""
         sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-        self._connection.execute(sql, (document, trigrams)).fetchall()
+        self._run(sql, document, trigrams)
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Delete a document and its units from all full-text tables except that of references. The units still have their rows."""
-        self._connection.executemany("DELETE FROM unit_terms WHERE rowid = ?", [(u,) for u in units]).fetchall()
+        self._run_many("DELETE FROM unit_terms WHERE rowid = ?", [(u,) for u in units])
         sql = (
             "INSERT INTO name_trigrams (name_trigrams, rowid, name) SELECT 'delete', id, folded FROM units "
             f"WHERE document_id = ? AND kind <> '{TODO}' AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'fuzzy' AND value = '0')"
         )
-        self._connection.execute(sql, (document,)).fetchall()
-        self._connection.execute("DELETE FROM text_trigrams WHERE rowid = ?", (document,)).fetchall()
+        self._run(sql, document)
+        self._run("DELETE FROM text_trigrams WHERE rowid = ?", document)
 
     # Words
 
@@ -224,8 +227,7 @@ class Postings:
 
     def _count_matching(self, expression: str) -> int:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        row = self._connection.execute(sql, (expression,)).fetchone()
-        return int(row[0]) if row else 0
+        return self._number(sql, expression)
 
     def stem(self, word: str) -> str:
         """The word as the index keeps it, and as `vocabulary` gives it."""
@@ -235,17 +237,15 @@ class Postings:
         """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
         return self._phrases.words(terms)
 
+    @merged(add_pairs)
     def vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
-        self._connection.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')"
-        ).fetchall()
+        self._run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')")
         sql = (
             "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff) "
             "AND length(term) BETWEEN ?2 AND ?3"
         )
-        rows: list[Any] = self._connection.execute(sql, (prefix, shortest, longest)).fetchall()
-        return rows
+        return self._rows(sql, prefix, shortest, longest)
 
     def bm25(
         self,
@@ -255,7 +255,7 @@ class Postings:
         limit: int,
         columns: Sequence[str] = (),
         proposing: Sequence[str] = (),
-    ) -> list[tuple[UnitId, float]]:
+    ) -> InOrder[tuple[UnitId, float]]:
         """Units with any of the terms, or of those that are `proposing`, and their BM25 score by all terms (positive, higher is
         better): best first, ties by content.
         """
@@ -269,12 +269,12 @@ class Postings:
 
     def bm25_given(
         self,
-        matches: Sequence[str],
+        matches: Expressions,
         weights: Mapping[str, float],
         given: WordStatistics,
         within: UnitSet | None,
         limit: int,
-    ) -> list[tuple[UnitId, float]]:
+    ) -> InOrder[tuple[UnitId, float]]:
         """The same for the expressions of `expressions`, with the statistics of a larger collection that this index is part of.
 
         FTS5's own function knows its own table alone; ours computes the same, term by term in its order, so to the last bit.
@@ -302,13 +302,14 @@ class Postings:
                 score += score_term(idf, frequency, length_weight)
         return score
 
-    def counts(self, expressions: Sequence[str]) -> dict[str, int]:
+    @merged(is_lasting=True)
+    def counts(self, expressions: Sequence[Expression]) -> dict[Expression, int]:
         """Expression → number of units that match it."""
         return {expression: self._matching(expression) for expression in expressions}
 
     def totals(self) -> tuple[int, tuple[int, ...]]:
         """Number of rows, and of words in each column: FTS5's own record of averages."""
-        row: Any = self._connection.execute("SELECT block FROM unit_terms_data WHERE id = 1").fetchone()
+        row = self._row("SELECT block FROM unit_terms_data WHERE id = 1")
         rows, *tokens = _varints(bytes(row[0])) if row else [0]
         return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
 
@@ -319,9 +320,9 @@ class Postings:
             f"SELECT rowid, {scoring} AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
             f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT "
         )
-        rows: list[Any] = self._connection.execute(f"{sql} {limit + 1}", matches).fetchall()
+        rows = self._rows(f"{sql} {limit + 1}", *matches)
         if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
-            rows = self._connection.execute(f"{sql} -1", matches).fetchall()
+            rows = self._rows(f"{sql} -1", *matches)
         return self._in_order(rows, limit)
 
     def _in_order(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
@@ -336,7 +337,7 @@ class Postings:
             f"SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value "
             "JOIN documents d ON d.id = u.document_id"
         )
-        return {row[0]: row[1:] for row in self._connection.execute(sql, (json.dumps(units),))} if units else {}
+        return {row[0]: row[1:] for row in self._rows(sql, json.dumps(units))} if units else {}
 
     # Trigrams
 
@@ -345,9 +346,9 @@ class Postings:
         matching parts of large ones. Verify them on the text.
         """
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
-        return by_document(row[0] for row in self._connection.execute(sql, (expression,)))
+        return by_document(row[0] for row in self._rows(sql, expression))
 
-    def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+    def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
         found = self.names_with(folded, within, limit)
         return InOrder([unit for unit, _, _ in found], found.keys)
@@ -363,14 +364,14 @@ class Postings:
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY {order} LIMIT {int(limit)}"
         )
-        rows: list[Any] = self._connection.execute(sql, (all_trigrams(folded), folded, typed)).fetchall()
+        rows = self._rows(sql, all_trigrams(folded), folded, typed)
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
-    def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> list[tuple[UnitId, str]]:
+    def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
         """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""
         grams = trigrams(folded)
         if not grams:
-            return []
+            return InOrder((), ())
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
         order = f"-shared, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
         alike = f"SELECT id, count(*) AS shared FROM ({parts}) GROUP BY id HAVING shared * 3 >= {len(grams)}"
@@ -379,7 +380,7 @@ class Postings:
             f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
             f"ORDER BY {order} LIMIT {int(limit)}"
         )
-        rows: list[Any] = self._connection.execute(sql, tuple(map(quoted, grams))).fetchall()
+        rows = self._rows(sql, *map(quoted, grams))
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
 
 
@@ -428,7 +429,25 @@ class Occurrences:
     lengths: Sequence[int]  # Number of words in each field, at most LONGEST
 
 
-class OccurrenceCounter:
+def _join_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, Any], list[dict[Any, Any]]]:
+    """A mapping, and a list of mappings: each with its like."""
+    columns = zip(*(holding for _, holding in answers), strict=True)
+    return join_mappings([lengths for lengths, _ in answers], ()), [join_mappings(column, ()) for column in columns]
+
+
+def _split_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterator[tuple[Any, Any]]:
+    lengths, holding = answer
+    for document in lengths.keys() | chain.from_iterable(holding):
+        yield document, (document, lengths.get(document), [column.get(document) for column in holding])
+
+
+def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, int], list[dict[Any, int]]]:
+    lengths = {document: length for document, length, _ in files if length is not None}
+    places = range(len(arguments[1]))
+    return lengths, [{d: counts[at] for d, _, counts in files if counts[at] is not None} for at in places]
+
+
+class OccurrenceCounter(Tables):
     """Counts words in units and their files.
 
     One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
@@ -441,9 +460,9 @@ class OccurrenceCounter:
         unchanging: bool = False,
         arrays: TermArrays | None = None,
     ) -> None:
-        self._connection, self._sets, self._arrays = connection, sets, arrays
-        self.files: Callable[[], int] = cache(self._files) if unchanging else self._files
-        """Number of files."""
+        super().__init__(connection)
+        self._sets, self._arrays = sets, arrays
+        self._files = cache(self._count_files) if unchanging else self._count_files
         self._aside = cache(self._count_aside) if unchanging else self._count_aside
         self._registered = False
         self._phrases = Phrases(connection)
@@ -467,7 +486,7 @@ class OccurrenceCounter:
         )
         word_of = [place for place, term in enumerate(terms) for _ in self._phrases.of(term)]
         found = {}
-        for row, packed in self._connection.execute(sql, (self._phrases.any_of(terms),)):
+        for row, packed in self._rows(sql, self._phrases.any_of(terms)):
             check()
             found[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return found
@@ -476,9 +495,10 @@ class OccurrenceCounter:
         """Mean number of words in each field over all units; empty if no unit has this word."""
         self._register()
         sql = "SELECT mean_lengths(unit_terms) FROM unit_terms WHERE unit_terms MATCH ? LIMIT 1"
-        row = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchone()
+        row = self._row(sql, self._phrases.any_of([term]))
         return memoryview(row[0]).cast("d") if row else ()
 
+    @merged(_join_columns, elements=Elements(_split_files, _join_files))
     def in_files(
         self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
@@ -491,7 +511,7 @@ class OccurrenceCounter:
             return counted[0], counted[1]
         numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
         self._sets.hold_documents(numbers)
-        rows: Any = self._connection.execute("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
+        rows = self._rows("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
         lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
         sql = (
             "SELECT u.document, count(*) FROM unit_terms CROSS JOIN temp.unit_documents u ON u.id = unit_terms.rowid "
@@ -500,19 +520,21 @@ class OccurrenceCounter:
         holding: list[Mapping[DocumentId, int]] = []
         for term in terms:
             check()
-            rows = self._connection.execute(sql, (self._phrases.any_of([term]),)).fetchall()
+            rows = self._rows(sql, self._phrases.any_of([term]))
             holding.append(dict(rows))
         return lengths, holding
 
     def _count_aside(self) -> Mapping[int, int]:
         """File → number of its TODO comments: the count of all units needs an index alone, and no row of theirs."""
         sql = f"SELECT document_id, count(*) FROM units WHERE folded = '' AND kind = '{TODO}' GROUP BY document_id"
-        rows: list[Any] = self._connection.execute(sql).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql))
 
-    def _files(self) -> int:
-        row = self._connection.execute("SELECT count(*) FROM documents").fetchone()
-        return int(row[0]) if row else 0
+    def files(self) -> int:
+        """Number of files."""
+        return self._files()
+
+    def _count_files(self) -> int:
+        return self._number("SELECT count(*) FROM documents")
 
     def _register(self) -> None:
         if not self._registered:
@@ -553,22 +575,23 @@ _NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
 """Units whose names describe a file: definitions and headings. Chunks have the name of the file."""
 
 
-class FileStatistics:
+class FileStatistics(Tables):
     """Statistics of documents by their words, definitions and imports; terms are stemmed. Nothing is stored for them."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
-        self._connection, self._sets = connection, sets
+        super().__init__(connection)
+        self._sets = sets
 
     def holding(self, units: UnitSet) -> set[DocumentId]:
         """The documents with any of these units."""
         self._sets.hold(units)
         sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
-        return {DocumentId(row[0]) for row in self._connection.execute(sql)}
+        return {DocumentId(row[0]) for row in self._rows(sql)}
 
     def on_path(self, term: str, column: str) -> set[DocumentId]:
         """Documents with the term in the names of file and folder (`concepts`) or of the folders above (`path`)."""
         sql = "SELECT DISTINCT u.document_id FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid WHERE unit_terms MATCH ?"
-        return {DocumentId(row[0]) for row in self._connection.execute(sql, (f"{{{column}}} : {quoted(term)}",))}
+        return {DocumentId(row[0]) for row in self._rows(sql, f"{{{column}}} : {quoted(term)}")}
 
     def naming(self, term: str) -> dict[DocumentId, int]:
         """Document → number of its definitions and headings with the term in their name."""
@@ -576,8 +599,7 @@ class FileStatistics:
             "SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid "
             f"WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"
         )
-        rows: list[Any] = self._connection.execute(sql, (f"{{name}} : {quoted(term)}",)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, f"{{name}} : {quoted(term)}"))
 
     def importing(self, term: str) -> list[tuple[DocumentId, str]]:
         """Pairs (document, module and name) of imports that contain the term, in any case, not necessarily as a word."""
@@ -585,8 +607,7 @@ class FileStatistics:
             "SELECT document_id, module || ' ' || name FROM imports "
             "WHERE instr(lower(module), ?1) OR instr(lower(name), ?1)"
         )
-        rows: list[Any] = self._connection.execute(sql, (term,)).fetchall()
-        return rows
+        return self._rows(sql, term)
 
     def named_units(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
         """Document → number of its definitions and headings; those without any are left out."""
@@ -594,13 +615,12 @@ class FileStatistics:
             "SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value "
             f"WHERE {_NAMED} GROUP BY 1"
         )
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(documents)),)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, json.dumps(sorted(documents))))
 
     def totals(self) -> tuple[int, int]:
         """Numbers of documents, and of definitions and headings, in the whole index."""
         sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
-        row = self._connection.execute(sql).fetchone()
+        row = self._row(sql)
         assert row is not None
         return int(row[0]), int(row[1])
 
@@ -610,10 +630,9 @@ class FileStatistics:
             f"SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED} "
             "ORDER BY u.start_byte LIMIT ?"
         )
-        rows: list[Any] = self._connection.execute(sql, (document, most)).fetchall()
-        return rows
+        return self._rows(sql, document, most)
 
     def extent(self, document: DocumentId) -> tuple[int, int]:
         """Size of a document's file in bytes and lines."""
-        row = self._connection.execute("SELECT size, lines FROM documents WHERE id = ?", (document,)).fetchone()
+        row = self._row("SELECT size, lines FROM documents WHERE id = ?", document)
         return (int(row[0]), int(row[1])) if row else (0, 0)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import apsw
+from typing import NamedTuple
 
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.codec import MOST_BYTES, decompress
+from codelens.store.connection import Tables
 from codelens.store.units import CHUNKS
 
 _LEVEL = 3  # zstd's default; 9 takes four times as long to save another twentieth
@@ -42,11 +41,8 @@ class OlderFacts(NamedTuple):
     lines: list[tuple[int, bytes]]  # Pairs (position, line) of lines that the next state lacks, ascending
 
 
-class SnapshotLog:
+class SnapshotLog(Tables):
     """Reads and writes the log."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
     def rows(self) -> list[LoggedSnapshot]:
         """All lines of the log, newest first."""
@@ -54,7 +50,7 @@ class SnapshotLog:
             "SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log "
             "ORDER BY number DESC"
         )
-        rows: list[Any] = self._connection.execute(sql).fetchall()
+        rows = self._rows(sql)
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(kept)) for n, s, root, at, d, u, e, kept in rows]
 
     def counts(self) -> tuple[int, int]:
@@ -63,7 +59,7 @@ class SnapshotLog:
             f"SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), "
             "(SELECT count(*) FROM (SELECT DISTINCT source, kind, target FROM edges))"
         )
-        rows: list[Any] = self._connection.execute(sql).fetchall()
+        rows = self._rows(sql)
         symbols, edges = rows[0]
         return symbols, edges
 
@@ -71,7 +67,7 @@ class SnapshotLog:
         """The facts of a snapshot, found from those of the `newest`; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
-        for found, blob in self._connection.execute(sql, (number,)):
+        for found, blob in self._rows(sql, number):
             newer = newest if newer is None else _unpacked(bytes(blob), newer)
             if found == number:
                 return newer
@@ -87,12 +83,12 @@ class SnapshotLog:
             self.forget_facts(0)
         else:
             sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-            self._connection.execute(sql, (_packed(older),)).fetchall()
+            self._run(sql, _packed(older))
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
-        self._connection.execute(
+        self._run(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
-            values,
-        ).fetchall()
+            *values,
+        )
         self.forget_facts(keep)
 
     def forget_facts(self, keep: int) -> None:
@@ -101,33 +97,33 @@ class SnapshotLog:
             "UPDATE snapshot_log SET facts = NULL WHERE facts IS NOT NULL AND number NOT IN "
             "(SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
         )
-        self._connection.execute(sql, (keep,)).fetchall()
+        self._run(sql, keep)
 
     def forget_lines(self, keep: int) -> None:
         """Delete all but the newest lines."""
         sql = "DELETE FROM snapshot_log WHERE number NOT IN (SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
-        self._connection.execute(sql, (keep,)).fetchall()
+        self._run(sql, keep)
 
     def keep_newest(self) -> None:
         """Delete all but the newest line, which becomes the first of a new log."""
         self.forget_lines(1)
-        self._connection.execute("UPDATE snapshot_log SET number = 1").fetchall()
+        self._run("UPDATE snapshot_log SET number = 1")
 
     # Digests
 
     def without_digest(self) -> list[DocumentId]:
         """Documents without a digest."""
         sql = "SELECT id FROM documents WHERE digest = x'' ORDER BY id"
-        return [DocumentId(row[0]) for row in self._connection.execute(sql)]
+        return [DocumentId(row[0]) for row in self._rows(sql)]
 
     def set_digest(self, document: DocumentId, digest: bytes) -> None:
         """Record the SHA-256 of a document."""
-        self._connection.execute("UPDATE documents SET digest = ? WHERE id = ?", (digest, document)).fetchall()
+        self._run("UPDATE documents SET digest = ? WHERE id = ?", digest, document)
 
     def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
         """Document → SHA-256, empty if no run has computed it."""
         sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(documents),)).fetchall()
+        rows = self._rows(sql, json.dumps(documents))
         return {document: bytes(digest) for document, digest in rows}
 
     def leaves(self) -> list[tuple[int, str, str, bytes]]:
@@ -138,8 +134,7 @@ class SnapshotLog:
             "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
             "ORDER BY r.name, d.path"
         )
-        rows: list[Any] = self._connection.execute(sql).fetchall()
-        return rows
+        return self._rows(sql)
 
 
 def _packed(older: OlderFacts) -> bytes:

@@ -24,6 +24,7 @@ from codelens.model.extraction import DerivedDocument, DerivedPart, Extraction, 
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import (
     APPLICATION_ID,
+    Tables,
     load_vector_extension,
     open_reader,
     open_writer,
@@ -80,7 +81,7 @@ def _home(index: Path) -> str:
 STEPS = 1000  # Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1
 
 
-class Store:
+class Store(Tables):
     """An open index file. Close it, or use it as a context manager."""
 
     walked: dict[Any, Any] | None = None
@@ -103,7 +104,7 @@ class Store:
         self.path = path
         self.ours = ours
         """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
-        self._connection = connection
+        super().__init__(connection)
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
         self._value_of = cache(self._read_meta) if unchanging else self._read_meta
         self.budget = TimeBudget()
@@ -195,14 +196,14 @@ class Store:
         # Even at rest, a reader of a log keeps a writer from ending it; and Windows replaces no file that is open.
         if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
             return False
-        self._connection.execute("COMMIT").fetchall()
+        self._run("COMMIT")
         return True
 
     def resume(self, accepted: bool = False) -> bool:
         """Begin the transaction of a reader at rest; False if the file has changed, or is not trusted any more: then close it."""
         self.budget = TimeBudget()
         with suppress(OSError, apsw.Error, CodelensError):
-            self._connection.execute("BEGIN").fetchall()
+            self._run("BEGIN")
             self.ours = is_ours(self._connection, self.path.resolve(), accepted)
             return self._version == self._version_now()
         return False
@@ -267,7 +268,7 @@ class Store:
         return default if value is None else value
 
     def _read_meta(self, key: str) -> str | None:
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        row = self._row("SELECT value FROM meta WHERE key = ?", key)
         return str(row[0]) if row else None
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
@@ -282,16 +283,14 @@ class Store:
 
     def forget_kinds(self) -> None:
         """Call before writing units. Part of the caller's transaction."""
-        self._connection.execute("DELETE FROM meta WHERE key LIKE ?", (_KINDS + "%",)).fetchall()
+        self._run("DELETE FROM meta WHERE key LIKE ?", _KINDS + "%")
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a value, or delete it if empty; an unchanged value is not written. Part of the caller's transaction."""
         if not value:
-            self._connection.execute("DELETE FROM meta WHERE key = ?", (key,)).fetchall()
+            self._run("DELETE FROM meta WHERE key = ?", key)
             return
-        self._connection.execute(
-            "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", (key, value)
-        ).fetchall()
+        self._run("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", key, value)
 
     def schema(self) -> int:
         """The schema version of the file, from 1."""
@@ -394,13 +393,12 @@ class Store:
             "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name "
             "WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"
         )
-        rows: list[Any] = self._connection.execute(sql).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql))
 
     def verify(self) -> None:
         """Raise IndexCorrupt unless SQLite's quick check passes."""
         try:
-            found = self._connection.execute("PRAGMA quick_check(1)").fetchall()
+            found = self._rows("PRAGMA quick_check(1)")
         except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as fault:
             raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
         if found != [("ok",)]:
@@ -445,13 +443,13 @@ class Store:
 
     def begin(self) -> None:
         """Begin a transaction, waiting BUSY_MS for another writer. Most callers use `writing`."""
-        self._connection.execute("BEGIN IMMEDIATE").fetchall()
+        self._run("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """Commit what was written since `begin`."""
         self.vectors.update_signs()
         try:
-            self._connection.execute("COMMIT").fetchall()
+            self._run("COMMIT")
         finally:  # Python raises an interrupt when SQLite returns, which may be after the commit
             self.committed = self.committed or not self._connection.in_transaction
 
@@ -459,7 +457,7 @@ class Store:
         """Undo what was written since `begin`; does nothing without a transaction."""
         self.vectors.forget_changes()
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK").fetchall()
+            self._run("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -482,22 +480,22 @@ class Store:
 
     def begin_build(self) -> None:
         """Prepare a new file without readers: batches survive a killed process, and `verify` detects a power cut."""
-        self._connection.execute("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF").fetchall()
+        self._run("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF")
         if self._connection.pragma("application_id") != APPLICATION_ID:
             self._connection.pragma("application_id", APPLICATION_ID)
         self.postings.begin_build()
 
     def share_build(self) -> None:
         """Let other processes read committed batches (`read_unfinished`) while the build goes on."""
-        self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._run("PRAGMA journal_mode = WAL")
 
     def end_build(self) -> None:
         """Merge the full-text tables, mark the index as complete, and switch back to a single file."""
-        self._connection.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
+        self._run("PRAGMA journal_mode = TRUNCATE")
         with self.writing():
             self.postings.end_build()
             self.set_meta("state", "complete")
-        self._connection.execute("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE").fetchall()
+        self._run("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE")
 
     def compact(self, into: Path) -> None:
         """Copy the file without unused pages, a tenth of it after a build, and flush it to disk.
@@ -505,7 +503,7 @@ class Store:
         A plain VACUUM would hold the whole file in memory.
         """
         into.unlink(missing_ok=True)
-        self._connection.execute("VACUUM INTO ?", (uri_of(into),)).fetchall()
+        self._run("VACUUM INTO ?", uri_of(into))
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 
@@ -513,11 +511,9 @@ class Store:
         """Return pages to the system if more than a third of the file is unused. Call outside of transactions."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
         if unused * 3 > pages:
-            self._connection.execute(
-                "PRAGMA temp_store = FILE"
-            ).fetchall()  # else it would hold the whole file in memory
+            self._run("PRAGMA temp_store = FILE")  # else it would hold the whole file in memory
             with suppress(apsw.FullError, apsw.IOError):
-                self._connection.execute("VACUUM").fetchall()
+                self._run("VACUUM")
 
     def add_document(
         self, repository: RepositoryId, derived: DerivedDocument, before: DocumentId | None = None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from codelens.store.connection import Tables
 from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.terms import BEGINNING
 
@@ -33,12 +34,13 @@ class _TermPostings(NamedTuple):
     units_in: Any
 
 
-class TermArrays:
+class TermArrays(Tables):
     """Answers from arrays, those of the terms asked for last; None where FTS5 has to be asked."""
 
     def __init__(self, connection: apsw.Connection, stems: Callable[[str], list[str]]) -> None:
         """`stems`: the function from a term to its words as the index keeps them."""
-        self._connection, self._stems = connection, stems
+        super().__init__(connection)
+        self._stems = stems
         self._asked, self._bytes = 0, 0
         self._known: dict[str, _TermPostings] = {}
         self._numpy: Any = None

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import apsw
 
-from codelens.model.code import CHUNK_KINDS, TODO, TYPE_KINDS, DocumentId, RepositoryId, Span, UnitId, UnitRow
+from codelens.model.code import (
+    CHUNK_KINDS,
+    TODO,
+    TYPE_KINDS,
+    DocumentId,
+    RepositoryId,
+    RepositoryName,
+    Span,
+    UnitId,
+    UnitRow,
+)
 from codelens.model.extraction import Unit
+from codelens.store.connection import Tables
 from codelens.store.documents import InOrder
+from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, merged, order_as_asked, refuse
 from codelens.text.identifiers import fold_identifier
 
 _INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -53,11 +65,16 @@ class UnitSet(tuple[UnitId, ...]):
     __slots__ = ()
 
 
-class UnitSets:
+def _order_names(answers: Sequence[Sequence[str]], arguments: Sequence[Any]) -> list[str]:
+    names = {name for answer in answers for name in answer}
+    return sorted(names, key=lambda name: (len(name), name))[: arguments[1]]
+
+
+class UnitSets(Tables):
     """Keeps the set that statements last named in a temporary table, in memory next to a read-only file."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._held: UnitSet | None = None
 
     def hold(self, units: UnitSet) -> None:
@@ -65,23 +82,21 @@ class UnitSets:
         if self._held is units:
             return
         self._held = None
-        self._connection.execute(
-            "CREATE TEMP TABLE IF NOT EXISTS unit_set (id INTEGER PRIMARY KEY); DELETE FROM temp.unit_set"
-        ).fetchall()
+        self._run("CREATE TEMP TABLE IF NOT EXISTS unit_set (id INTEGER PRIMARY KEY); DELETE FROM temp.unit_set")
         sql = "INSERT OR IGNORE INTO temp.unit_set SELECT value FROM json_each(?)"
-        self._connection.execute(sql, (json.dumps(units),)).fetchall()
+        self._run(sql, json.dumps(units))
         self._held = units
 
     def hold_documents(self, documents: str) -> None:
         """Fill `temp.unit_documents` with the units of these documents, given as a JSON array, and the document of each."""
-        self._connection.execute(
+        self._run(
             "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
-        ).fetchall()
+        )
         sql = (
             "INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n "
             "CROSS JOIN units u ON u.document_id = n.value"
         )
-        self._connection.execute(sql, (documents,)).fetchall()
+        self._run(sql, documents)
 
     def within(self, column: str, units: UnitSet | None) -> str:
         """The condition that a column of unit ids is in the set; empty if there is no set.
@@ -95,14 +110,14 @@ class UnitSets:
         return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
 
 
-class Units:
+class Units(Tables):
     """The gateway to units."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        self._connection, self._sets = connection, sets
+        super().__init__(connection)
+        self._sets = sets
         self._next = 0
-        self.count: Callable[[], int] = cache(self._count) if unchanging else self._count
-        """Number of units in all repositories, without TODO comments."""
+        self._count = cache(self._count_units) if unchanging else self._count_units
         self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None
         """The rows that were read last."""
 
@@ -143,7 +158,7 @@ class Units:
             )
             for i, (u, pieces) in enumerate(zip(units, vectors, strict=True))
         ]
-        self._connection.executemany(_INSERT, rows).fetchall()
+        self._run_many(_INSERT, rows)
         return ids
 
     def _ids(self, units: Sequence[Unit], kept: Mapping[Identity, list[UnitId]]) -> list[UnitId]:
@@ -163,7 +178,7 @@ class Units:
         """Identity → ids of a document's units, the first in place last, from where `add` takes it."""
         sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         found: dict[Identity, list[UnitId]] = {}
-        for kind, container, name, unit in self._connection.execute(sql, (document,)):
+        for kind, container, name, unit in self._rows(sql, document):
             found.setdefault((kind, container, name), []).append(UnitId(unit))
         for ids in found.values():
             ids.reverse()
@@ -172,11 +187,11 @@ class Units:
     def existing(self, ids: Iterable[UnitId]) -> set[UnitId]:
         """The ids that exist."""
         sql = "SELECT id FROM units WHERE id IN (SELECT value FROM json_each(?))"
-        return {UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(sorted(ids)),))}
+        return {UnitId(row[0]) for row in self._rows(sql, json.dumps(sorted(ids)))}
 
     def _first_free(self) -> int:
         if not self._next:
-            row = self._connection.execute("SELECT coalesce(max(id), 0) + 1 FROM units").fetchone()
+            row = self._row("SELECT coalesce(max(id), 0) + 1 FROM units")
             assert row is not None
             self._next = int(row[0])
         return self._next
@@ -184,18 +199,17 @@ class Units:
     def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
         """Pairs (id, number of vectors) of a document's units, in order of place."""
         sql = f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
-        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
-        return rows
+        return self._rows(sql, document)
 
     def set_pieces(self, numbers: Sequence[tuple[UnitId, int]]) -> None:
         """Set the number of vectors of units."""
         rows = [(pieces, unit, pieces) for unit, pieces in numbers]
-        self._connection.executemany("UPDATE units SET pieces = ? WHERE id = ? AND pieces <> ?", rows).fetchall()
+        self._run_many("UPDATE units SET pieces = ? WHERE id = ? AND pieces <> ?", rows)
 
     def remove(self, document: DocumentId) -> None:
         """Delete the rows only: postings and vectors need the ids first, see `Store.remove_document`."""
         self._first_free()  # an id is never reused in a run: edges may still lead to it
-        self._connection.execute("DELETE FROM units WHERE document_id = ?", (document,)).fetchall()
+        self._run("DELETE FROM units WHERE document_id = ?", document)
 
     def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         """Id → row for the ids that exist, in no particular order."""
@@ -212,12 +226,12 @@ class Units:
     def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"
         wanted = f"[{','.join(map(str, ids))}]"
-        return {UnitId(row[0]): _unit_row(row) for row in self._connection.execute(sql, (wanted,))}
+        return {UnitId(row[0]): _unit_row(row) for row in self._rows(sql, wanted)}
 
     def of_document(self, document: DocumentId) -> list[UnitRow]:
         """All units of a document in order of place, without TODO comments."""
         sql = f"SELECT {_ROW} WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name"
-        return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
+        return [_unit_row(row) for row in self._rows(sql, document)]
 
     def stored(self, document: DocumentId) -> tuple[Unit, ...]:
         """The units of a document as they were extracted, in the same order."""
@@ -226,7 +240,7 @@ class Units:
             "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
             f"FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         )
-        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
+        rows = self._rows(sql, document)
         place = {row[0]: i for i, row in enumerate(rows)}
         units = [
             Unit(
@@ -250,15 +264,17 @@ class Units:
         ]
         return tuple(units)
 
-    def definitions(self, document: DocumentId) -> list[tuple[int, int | None, str, str, str, bool, int, int]]:
+    def definitions(
+        self, document: DocumentId
+    ) -> list[tuple[UnitNumber, UnitNumber | None, str, str, str, bool, int, int]]:
         """Tuples (id, parent's id, kind, name, container, local, start, end) of a document's units, in their order."""
         sql = (
             "SELECT id, parent_id, kind, name, container, local, start_byte, end_byte FROM units WHERE document_id = ? "
             f"ORDER BY {PLACE_ORDER}"
         )
-        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
-        return rows
+        return self._rows(sql, document)
 
+    @merged(refuse)
     def exactly_named(self, folded: str, name: str, holder: str = "") -> list[tuple[UnitId, DocumentId]]:
         """Symbols with exactly this name that are not local, directly in `holder` if given; by path and place."""
         sql = (
@@ -267,24 +283,23 @@ class Units:
             "AND (?3 = '' OR u.container = ?3 OR u.container LIKE '%.' || ?3) "
             f"ORDER BY {CONTENT_ORDER}"
         )
-        return [(UnitId(u), DocumentId(d)) for u, d in self._connection.execute(sql, (folded, name, holder))]
+        return [(UnitId(u), DocumentId(d)) for u, d in self._rows(sql, folded, name, holder)]
 
-    def contents(self, ids: Iterable[UnitId]) -> Iterator[tuple[UnitId, str, str, int, int, str, str]]:
+    def contents(self, ids: Iterable[UnitId]) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
         """Tuples (id, repository, path, start, end, kind, name) for the ids that exist: units by content instead of id."""
         sql = (
             "SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n "
             "CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
             "JOIN repositories r ON r.id = d.repository_id"
         )
-        rows: Any = self._connection.execute(sql, (f"[{','.join(map(str, ids))}]",))
-        return iter(rows)
+        return iter(self._rows(sql, f"[{','.join(map(str, ids))}]"))
 
     def signature(self, unit: UnitId) -> str:
         """A unit's signature; empty if the unit does not exist."""
-        row = self._connection.execute("SELECT signature FROM units WHERE id = ?", (unit,)).fetchone()
+        row = self._row("SELECT signature FROM units WHERE id = ?", unit)
         return str(row[0]) if row else ""
 
-    def namesakes(self, name: str) -> list[tuple[int, int, str, str]]:
+    def namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
         """Tuples (unit, document, kind, container) of symbols with exactly this name that are not local, in no
         particular order.
         """
@@ -292,20 +307,18 @@ class Units:
             "SELECT id, document_id, kind, container FROM units "
             f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"
         )
-        rows: list[Any] = self._connection.execute(sql, (fold_identifier(name), name)).fetchall()
-        return rows
+        return self._rows(sql, fold_identifier(name), name)
 
-    def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, int, int]]:
+    def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
         """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
         sql = (
             "SELECT u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE "
             f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
-        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
-        return iter(rows)
+        return iter(self._rows(sql, json.dumps(documents)))
 
-    def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, int, int]]:
+    def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
         """Tuples (container, name, unit, document) of members that are not local, in the given order of documents, then
         by place.
         """
@@ -314,15 +327,14 @@ class Units:
             f"ON u.document_id = n.value WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
-        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
-        return iter(rows)
+        return iter(self._rows(sql, json.dumps(documents)))
 
     def todos(self, document: DocumentId) -> list[UnitRow]:
         """The TODO comments of a document, in order of place."""
         sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
-        return [_unit_row(row) for row in self._connection.execute(sql, (document,))]
+        return [_unit_row(row) for row in self._rows(sql, document)]
 
-    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> list[UnitId]:
+    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
         """The TODO comments among these units, or all; at most `limit`, by path and place."""
         among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
@@ -330,32 +342,30 @@ class Units:
             f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
         )
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
-        return InOrder.of_rows(self._connection.execute(sql, values))
+        return InOrder.of_rows(self._rows(sql, *values))
 
     def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
         where = "" if aside else f"WHERE {_NOT_ASIDE}"
         sql = f"SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value {where}"
-        return [UnitId(row[0]) for row in self._connection.execute(sql, (json.dumps(documents),))]
+        return [UnitId(row[0]) for row in self._rows(sql, json.dumps(documents))]
 
     def local(self) -> set[UnitId]:
         """Units defined inside a function, in all repositories."""
-        return {UnitId(row[0]) for row in self._connection.execute("SELECT id FROM units WHERE local")}
+        return {UnitId(row[0]) for row in self._rows("SELECT id FROM units WHERE local")}
 
-    def inside(self, units: Iterable[int]) -> list[tuple[UnitId, UnitId]]:
+    def inside(self, units: Iterable[UnitNumber]) -> list[tuple[UnitId, UnitId]]:
         """Pairs (outer, inner) of the units directly inside these."""
         sql = (
             "SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value "
             "CROSS JOIN units c ON c.document_id = p.document_id AND +c.parent_id = p.id"
         )
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
-        return rows
+        return self._rows(sql, json.dumps(sorted(set(units))))
 
-    def around(self, units: Iterable[int]) -> dict[UnitId, UnitId]:
+    def around(self, units: Iterable[UnitNumber]) -> dict[UnitId, UnitId]:
         """Unit → the unit directly around it; top-level units are left out."""
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, json.dumps(sorted(set(units)))))
 
     def spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
         """(unit, start, end, number of lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
@@ -363,24 +373,23 @@ class Units:
             "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
             f"WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"
         )
-        rows: list[Any] = self._connection.execute(sql, (document,)).fetchall()
-        return rows
+        return self._rows(sql, document)
 
-    def decorators(self, units: Iterable[int]) -> dict[UnitId, tuple[str, ...]]:
+    def decorators(self, units: Iterable[UnitNumber]) -> dict[UnitId, tuple[str, ...]]:
         """Unit → its decorators as written, in order; units without any are left out."""
         sql = "SELECT id, decorators FROM units WHERE id IN (SELECT value FROM json_each(?)) AND decorators <> ''"
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(units))),)).fetchall()
+        rows = self._rows(sql, json.dumps(sorted(set(units))))
         return {UnitId(unit): tuple(marks.split("\n")) for unit, marks in rows}
 
-    def top_level(self, documents: Iterable[int]) -> list[tuple[DocumentId, UnitId]]:
+    def top_level(self, documents: Iterable[DocumentNumber]) -> list[tuple[DocumentId, UnitId]]:
         """Pairs (document, unit) of the top-level units of these documents."""
         sql = (
             "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
             f"WHERE u.parent_id IS NULL AND {_NOT_ASIDE}"
         )
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(sorted(set(documents))),)).fetchall()
-        return rows
+        return self._rows(sql, json.dumps(sorted(set(documents))))
 
+    @merged(order_as_asked(1))
     def briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[Brief]:
@@ -392,8 +401,7 @@ class Units:
             f"FROM json_each(?1) d CROSS JOIN units u ON u.document_id = d.value {wanted}"
         )
         values = (json.dumps(documents),) if kinds is None else (json.dumps(documents), json.dumps(sorted(kinds)))
-        rows: Any = self._connection.execute(sql, values)
-        return iter(rows)
+        return iter(self._rows(sql, *values))
 
     def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
         """Tuples (document, kind, name, container, start line, signature) of symbols that are not local, by place
@@ -404,26 +412,28 @@ class Units:
             f"CROSS JOIN units u ON u.document_id = n.value WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}) "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
-        rows: Any = self._connection.execute(sql, (json.dumps(documents),))
-        return iter(rows)
+        return iter(self._rows(sql, json.dumps(documents)))
 
-    def places(self, units: Iterable[int]) -> list[tuple[int, int, int | None, str, str, str, bool]]:
+    def places(
+        self, units: Iterable[UnitNumber]
+    ) -> list[tuple[UnitNumber, DocumentNumber, UnitNumber | None, str, str, str, bool]]:
         """Tuples (id, document, parent, kind, name, container, local) of these units, if they exist."""
         sql = (
             "SELECT id, document_id, parent_id, kind, name, container, local FROM units "
             "WHERE id IN (SELECT value FROM json_each(?))"
         )
-        rows: list[Any] = self._connection.execute(sql, (f"[{','.join(map(str, sorted(units)))}]",)).fetchall()
-        return rows
+        return self._rows(sql, f"[{','.join(map(str, sorted(units)))}]")
 
-    def named(self, folded: str, within: UnitSet | None, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
+    def named(
+        self, folded: SymbolName, within: UnitSet | None, limit: int, languages: Collection[str] = ()
+    ) -> InOrder[UnitId]:
         """Units whose folded name is exactly this; only in documents of these languages, if given."""
         if not languages:
             return self._by_folded("u.folded = ?1", (folded,), within, limit)
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
         return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
 
-    def named_as(self, name: str, holder: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+    def named_as(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name is that of `name`, the likeliest to be meant first.
 
         Those in `holder`, a container, folder or file, go first.
@@ -437,18 +447,18 @@ class Units:
             "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, *_LIKELIER)
         )
 
-    def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+    def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
         return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
-    def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+    def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
         where = (
             f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         )
         return self._by_folded(where, (text,), within, limit)
 
-    def in_segment(self, text: str, within: UnitSet | None, limit: int) -> list[UnitId]:
+    def in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols in folders, or in a file without its ending, of this name in lower case."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
@@ -471,14 +481,14 @@ class Units:
             f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}, '{TODO}') "
             f"ORDER BY {order}"
         )
-        rows: list[Any] = self._connection.execute(sql, (json.dumps(documents), json.dumps(list(words)))).fetchall()
+        rows = self._rows(sql, json.dumps(documents), json.dumps(list(words)))
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
     def folded_names(self) -> Iterator[str]:
         """Every name once, folded, in order."""
-        for (name,) in self._connection.execute("SELECT DISTINCT folded FROM units ORDER BY folded"):
-            yield name
+        return (name for (name,) in self._rows("SELECT DISTINCT folded FROM units ORDER BY folded"))
 
+    @merged(_order_names)
     def names_from(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
         holder, dot, begun = beginning.rpartition(".")
@@ -495,11 +505,11 @@ class Units:
             where += "" if folded else f" AND u.document_id IN ({named})"
             values += [fold_identifier(holder.rpartition(".")[2]), holder]
         sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
-        return [f"{holder}{dot}{row[0]}" for row in self._connection.execute(sql, values)]
+        return [f"{holder}{dot}{row[0]}" for row in self._rows(sql, *values)]
 
     def _by_folded(
         self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
-    ) -> list[UnitId]:
+    ) -> InOrder[UnitId]:
         """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
         before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
@@ -507,7 +517,7 @@ class Units:
             f"SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id "
             f"WHERE {where} {self._sets.within('u.id', within)} ORDER BY {order} LIMIT {int(limit)}"
         )
-        return InOrder.of_rows(self._connection.execute(sql, values))
+        return InOrder.of_rows(self._rows(sql, *values))
 
     def kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Kind → number of a repository's units, largest first."""
@@ -515,15 +525,16 @@ class Units:
             "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
             "GROUP BY 1 ORDER BY 2 DESC, 1"
         )
-        rows: list[Any] = self._connection.execute(sql, (repository,)).fetchall()
-        return dict(rows)
+        return dict(self._rows(sql, repository))
 
-    def _count(self) -> int:
+    def count(self) -> int:
+        """Number of units in all repositories, without TODO comments."""
+        return self._count()
+
+    def _count_units(self) -> int:
         # Two counts over indexes; a condition on the kind alone would read every row.
         aside = f"SELECT count(*) FROM units WHERE folded = '' AND kind = '{TODO}'"
-        row = self._connection.execute(f"SELECT count(*) - ({aside}) FROM units").fetchone()
-        assert row is not None
-        return int(row[0])
+        return self._number(f"SELECT count(*) - ({aside}) FROM units")
 
 
 def _unit_row(row: Any) -> UnitRow:

@@ -28,6 +28,8 @@ from typing import Any, TypeVar
 import apsw
 
 from codelens.model.code import DocumentId, UnitId
+from codelens.store.connection import Tables
+from codelens.store.merging import join_mappings, merged, order_by
 from codelens.store.units import UnitSet, UnitSets
 
 PIECES = 64  # Most vectors of a unit: id = unit * PIECES + piece
@@ -58,11 +60,12 @@ def first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
     return {one: distance for one, distance in distances.items() if distance <= last}
 
 
-class Vectors:
+class Vectors(Tables):
     """Reads and writes vectors; writing and comparing need sqlite-vec on the connection."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        self._connection, self._sets = connection, sets
+        super().__init__(connection)
+        self._sets = sets
         self._unchanging = unchanging
         self._signs: Signs | None = None
         self._asked = 0
@@ -79,13 +82,13 @@ class Vectors:
         ]
         if not rows:
             return
-        self._connection.executemany("INSERT INTO vectors VALUES (?, ?)", rows).fetchall()
+        self._run_many("INSERT INTO vectors VALUES (?, ?)", rows)
         self._outdated.update(unit // BLOCK for unit in units)
 
     def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
         """Delete the vectors of `units`, given with their number of vectors."""
         if rows := [(u * PIECES, u * PIECES + pieces) for u, pieces in units if pieces]:
-            self._connection.executemany("DELETE FROM vectors WHERE id >= ? AND id < ?", rows).fetchall()
+            self._run_many("DELETE FROM vectors WHERE id >= ? AND id < ?", rows)
             self._outdated.update(unit // BLOCK for unit, pieces in units if pieces)
 
     def update_signs(self) -> None:
@@ -97,7 +100,7 @@ class Vectors:
                 if ids
                 else "DELETE FROM vector_bits WHERE block = ?"
             )
-            self._connection.execute(sql, (block, ids, bits) if ids else (block,)).fetchall()
+            self._run(sql, *((block, ids, bits) if ids else (block,)))
         self._outdated.clear()
 
     def forget_changes(self) -> None:
@@ -107,9 +110,9 @@ class Vectors:
     def set_file(self, document: DocumentId, vector: bytes) -> None:
         """Store the vector of a file, or delete it if it is empty."""
         if vector:
-            self._connection.execute("INSERT OR REPLACE INTO file_vectors VALUES (?, ?)", (document, vector)).fetchall()
+            self._run("INSERT OR REPLACE INTO file_vectors VALUES (?, ?)", document, vector)
         else:
-            self._connection.execute("DELETE FROM file_vectors WHERE id = ?", (document,)).fetchall()
+            self._run("DELETE FROM file_vectors WHERE id = ?", document)
 
     def of_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
         """Document → the L2 distance of its own vector, for those that have one."""
@@ -117,9 +120,10 @@ class Vectors:
             "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
             "CROSS JOIN file_vectors f ON f.id = n.value"
         )
-        rows = self._connection.execute(sql, (query, json.dumps(sorted(documents))))
+        rows = self._rows(sql, query, json.dumps(sorted(documents)))
         return {DocumentId(document): float(distance) for document, distance in rows}
 
+    @merged(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
     def nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
         """The same for the nearest files of all, and for those that are as near as the last of them."""
         found = self._connection.execute(
@@ -146,6 +150,7 @@ class Vectors:
         signs = self._read_signs()
         return signs.distances(query).counts(signs.select(within), most)
 
+    @merged(order_by(lambda pair: pair[1], limit=2))
     def nearest_below(
         self, query: bytes, within: UnitSet | None, limit: int, last: float
     ) -> list[tuple[UnitId, float]]:
@@ -173,7 +178,7 @@ class Vectors:
             "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
             f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
         )
-        found = self._connection.execute(sql, (query, f"[{','.join(map(str, signs.ids(among)))}]"))
+        found = self._rows(sql, query, f"[{','.join(map(str, signs.ids(among)))}]")
         return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
 
     def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
@@ -185,23 +190,22 @@ class Vectors:
             "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p "
             f"CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"
         )
-        return {UnitId(unit): float(distance) for unit, distance in self._connection.execute(sql, (query,))}
+        return {UnitId(unit): float(distance) for unit, distance in self._rows(sql, query)}
 
     def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
         """The vectors of these units, given with their number of pieces; in that order."""
         sql = "SELECT embedding FROM vectors WHERE rowid = ?"
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
-        return [bytes(row[0]) for rowid in rows for row in self._connection.execute(sql, (rowid,))]
+        return [bytes(row[0]) for rowid in rows for row in self._rows(sql, rowid)]
 
+    @merged(lambda answers, _: max(answers, default=0))
     def width(self) -> int:
         """Bytes per vector, the same for all; 0 without vectors."""
-        row = self._connection.execute("SELECT length(embedding) FROM vectors LIMIT 1").fetchone()
-        return int(row[0]) if row else 0
+        return self._number("SELECT length(embedding) FROM vectors LIMIT 1")
 
     def count(self) -> int:
         """Number of vectors, not of units."""
-        row = self._connection.execute("SELECT count(*) FROM vectors").fetchone()
-        return int(row[0]) if row else 0
+        return self._number("SELECT count(*) FROM vectors")
 
 
 class VectorArray:
@@ -262,13 +266,13 @@ def pack_signs(connection: apsw.Connection, block: int) -> tuple[bytes, bytes]:
     return numbers.tobytes(), numpy.packbits(above.T, axis=1, bitorder="little").tobytes()
 
 
-class Signs:
+class Signs(Tables):
     """The signs of all vectors. A column holds those of one dimension: an integer with a bit for each vector. A set of vectors is
     such an integer too, called a mask.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._columns: dict[int, int] = {}
         self._last: tuple[bytes, SignDistances] | None = None
         self._blocks: dict[int, tuple[int, array[int]]] = {}
@@ -285,7 +289,7 @@ class Signs:
     def _bits(self) -> list[tuple[int, bytes]]:
         """(bytes of a column, columns) of each block."""
         sql = "SELECT length(ids) / 4, bits FROM vector_bits ORDER BY block"
-        return [((count + 7) // 8, bits) for count, bits in self._connection.execute(sql)]
+        return [((count + 7) // 8, bits) for count, bits in self._rows(sql)]
 
     @cached_property
     def _all(self) -> int:

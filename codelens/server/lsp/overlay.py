@@ -22,7 +22,7 @@ from codelens.model.extraction import Binding, Import, Reference
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import EXTERNAL, NAME_OF_KIND, TIER_OF_NUMBER, Edge, Node, document_node
 from codelens.server.lsp.buffers import Buffer
-from codelens.store.documents import DocumentRow, Documents, RepositoryRow
+from codelens.store.documents import DocumentRow, Documents, InOrder, RepositoryRow
 from codelens.store.edges import EdgeTable, References
 from codelens.store.postings import Postings
 from codelens.store.store import Store
@@ -123,13 +123,16 @@ class OverlaidUnits(Overlaid, Units):
             members = ((u.container, u.name, u.id, u.document) for u in units or () if u.container and not u.local)
             yield from super().contained(document) if units is None else members
 
-    def named(self, folded: str, within: UnitSet | None, limit: int, languages: Collection[str] = ()) -> list[UnitId]:
+    def named(
+        self, folded: str, within: UnitSet | None, limit: int, languages: Collection[str] = ()
+    ) -> InOrder[UnitId]:
         stored = super().named(folded, within, limit, languages)
         if not self.edited:
             return stored
         rows = self.rows(stored)
         new = [u.id for one in self.edited.values() for u in one.units if fold_identifier(u.name) == folded]
-        return [*(unit for unit in stored if unit in rows), *(unit for unit in new if unit not in stored)]
+        units = [*(unit for unit in stored if unit in rows), *(unit for unit in new if unit not in stored)]
+        return InOrder(units, ())  # without keys: nobody merges them
 
 
 class OverlaidReferences(Overlaid, References):
