@@ -44,7 +44,7 @@ class Histories(Tables):
     def all(self) -> dict[RepositoryId, HistoryRead]:
         """Repository → how far its history was read, for those with commits."""
         rows = self._rows("SELECT repository_id FROM histories ORDER BY 1")
-        found = {(repository := RepositoryId(int(i))): self.read(repository) for (i,) in rows}  # type: ignore[arg-type]
+        found = {(repository := RepositoryId(int(i))): self.read(repository) for (i,) in rows}
         return {repository: read for repository, read in found.items() if read is not None and read.commits}
 
     def of(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
