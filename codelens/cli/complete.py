@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from codelens.cli.declare import SYMBOLS, Parameter, declared_at
 from codelens.cli.streams import write
+
+Offer = Callable[[Any, str], Iterable[str]]  # Context of the command line, text that was begun → words that begin so
 
 ASKING = "_CODELENS_COMPLETE"  # The variable that names the shell that asks
 _BASH = """\
@@ -60,7 +62,6 @@ complete --command codelens --no-files --arguments '(__codelens_offers)'
 """
 SCRIPTS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 SHELLS = (*SCRIPTS, "powershell")
-MOST_SYMBOLS = 200  # Symbols that are offered. A screen or two.
 
 
 def script(shell: str) -> str:
@@ -111,44 +112,28 @@ def _without_equals(words: Sequence[str]) -> list[str]:
     return [*kept, ""] if len(words) > 1 and kept[-1] != words[-1] else kept
 
 
-# What parameters offer
-
-Offer = Callable[[Any, str], Iterable[str]]  # Context of the command line, text that was begun → words that begin so
-Values = str | Sequence[str] | Offer
-"""The values of a parameter: these words; those of `module:NAME`, a collection or a function without arguments; or an offer."""
-
-
-def offering(values: Values, listed: bool = False) -> Offer:
-    """The offer of a parameter; `listed` if it takes several values with commas between them.
+def offer_of(parameter: Parameter) -> Offer | None:
+    """The words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
 
     A module that lists the values is imported only when a shell asks.
     """
+    if parameter.values is None and not parameter.choices:
+        return None
+    has_commas = parameter.has_commas or (parameter.metavar or "").endswith(",…")
 
     def offer(ctx: Any, incomplete: str) -> list[str]:
-        before = incomplete[: incomplete.rfind(",") + 1] if listed else ""
+        before = incomplete[: incomplete.rfind(",") + 1] if has_commas else ""
         begun = incomplete.removeprefix(before)
-        return [before + value for value in _values(values, ctx, begun) if value.startswith(begun)]
+        return [before + value for value in _values(parameter, ctx, begun) if value.startswith(begun)]
 
     return offer
 
 
-def _values(values: Values, ctx: Any, begun: str) -> Iterable[str]:
-    if callable(values):
-        return values(ctx, begun)
+def _values(parameter: Parameter, ctx: Any, begun: str) -> Iterable[str]:
+    values = parameter.values
     if not isinstance(values, str):
-        return values
-    module, _, name = values.partition(":")
-    found: Any = getattr(import_module(module), name)
-    return list(found() if callable(found) else found)
-
-
-def symbols(ctx: Any, incomplete: str) -> Sequence[str]:
-    """Names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
-    from codelens.cli.declare import defaults
-    from codelens.cli.flags import CommonFlags
-    from codelens.cli.workplace import reading_place
-
-    flags = defaults(CommonFlags)
-    flags.db, flags.quiet = ctx.params.get("db"), True
-    with reading_place(flags).open() as index:
-        return index.names(incomplete, MOST_SYMBOLS)
+        return values or parameter.choices
+    listed = declared_at(values)
+    if values == SYMBOLS:
+        return listed(ctx.params.get("db"), begun)  # type: ignore[no-any-return]
+    return list(listed() if callable(listed) else listed)

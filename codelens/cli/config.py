@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write, write_json
 from codelens.cli.workplace import named_index, settings_at, working_folder
@@ -24,10 +24,11 @@ NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the 
 class ConfigFlags(CommonFlags, JsonFlags):
     """Options of `config`: what to print, and how."""
 
-    setting: str | None = argument(None, "Print only the value of this setting", "[SETTING]", values=NAMES)
-    show_origin: bool = option(False, "--show-origin", help="Show where each value comes from")
+    setting: str | None = argument(None, "[SETTING]", "Print only the value of this setting", values=NAMES)
+    show_origin: bool = option(False, "--show-origin", "Show where each value comes from")
 
 
+@command()
 def config(flags: ConfigFlags) -> int:
     """Print the settings in effect.
 
@@ -71,9 +72,6 @@ def _json(chosen: Mapping[str, object], loaded: LoadedSettings) -> Iterator[str]
 
     settings = {k: {"value": v, "origin": loaded.origin[k]} for k, v in chosen.items()}
     yield to_json({"schema": SCHEMA, "settings": settings, "exit_code": 0})
-
-
-command = declare("config", ConfigFlags, config)
 
 
 def write_setting(path: Path, key: str, value: str) -> None:

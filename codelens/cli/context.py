@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codelens.cli.declare import Section, argument, declare, option
+from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import (
     ALLOW_NETWORK,
     GLOBS,
@@ -40,46 +40,37 @@ SOURCE = Section("For")
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     """Purpose, size and form of the pack."""
 
-    task: str | None = argument(None, "The task in words; `-` reads it from stdin", "[TASK]")
-    paths: list[Path] | None = argument(None, "Only below these files and folders", "[PATH]...")
-    files: bool = SOURCE.option(False, "--files", help="The arguments are files: their symbols, and who calls them")
+    task: str | None = argument(None, "[TASK]", "The task in words; `-` reads it from stdin")
+    paths: list[Path] | None = argument(None, "[PATH]...", "Only below these files and folders")
+    files: bool = SOURCE.option(False, "--files", "The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     types: Texts = TYPES
     types_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
-    budget: int | None = OUTPUT.option(
-        None, "--budget", metavar="N", help="Tokens in all [default: 50000, of a change 8000]"
-    )
+    budget: int | None = OUTPUT.option(None, "--budget N", "Tokens in all [default: 50000, of a change 8000]")
     counter: str = OUTPUT.option(
-        "auto",
-        "--counter",
-        metavar="HOW",
-        values=("auto", "chars", "tiktoken"),
-        help="What counts tokens: auto, chars or tiktoken",
+        "auto", "--counter HOW", "What counts tokens: auto, chars or tiktoken", values=("auto", "chars", "tiktoken")
     )
-    limit: int | None = OUTPUT.option(None, "-m", "--limit", metavar="N", help="At most the N best symbols")
-    auto: bool = OUTPUT.option(False, "--auto", help="Bodies, and signatures of the rest [default]")
-    bodies: bool = OUTPUT.option(False, "--bodies", help="Bodies alone")
-    signatures: bool = OUTPUT.option(False, "--signatures", help="Signatures alone")
+    limit: int | None = OUTPUT.option(None, "-m --limit N", "At most the N best symbols")
+    auto: bool = OUTPUT.option(False, "--auto", "Bodies, and signatures of the rest [default]")
+    bodies: bool = OUTPUT.option(False, "--bodies", "Bodies alone")
+    signatures: bool = OUTPUT.option(False, "--signatures", "Signatures alone")
     format: str | None = OUTPUT.option(
         None,
-        "--format",
-        metavar="HOW",
+        "--format HOW",
+        "markdown, xml, json or compact [default: markdown]",
         values=("markdown", "xml", "json", "compact"),
-        help="markdown, xml, json or compact [default: markdown]",
     )
     path_style: str | None = PATH_STYLE
     more: str | None = OUTPUT.option(
-        None,
-        "--more",
-        metavar="TOKEN",
-        help="The next part of a pack, by the token at its end; TASK and filters may be left out",
+        None, "--more TOKEN", "The next part of a pack, by the token at its end; TASK and filters may be left out"
     )
-    no_cache: bool = option(False, "--no-cache", help="Neither read nor keep a written pack")
+    no_cache: bool = option(False, "--no-cache", "Neither read nor keep a written pack")
 
 
+@command(epilog="Exit: 0 something is packed, 1 nothing, 2 error, 3 no index.")
 def context(flags: ContextFlags) -> int:
     """Collect the code for a task within a token budget.
 
@@ -209,8 +200,3 @@ def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags,
             f"{packed.symbols} of {quantity(packed.total, 'symbol')}, {packed.tokens} tokens by {request.counter.name}"
         )
         say(f"{counted}{', as kept' if packed.cached else ''}")
-
-
-command = declare(
-    "context", ContextFlags, context, epilog="Exit: 0 something is packed, 1 nothing, 2 error, 3 no index."
-)

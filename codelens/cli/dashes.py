@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from codelens.cli.declare import MARK
 from codelens.errors import UsageError
 
-MARK = "\0"
-"""Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
 WHEN_INDEXING = "what is hidden, ignored or binary is decided when indexing"
 ELSEWHERE: Mapping[str, tuple[str, str]] = {
     "--hidden": (WHEN_INDEXING, "--hidden belongs to `codelens index`"),
@@ -52,7 +51,7 @@ _NEGATED = re.compile(r'-(?:[^\W\d]\w|_|["`/(])')
 _FILTERED = re.compile(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
 
 
-class Options(NamedTuple):
+class Spellings(NamedTuple):
     """The options of a command, by how they take values."""
 
     flags: Collection[str]  # Short letters without a value
@@ -60,18 +59,7 @@ class Options(NamedTuple):
     names: Collection[str]  # All of them as they are written
 
 
-def options_of(params: Sequence[Any]) -> Options:
-    """The options among a command's parameters."""
-    declared = [param for param in params if param.param_type_name == "option"]
-    flags = {o[1] for p in declared if p.is_flag for o in (*p.opts, *p.secondary_opts) if len(o) == 2}
-    valued = [
-        (name if len(name) > 2 else name[1], param) for param in declared if not param.is_flag for name in param.opts
-    ]
-    values = {name: param.type.name == "int" for name, param in valued}
-    return Options(flags, values, {o for p in declared for o in (*p.opts, *p.secondary_opts)})
-
-
-def marked(arguments: Sequence[str], options: Options) -> Iterator[str]:
+def marked(arguments: Sequence[str], options: Spellings) -> Iterator[str]:
     """The arguments, with MARK before queries that begin with a dash. Raises UsageError for options in ELSEWHERE."""
     rest = iter(arguments)
     for argument in rest:
@@ -100,7 +88,7 @@ def marked(arguments: Sequence[str], options: Options) -> Iterator[str]:
             yield from [value for value in [next(rest, None)] if value is not None]
 
 
-def _cluster(argument: str, options: Options) -> tuple[bool, bool]:
+def _cluster(argument: str, options: Spellings) -> tuple[bool, bool]:
     """(whether a word after one dash is options, whether its last one takes the next argument)."""
     if _FILTERED.match(argument):
         return False, False

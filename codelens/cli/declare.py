@@ -7,17 +7,20 @@ no parser: `wellformed` reads most command lines, and `typed` makes typer's comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-from codelens.cli.complete import Offer, Values, offering
-from codelens.cli.dashes import MARK
+from codelens.errors import UsageError
 
 F = TypeVar("F")
 
 OTHER = "Options"  # The section of options that name none
+MARK = "\0"
+"""Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
+
+SYMBOLS = "codelens.cli.workplace:names_of_symbols"  # The place of what shells offer for the name of a symbol
 
 
 class Parameter(NamedTuple):
@@ -25,49 +28,67 @@ class Parameter(NamedTuple):
 
     default: Any
     names: tuple[str, ...]
-    help: str
     metavar: str | None
-    section: str
-    offer: Offer | None
-    more: Mapping[str, Any]  # Further arguments for typer
+    help: str
+    section: str = OTHER
+    values: str | Sequence[str] | None = None
+    """Offered by shells for it: these words, or those of MODULE:NAME, a collection or a function without arguments."""
+    has_commas: bool = False  # True if it takes several values, with commas between them
+    choices: Sequence[str] = ()  # The only values that it takes
+    least: float | None = None  # Bounds of a number, included
+    most: float | None = None
+    is_required: bool = False
+    is_hidden: bool = False
+    typer: Mapping[str, Any] = {}  # Further arguments for typer
+
+    @property
+    def spelling(self) -> str:
+        """How messages name it: its long flag, else its short one, or what help calls the argument."""
+        names = [name.partition("/")[0] for name in self.names]
+        return next((name for name in names if name.startswith("--")), names[0] if names else self.metavar or "")
+
+    def check(self, value: Any) -> None:
+        """Raise UsageError for a value that is missing, out of bounds or none of the choices."""
+        if value is None or value == []:
+            if self.is_required:
+                raise UsageError(
+                    f"{self.spelling.removesuffix('...')} is missing", "--help shows what the command takes"
+                )
+        elif self.choices and value not in self.choices:
+            *others, last = self.choices
+            raise UsageError(f"{self.spelling} must be {', '.join(others)} or {last}, not '{value}'")
+        elif (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
+            bounds = f"at least {self.least:g}" if self.most is None else f"from {self.least:g} to {self.most:g}"
+            raise UsageError(f"{self.spelling} must be {bounds}, not {value}")
 
 
 class Command(NamedTuple):
-    """A command that fills `flags` and returns the exit code of `run`."""
+    """A command that fills `flags` and returns the exit code of `run`, whose docstring is its help."""
 
     name: str
     flags: type[Any]
     run: Callable[[Any], int]
     epilog: str
-    brief: frozenset[str]
+    brief: frozenset[str]  # Fields that --help lists; if there are any, --help-all lists all fields
 
 
 class CommandGroup(NamedTuple):
-    """Commands by name, each with its place, MODULE or MODULE:NAME. With `flags` and `run` it does something by itself."""
+    """Commands by name, or where each is, as MODULE:NAME. With a command of its own it does something by itself."""
 
     name: str
-    places: Mapping[str, str]
+    commands: Mapping[str, Command | CommandGroup | str]
     help: str
     epilog: str
-    flags: type[Any] | None = None
-    run: Callable[[Any], int] | None = None
+    own: Command | None
 
 
-def option(
-    default: Any,
-    *names: str,
-    help: str,
-    section: str = OTHER,
-    metavar: str | None = None,
-    values: Values | None = None,
-    **more: Any,
-) -> Any:
-    """An option: its default, its flags, what it does, and the section of help that lists it. `help` states the default.
-
-    `values` are what shells offer for it; several with commas between them if `metavar` ends in ",…".
-    """
-    offer = None if values is None else offering(values, listed=(metavar or "").endswith(",…"))
-    return Parameter(default, names, help, metavar, section, offer, more)
+def option(default: Any, usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
+    """An option. `usage` lists its flags, then the name of the value that they take, as in `-m --limit N`; `help` states
+    the default; `more` are fields of Parameter."""
+    *names, metavar = usage.split()
+    if metavar.startswith("-"):
+        names, metavar = [*names, metavar], ""
+    return Parameter(default, tuple(names), metavar or None, help, section, **more)
 
 
 class Section(NamedTuple):
@@ -75,49 +96,61 @@ class Section(NamedTuple):
 
     heading: str
 
-    def option(self, default: Any, *names: str, help: str, **more: Any) -> Any:
+    def option(self, default: Any, usage: str, help: str, **more: Any) -> Any:
         """An option that help lists below this heading; see `option`."""
-        return option(default, *names, help=help, section=self.heading, **more)
+        return option(default, usage, help, self.heading, **more)
 
 
-def argument(default: Any, help: str, metavar: str, values: Values | None = None) -> Any:
-    """A positional argument: its default, what it is, its name in help, and what shells offer for it."""
-    return Parameter(default, (), help, metavar, "", None if values is None else offering(values), {})
+def argument(default: Any, metavar: str, help: str, **more: Any) -> Any:
+    """A positional argument: its default, its name in help, and what it is; `more` are fields of Parameter."""
+    return Parameter(default, (), metavar, help, **more)
+
+
+def required(metavar: str, help: str, **more: Any) -> Any:
+    """A positional argument that the command needs."""
+    return argument(None, metavar, help, is_required=True, **more)
+
+
+def parameters_of(flags: type[Any]) -> dict[str, Parameter]:
+    """Field → its declaration, for all fields of a class of flags."""
+    return {name: getattr(flags, name) for name in get_type_hints(flags)}
 
 
 def defaults(flags: type[F]) -> F:
     """An instance of `flags` in which every option has its default."""
     filled = flags()
-    vars(filled).update({name: getattr(flags, name).default for name in get_type_hints(flags)})
+    vars(filled).update({name: parameter.default for name, parameter in parameters_of(flags).items()})
     return filled
 
 
-def declare(
-    name: str, flags: type[F], run: Callable[[F], int], epilog: str = "", brief: Collection[str] = ()
-) -> Command:
-    """A command that fills `flags` and returns the exit code of `run`, whose docstring is its help.
+def command(name: str = "", epilog: str = "", brief: Collection[str] = ()) -> Callable[[Callable[[F], int]], Command]:
+    """Decorator: the function, whose parameter `flags` has a class of flags as its type, as a command. Its name is that of
+    the function unless another is given."""
 
-    With `brief`, --help lists only those fields of `flags`, and --help-all lists all.
-    """
-    return Command(name, flags, run, epilog, frozenset(brief))
+    def declare(run: Callable[[F], int]) -> Command:
+        flags = get_type_hints(run)["flags"]
+        return Command(name or run.__name__.replace("_", "-"), flags, run, epilog, frozenset(brief))
 
-
-def group(name: str, places: Mapping[str, str], help: str, epilog: str = "") -> CommandGroup:
-    """A command that only has commands below it: their names and where they are."""
-    return CommandGroup(name, places, help, epilog)
+    return declare
 
 
-def declare_group(
-    name: str, flags: type[F], run: Callable[[F], int], places: Mapping[str, str], epilog: str = ""
+def group(
+    name: str,
+    *commands: Command | CommandGroup,
+    help: str = "",
+    epilog: str = "",
+    own: Command | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> CommandGroup:
-    """A command that does something by itself, and has commands below it."""
-    return CommandGroup(name, places, run.__doc__ or "", epilog, flags, run)
+    """A command with others below it: declared ones, and those at `places`, by name. `own` is what it does by itself."""
+    below = {command.name: command for command in commands}
+    return CommandGroup(name, {**below, **(places or {})}, help, epilog, own)
 
 
 def declared_at(place: str) -> Any:
-    """The object at MODULE (its `command`) or MODULE:NAME. Imports the module."""
+    """The object at MODULE:NAME. Imports the module."""
     module, _, name = place.partition(":")
-    return getattr(import_module(module), name or "command")
+    return getattr(import_module(module), name)
 
 
 FINISHED: list[int] = []
@@ -125,9 +158,11 @@ FINISHED: list[int] = []
 
 
 def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:
-    """Run a command with these values of its flags."""
+    """Run a command with these values of its flags. Raises UsageError for values that they do not take."""
     filled = flags()
-    vars(filled).update({name: _unmarked(value) for name, value in values.items()})
+    for name, value in values.items():
+        setattr(filled, name, _unmarked(value))
+        getattr(flags, name).check(value)
     FINISHED[:] = [run(filled)]
     return FINISHED[0]
 

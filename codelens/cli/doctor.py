@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from codelens import __version__
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import colored, say, write, write_record
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
@@ -34,13 +34,14 @@ class Check:
 class DoctorFlags(CommonFlags, JsonFlags):
     """How much `doctor` lists."""
 
-    depth: str | None = argument(None, "With --check: quick (the default), or full: every row", "[quick|full]")
-    check: bool = option(False, "--check", help="Check the index instead: its pages, its schema and its counts")
+    depth: str | None = argument(None, "[quick|full]", "With --check: quick (the default), or full: every row")
+    check: bool = option(False, "--check", "Check the index instead: its pages, its schema and its counts")
     all_grammars: bool = option(
-        False, "--all", help="Compile the queries of all grammars (takes some seconds), and list them"
+        False, "--all", "Compile the queries of all grammars (takes some seconds), and list them"
     )
 
 
+@command(epilog="Exit: 0 it works, 2 something that it needs is broken, 3 --check found damage.")
 def doctor(flags: DoctorFlags) -> int:
     """Check the installation. Looks at Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
     if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
@@ -226,11 +227,3 @@ def version_lines() -> Iterator[str]:
     yield f"sqlite-vec {found.vector or 'missing'}\n"
     yield f"model {open_embedder(SHIPPED).name}\n"
     yield f"Python {sys.version.split()[0]}\n"
-
-
-command = declare(
-    "doctor",
-    DoctorFlags,
-    doctor,
-    epilog="Exit: 0 it works, 2 something that it needs is broken, 3 --check found damage.",
-)

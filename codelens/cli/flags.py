@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from codelens.cli.complete import offering, symbols
-from codelens.cli.declare import Section, argument, option
+from codelens.cli.declare import SYMBOLS, Parameter, Section, argument, option
 from codelens.config import CHOICES
 from codelens.model import request
 from codelens.model.request import OPTIONS
@@ -23,8 +22,8 @@ LINES = Section(request.GREP)
 
 Texts = list[str] | None
 
-OFFERS: Any = {"like": symbols, "kinds": offering("codelens.query.nodes:KINDS", listed=True)}
-"""Option → what shells offer for it, where that is not its words."""
+OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
+"""Option → the place of what shells offer for it, where that is not its words."""
 
 
 def flag_of(name: str, **more: Any) -> Any:
@@ -32,7 +31,7 @@ def flag_of(name: str, **more: Any) -> Any:
     row = OPTIONS[name]
     default = False if _flag_type(name) is bool else None
     values = OFFERS.get(name, row.words or None)
-    return option(default, *row.flags, help=row.help, section=row.section, metavar=row.metavar, values=values, **more)
+    return Parameter(default, row.flags, row.metavar, row.help, row.section, values, name == "kinds", **more)
 
 
 def _flag_type(name: str) -> Any:
@@ -70,32 +69,23 @@ class DerivedFlags:
 
 
 TYPES, TYPES_NOT, GLOBS, PROFILE = map(flag_of, ("languages", "languages_not", "globs", "profile"))
-ROOT_SCOPE: Any = FILTERS.option(
-    False, "--root-scope", help="Search the whole index, not only below the working directory"
-)
+ROOT_SCOPE: Any = FILTERS.option(False, "--root-scope", "Search the whole index, not only below the working directory")
 
 
 class CommonFlags:
     """Options of every command."""
 
-    db: Path | None = option(
-        None, "--db", metavar="FILE", help="The index file [default: the nearest .codelens/index.db upwards]"
-    )
-    no_config: bool = option(False, "--no-config", help="Read no configuration files")
-    quiet: bool = option(False, "-q", "--quiet", help="Print only errors; the exit code gives the answer")
-    verbose: bool = option(False, "-v", "--verbose", help="Print more on stderr")
-    debug: bool = option(False, "--debug", help="Show tracebacks")
+    db: Path | None = option(None, "--db FILE", "The index file [default: the nearest .codelens/index.db upwards]")
+    no_config: bool = option(False, "--no-config", "Read no configuration files")
+    quiet: bool = option(False, "-q --quiet", "Print only errors; the exit code gives the answer")
+    verbose: bool = option(False, "-v --verbose", "Print more on stderr")
+    debug: bool = option(False, "--debug", "Show tracebacks")
 
 
 FLEET = Section("Fleet")
-STORE: Any = FLEET.option(
-    None, "--store", metavar="PLACE", help="The fleet's store: a folder, or a URL such as s3://BUCKET/NAME"
-)
+STORE: Any = FLEET.option(None, "--store PLACE", "The fleet's store: a folder, or a URL such as s3://BUCKET/NAME")
 SCHEDULER: Any = FLEET.option(
-    None,
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Dask's scheduler, such as tcp://head:8786 [default: this machine only]",
+    None, "--scheduler ADDRESS", "Dask's scheduler, such as tcp://head:8786 [default: this machine only]"
 )
 
 
@@ -104,46 +94,38 @@ class FleetFlags(CommonFlags):
 
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
-    timeout: float = FLEET.option(
-        30.0, "--timeout", metavar="SECONDS", help="How long a shard may take to answer [default: 30]"
-    )
+    timeout: float = FLEET.option(30.0, "--timeout SECONDS", "How long a shard may take to answer [default: 30]")
     require_complete: bool = FLEET.option(
-        False, "--require-complete", help="Exit with 7 if a shard does not answer, instead of printing a note"
+        False, "--require-complete", "Exit with 7 if a shard does not answer, instead of printing a note"
     )
-    db: Path | None = option(None, "--db", hidden=True, help="Not for fleets")
+    db: Path | None = option(None, "--db", "Not for fleets", is_hidden=True)
 
 
 PATH_STYLE: Any = OUTPUT.option(
-    None,
-    "--path-style",
-    metavar="STYLE",
-    values=CHOICES["path_style"],
-    help="Paths: cwd, root or absolute [default: cwd]",
+    None, "--path-style STYLE", "Paths: cwd, root or absolute [default: cwd]", values=CHOICES["path_style"]
 )
 
 
 class JsonFlags:
     """For commands that can print an object."""
 
-    json: bool = OUTPUT.option(False, "--json", help="Print one JSON object")
+    json: bool = OUTPUT.option(False, "--json", "Print one JSON object")
 
 
 class ColorFlags:
     """How text for people looks."""
 
     color: str | None = OUTPUT.option(
-        None, "--color", metavar="WHEN", values=CHOICES["color"], help="auto, always or never [default: auto]"
+        None, "--color WHEN", "auto, always or never [default: auto]", values=CHOICES["color"]
     )
-    history: bool = option(False, "--history", help="Search the messages of past commits, and list the commits")
-    pretty: bool = OUTPUT.option(
-        False, "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
-    )
+    history: bool = option(False, "--history", "Search the messages of past commits, and list the commits")
+    pretty: bool = OUTPUT.option(False, "--pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
     path_style: str | None = PATH_STYLE
-    no_pager: bool = OUTPUT.option(False, "--no-pager", help="Do not show long output in $PAGER")
+    no_pager: bool = OUTPUT.option(False, "--no-pager", "Do not show long output in $PAGER")
 
 
 ALLOW_NETWORK: Any = option(
-    False, "--allow-network", help="Allow sending text to the model if the setting `model` is an address"
+    False, "--allow-network", "Allow sending text to the model if the setting `model` is an address"
 )
 
 
@@ -155,23 +137,16 @@ class QueryFlags(DerivedFlags):
 
     allow_network: bool = ALLOW_NETWORK
     queries: Texts = QUERY.option(
-        None,
-        "-e",
-        "--regexp",
-        metavar="QUERY",
-        help="A query, instead of the first argument; repeatable: a hit needs to match only one",
+        None, "-e --regexp QUERY", "A query, instead of the first argument; repeatable: a hit needs to match only one"
     )
-    query_files: Texts = QUERY.option(
-        None, "-f", "--file", metavar="FILE", help="Read queries from a file, one per line; `-` is stdin"
-    )
-    ignore_case: bool = QUERY.option(False, "-i", "--ignore-case", help="Ignore case")
-    case_sensitive: bool = QUERY.option(False, "-s", "--case-sensitive", help="Match case")
-    smart_case: bool = QUERY.option(False, "-S", "--smart-case", hidden=True, help="The default")
+    query_files: Texts = QUERY.option(None, "-f --file FILE", "Read queries from a file, one per line; `-` is stdin")
+    ignore_case: bool = QUERY.option(False, "-i --ignore-case", "Ignore case")
+    case_sensitive: bool = QUERY.option(False, "-s --case-sensitive", "Match case")
+    smart_case: bool = QUERY.option(False, "-S --smart-case", "The default", is_hidden=True)
     metadata: str | None = FILTERS.option(
         None,
-        "--metadata",
-        metavar="FILE",
-        help="A JSON or CSV file of metadata (stars, ratings, categories …) for paths and repositories",
+        "--metadata FILE",
+        "A JSON or CSV file of metadata (stars, ratings, categories …) for paths and repositories",
     )
     root_scope: bool = ROOT_SCOPE
 
@@ -196,12 +171,7 @@ class ScoreFlags(DerivedFlags):
     """Options that decide scores, and so which candidates there are."""
 
 
-NOW: Any = option(
-    None,
-    "--now",
-    metavar="TIME",
-    help="The current time, such as 2025-01-31T12:00 or unix seconds [default: now]",
-)
+NOW: Any = option(None, "--now TIME", "The current time, such as 2025-01-31T12:00 or unix seconds [default: now]")
 
 
 @with_options("memory", "now")
@@ -220,9 +190,9 @@ CHANGE = Section("For a change")
 class ChangeFlags:
     """A change: of commits, of a diff, or what is staged."""
 
-    pr: str | None = CHANGE.option(None, "--pr", metavar="BASE..HEAD", help="The change between two commits")
-    diff: str | None = CHANGE.option(None, "--diff", metavar="FILE", help="The change in a unified diff; `-` is stdin")
-    staged: bool = CHANGE.option(False, "--staged", help="The change that is staged in git")
+    pr: str | None = CHANGE.option(None, "--pr BASE..HEAD", "The change between two commits")
+    diff: str | None = CHANGE.option(None, "--diff FILE", "The change in a unified diff; `-` is stdin")
+    staged: bool = CHANGE.option(False, "--staged", "The change that is staged in git")
 
 
 class ProgressFlags:
@@ -230,10 +200,9 @@ class ProgressFlags:
 
     progress: str = option(
         "auto",
-        "--progress",
-        metavar="HOW",
+        "--progress HOW",
+        "auto, json (one object a line on stderr) or none [default: auto]",
         values=("auto", "json", "none"),
-        help="auto, json (one object a line on stderr) or none [default: auto]",
     )
 
 
@@ -244,68 +213,50 @@ FRESHNESS = Section("Freshness")
 class LineFlags(DerivedFlags):
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 
-    files: bool = LINES.option(False, "-l", "--files-with-matches", help="Print only the paths of files that match")
+    files: bool = LINES.option(False, "-l --files-with-matches", "Print only the paths of files that match")
     files_without: bool = LINES.option(
-        False, "-L", "--files-without-match", help="Print only the paths of files that do not match"
+        False, "-L --files-without-match", "Print only the paths of files that do not match"
     )
-    count: bool = LINES.option(
-        False, "-c", "--count", help="Print the number of matching lines per file; with -o, of matches"
-    )
-    only_matching: bool = LINES.option(False, "-o", "--only-matching", help="Print only the matching parts")
-    context: int | None = LINES.option(None, "-C", "--context", metavar="N", help="Show N lines around")
+    count: bool = LINES.option(False, "-c --count", "Print the number of matching lines per file; with -o, of matches")
+    only_matching: bool = LINES.option(False, "-o --only-matching", "Print only the matching parts")
+    context: int | None = LINES.option(None, "-C --context N", "Show N lines around")
     line_number: bool | None = LINES.option(
-        None,
-        "-n/-N",
-        "--line-number/--no-line-number",
-        help="path:line:text, or path:text [default: path:line:column:text]",
+        None, "-n/-N --line-number/--no-line-number", "path:line:text, or path:text [default: path:line:column:text]"
     )
-    column: bool | None = LINES.option(None, "--column/--no-column", help="Print the column, or leave it out")
-    list_files: bool = LINES.option(
-        False, "--files", help="List the paths of all indexed files; every argument is a PATH"
-    )
-    no_filename: bool = LINES.option(False, "-I", "--no-filename", help="Print lines without their path")
+    column: bool | None = LINES.option(None, "--column/--no-column", "Print the column, or leave it out")
+    list_files: bool = LINES.option(False, "--files", "List the paths of all indexed files; every argument is a PATH")
+    no_filename: bool = LINES.option(False, "-I --no-filename", "Print lines without their path")
     heading: bool | None = LINES.option(
-        None, "--heading/--no-heading", help="Print each path once above its lines, or on each line"
+        None, "--heading/--no-heading", "Print each path once above its lines, or on each line"
     )
-    longest: int | None = LINES.option(
-        None, "-M", "--max-columns", metavar="N", help="Omit the text of lines longer than N bytes"
-    )
-    null: bool = LINES.option(False, "-0", "--null", help="Print a NUL byte after each path")
-    recursive: bool = LINES.option(False, "-r", "-R", "--recursive", hidden=True, help="The default")
-    with_filename: bool = LINES.option(False, "-H", "--with-filename", hidden=True, help="The default")
+    longest: int | None = LINES.option(None, "-M --max-columns N", "Omit the text of lines longer than N bytes")
+    null: bool = LINES.option(False, "-0 --null", "Print a NUL byte after each path")
+    recursive: bool = LINES.option(False, "-r -R --recursive", "The default", is_hidden=True)
+    with_filename: bool = LINES.option(False, "-H --with-filename", "The default", is_hidden=True)
 
 
 class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
 
-    query: str | None = argument(None, "What to look for; `-` reads it from stdin", "[QUERY]", values=symbols)
-    paths: list[Path] | None = argument(None, "Search only in these files and folders", "[PATH]...")
-    verbose: bool = option(False, "--verbose", help="Print more on stderr")
-    pretty: bool = OUTPUT.option(
-        False, "-p", "--pretty", help="Format as for a terminal, even in a pipe: `--pretty | less -R`"
-    )
-    type_list: bool = FILTERS.option(False, "--type-list", help="List the languages that -t knows")
-    jsonl: bool = OUTPUT.option(False, "--jsonl", help="Print one JSON object per hit, then one of type `end`")
-    contributions: bool = OUTPUT.option(
-        False, "--contributions", help="Add all parts of each score to --json and --jsonl"
-    )
-    vimgrep: bool = OUTPUT.option(False, "--vimgrep", help="Print path:line:column:text, for editors")
-    csv: bool = OUTPUT.option(False, "--csv", help="Print comma-separated values with a header")
-    tsv: bool = OUTPUT.option(False, "--tsv", help="Print tab-separated values with a header")
-    sarif: bool = OUTPUT.option(False, "--sarif", help="Print SARIF 2.1.0")
-    markdown: bool = OUTPUT.option(False, "--markdown", help="Print Markdown")
-    format: str | None = OUTPUT.option(
-        None, "--format", metavar="TEXT", help="Template for each hit: '{path}:{start_line} {name}'"
-    )
+    query: str | None = argument(None, "[QUERY]", "What to look for; `-` reads it from stdin", values=SYMBOLS)
+    paths: list[Path] | None = argument(None, "[PATH]...", "Search only in these files and folders")
+    verbose: bool = option(False, "--verbose", "Print more on stderr")
+    pretty: bool = OUTPUT.option(False, "-p --pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
+    type_list: bool = FILTERS.option(False, "--type-list", "List the languages that -t knows")
+    jsonl: bool = OUTPUT.option(False, "--jsonl", "Print one JSON object per hit, then one of type `end`")
+    contributions: bool = OUTPUT.option(False, "--contributions", "Add all parts of each score to --json and --jsonl")
+    vimgrep: bool = OUTPUT.option(False, "--vimgrep", "Print path:line:column:text, for editors")
+    csv: bool = OUTPUT.option(False, "--csv", "Print comma-separated values with a header")
+    tsv: bool = OUTPUT.option(False, "--tsv", "Print tab-separated values with a header")
+    sarif: bool = OUTPUT.option(False, "--sarif", "Print SARIF 2.1.0")
+    markdown: bool = OUTPUT.option(False, "--markdown", "Print Markdown")
+    format: str | None = OUTPUT.option(None, "--format TEXT", "Template for each hit: '{path}:{start_line} {name}'")
     hyperlink_format: str | None = OUTPUT.option(
-        None,
-        "--hyperlink-format",
-        metavar="URL",
-        help="Link paths on a terminal: file, vscode, or a URL with {path} {line}",
+        None, "--hyperlink-format URL", "Link paths on a terminal: file, vscode, or a URL with {path} {line}"
     )
-    stats: bool = OUTPUT.option(False, "--stats", help="Print how long each step took, and its share")
+    stats: bool = OUTPUT.option(False, "--stats", "Print how long each step took, and its share")
     require_fresh: bool = FRESHNESS.option(
-        False, "--require-fresh", help="Exit with 4 if any file changed since it was indexed"
+        False, "--require-fresh", "Exit with 4 if any file changed since it was indexed"
     )
-    open: int | None = OUTPUT.option(None, "--open", metavar="N", help="Open hit N in your editor, at its line")
-    refresh: bool = FRESHNESS.option(False, "--refresh", help="Update the index first")
+    open: int | None = OUTPUT.option(None, "--open N", "Open hit N in your editor, at its line")
+    refresh: bool = FRESHNESS.option(False, "--refresh", "Update the index first")

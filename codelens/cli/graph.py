@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, check_confidence, files_meant, kinds_named
@@ -22,14 +22,15 @@ from codelens.text.counts import quantity
 class ExportFlags(FileFlags):
     """How much of the graph, and its form."""
 
-    paths: list[Path] | None = argument(None, "Export only these files and folders", "[PATH]...")
+    paths: list[Path] | None = argument(None, "[PATH]...", "Export only these files and folders")
     format: str = OUTPUT.option(
-        "json", "--format", metavar="HOW", values=tuple(GRAPH_FORMATS), help="json, dot or graphml [default: json]"
+        "json", "--format HOW", "json, dot or graphml [default: json]", values=tuple(GRAPH_FORMATS)
     )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
 
 
+@command(epilog="Exit: 0 written, 1 no such files indexed, 2 error, 3 no index.")
 def export(flags: ExportFlags) -> int:
     """Write the symbol graph. Nodes are files, symbols and external names; edges are the stored ones and containment.
 
@@ -52,20 +53,16 @@ def export(flags: ExportFlags) -> int:
     return 0
 
 
-export_command = declare(
-    "export", ExportFlags, export, epilog="Exit: 0 written, 1 no such files indexed, 2 error, 3 no index."
-)
-
-
 class TracesFlags(CommonFlags, JsonFlags):
     """Trace files, or --forget for all of them."""
 
     files: list[str] | None = argument(
-        None, "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]", "[FILE]..."
+        None, "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
     )
-    forget: bool = option(False, "--forget", help="Forget all traces")
+    forget: bool = option(False, "--forget", "Forget all traces")
 
 
+@command(epilog="Exit: 0 read, listed or removed, 1 nothing fits the index or nothing is kept, 2 error, 3 no index.")
 def traces(flags: TracesFlags) -> int:
     """Import OpenTelemetry spans. For each symbol that they name, keeps how often it ran, and when last.
 
@@ -129,15 +126,4 @@ def _write_json(record: dict[str, object]) -> None:
     write_record(record)
 
 
-traces_command = declare(
-    "traces",
-    TracesFlags,
-    traces,
-    epilog="Exit: 0 read, listed or removed, 1 nothing fits the index or nothing is kept, 2 error, 3 no index.",
-)
-
-command = group(
-    "graph",
-    {"export": "codelens.cli.graph:export_command", "traces": "codelens.cli.graph:traces_command"},
-    help="Export the symbol graph; import OpenTelemetry traces.",
-)
+graph = group("graph", export, traces, help="Export the symbol graph; import OpenTelemetry traces.")

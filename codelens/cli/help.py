@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from codelens.cli.declare import argument, declare
+from codelens.cli.declare import argument, command
 from codelens.cli.streams import write
 from codelens.errors import UsageError
 
@@ -47,7 +47,7 @@ class HelpFlags:
     """Which topic; without one, the list of commands."""
 
     topic: str | None = argument(
-        None, "A command, or exit-codes, or query", "[TOPIC]", values="codelens.cli.help:topics"
+        None, "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:topics"
     )
 
 
@@ -57,6 +57,7 @@ def topics() -> list[str]:
     return [*TOPICS, *(name for names in main.COMMANDS.values() for name in names)]
 
 
+@command("help", epilog=f"Topics: {', '.join(TOPICS)}.")
 def help_topic(flags: HelpFlags) -> int:
     """Explain a command or a topic."""
     main = import_module("codelens.cli.main")
@@ -69,6 +70,3 @@ def help_topic(flags: HelpFlags) -> int:
         raise UsageError(f"no help on '{topic}'", f"topics: {', '.join(topics())}")
     write([TOPICS[topic]])
     return 0
-
-
-command = declare("help", HelpFlags, help_topic, epilog=f"Topics: {', '.join(TOPICS)}.")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from codelens.cli.declare import declare, group, option
+from codelens.cli.declare import command, group, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import say, write
 from codelens.cli.workplace import named_index, settings_at, working_folder
@@ -15,24 +15,16 @@ from codelens.processes.python import codelens_command
 from codelens.worktree.hooks import NAMES, block_for, hooks_of, install, is_installed, remove
 from codelens.worktree.place import find_index, git_top
 
-COMMANDS = {name: f"codelens.cli.hooks:{name}_command" for name in ("install", "remove", "status", "run")}
-
-command = group(
-    "hooks",
-    COMMANDS,
-    help="Keep the index fresh with git hooks.",
-    epilog="The hooks run after checkout, merge, commit and rebase; other lines in them stay as they are.",
-)
-
 
 class HookInstallFlags(CommonFlags):
     """Options: where the hooks go."""
 
     shared: bool = option(
-        False, "--shared", help="Install even if core.hooksPath names a folder that other repositories share"
+        False, "--shared", "Install even if core.hooksPath names a folder that other repositories share"
     )
 
 
+@command("install", epilog="Exit: 0 installed, 2 error.")
 def install_hooks(flags: HookInstallFlags) -> int:
     """Install the hooks. They do nothing where there is no index: run `codelens index` once, also in a new worktree."""
     cwd = working_folder()
@@ -53,9 +45,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
     return 0
 
 
-install_command = declare("install", HookInstallFlags, install_hooks, epilog="Exit: 0 installed, 2 error.")
-
-
+@command("remove", epilog="Exit: 0 removed, or not installed, 2 error.")
 def remove_hooks(flags: CommonFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
     folder = hooks_of(working_folder()).folder
@@ -65,13 +55,11 @@ def remove_hooks(flags: CommonFlags) -> int:
     return 0
 
 
-remove_command = declare("remove", CommonFlags, remove_hooks, epilog="Exit: 0 removed, or not installed, 2 error.")
-
-
 PATIENCE_SECONDS = 1800.0  # How long another writer is waited for: a first build of a very large tree
 RETRY_SECONDS = 1.0
 
 
+@command(epilog="Exit: 0 done or nothing to do, 2 error, 3 no usable index, 5 busy.")
 def run(flags: CommonFlags) -> int:
     """Update this repository in the index. Waits for another writer; does nothing without an index."""
     cwd = working_folder()
@@ -99,11 +87,7 @@ def _update(index: Path, roots: list[Path], settings: Settings, settings_of: Cal
             time.sleep(RETRY_SECONDS)
 
 
-run_command = declare(
-    "run", CommonFlags, run, epilog="Exit: 0 done or nothing to do, 2 error, 3 no usable index, 5 busy."
-)
-
-
+@command("status", epilog="Exit: 0 all are installed, 1 not all, 2 error.")
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     folder = hooks_of(working_folder()).folder
@@ -113,4 +97,9 @@ def show_hooks(flags: CommonFlags) -> int:
     return 0 if all(there.values()) else 1
 
 
-status_command = declare("status", CommonFlags, show_hooks, epilog="Exit: 0 all are installed, 1 not all, 2 error.")
+hooks = group(
+    "hooks",
+    *(install_hooks, remove_hooks, show_hooks, run),
+    help="Keep the index fresh with git hooks.",
+    epilog="The hooks run after checkout, merge, commit and rebase; other lines in them stay as they are.",
+)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codelens.cli.declare import Section, argument, declare, option
+from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
@@ -36,49 +36,45 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 
     roots: list[Path] | None = argument(
         None,
-        "Folders to index [default: those of the index that is there, else the top of the repository]",
         "[PATH]...",
+        "Folders to index [default: those of the index that is there, else the top of the repository]",
     )
-    force: bool = option(False, "--force", help="Parse every file again")
-    rebuild: bool = option(False, "--rebuild", help="Build a new index file and swap it in")
+    force: bool = option(False, "--force", "Parse every file again")
+    rebuild: bool = option(False, "--rebuild", "Build a new index file and swap it in")
     copy_from: Path | None = option(
         None,
-        "--from",
-        metavar="PATH",
-        help="Begin a new index with a copy of this one: an index file, or a folder with another clone of the repository",
+        "--from PATH",
+        "Begin a new index with a copy of this one: an index file, or a folder with another clone of the repository",
     )
-    trust: bool = option(
-        False,
-        "--trust",
-        help="Accept an index that you did not create on this machine, and index nothing",
-    )
-    verify: bool = option(False, "--verify", help="Compare the contents of files, not only size and time")
-    no_fuzzy: bool = option(False, "--no-fuzzy", help="Leave out trigrams: no substrings or typing mistakes")
-    no_vector: bool = option(False, "--no-vector", help="Leave out vectors")
+    trust: bool = option(False, "--trust", "Accept an index that you did not create on this machine, and index nothing")
+    verify: bool = option(False, "--verify", "Compare the contents of files, not only size and time")
+    no_fuzzy: bool = option(False, "--no-fuzzy", "Leave out trigrams: no substrings or typing mistakes")
+    no_vector: bool = option(False, "--no-vector", "Leave out vectors")
     detect_encoding: bool | None = option(
         None,
         "--detect-encoding/--no-detect-encoding",
-        help="Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 [default: detect]",
+        "Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 [default: detect]",
     )
-    jobs: int | None = option(
-        None, "-j", "--jobs", metavar="N", help="Worker processes [default: one per core, at most 8]"
-    )
+    jobs: int | None = option(None, "-j --jobs N", "Worker processes [default: one per core, at most 8]")
     allow_network: bool = ALLOW_NETWORK
-    strict: bool = option(False, "--strict", help="Exit with 6 if any file had errors")
-    hidden: bool = WALK.option(False, "--hidden", help="Include files whose name starts with a dot")
-    no_ignore: bool = WALK.option(False, "--no-ignore", help="Do not apply ignore files")
-    dry_run: bool = WALK.option(False, "--dry-run", help="List what would be indexed and skipped; write nothing")
+    strict: bool = option(False, "--strict", "Exit with 6 if any file had errors")
+    hidden: bool = WALK.option(False, "--hidden", "Include files whose name starts with a dot")
+    no_ignore: bool = WALK.option(False, "--no-ignore", "Do not apply ignore files")
+    dry_run: bool = WALK.option(False, "--dry-run", "List what would be indexed and skipped; write nothing")
     explain_path: str | None = WALK.option(
-        None, "--explain-path", metavar="PATH", help="Show which rule includes or skips this file; write nothing"
+        None, "--explain-path PATH", "Show which rule includes or skips this file; write nothing"
     )
 
-    remove: bool = REMOVAL.option(False, "--remove", help="Remove the index; your files stay")
-    yes: bool = REMOVAL.option(False, "-y", "--yes", help="Do not ask before removing it")
+    remove: bool = REMOVAL.option(False, "--remove", "Remove the index; your files stay")
+    yes: bool = REMOVAL.option(False, "-y --yes", "Do not ask before removing it")
     clear_cache: bool = REMOVAL.option(
-        False, "--clear-cache", help="Remove the cached context packs and vectors of all indexes"
+        False, "--clear-cache", "Remove the cached context packs and vectors of all indexes"
     )
 
 
+@command(
+    epilog="Exit: 0 done, 1 not removed, 2 error, 3 an unusable index, 5 another process writes, 6 files had errors."
+)
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
     if only_one(flags, ("trust", "remove", "clear_cache")):
@@ -245,11 +241,3 @@ def _explain(
     else:
         write([f"{named}: indexed\n"])
     return 0
-
-
-command = declare(
-    "index",
-    IndexFlags,
-    index,
-    epilog="Exit: 0 done, 1 not removed, 2 error, 3 an unusable index, 5 another process writes, 6 files had errors.",
-)

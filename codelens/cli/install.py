@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import agreed, say, write
 from codelens.errors import MissingExtra, UsageError
@@ -39,12 +39,12 @@ def list_agents() -> list[str]:
 class InstallFlags(CommonFlags):
     """The agent, and what is done for it."""
 
-    agent: str | None = argument(None, "The agent; --list lists them", "[AGENT]", values=f"{__name__}:list_agents")
-    project: bool = option(False, "--project", help="Write into this repository, for everyone who works on it")
-    remove: bool = option(False, "--remove", help="Remove what was written")
-    yes: bool = option(False, "-y", "--yes", help="Change the files without a question")
-    show: bool = option(False, "--print", help="Print the entry and the instructions, and write nothing")
-    listed: bool = option(False, "--list", help="List the agents, where each is configured, and its settings file")
+    agent: str | None = argument(None, "[AGENT]", "The agent; --list lists them", values=f"{__name__}:list_agents")
+    project: bool = option(False, "--project", "Write into this repository, for everyone who works on it")
+    remove: bool = option(False, "--remove", "Remove what was written")
+    yes: bool = option(False, "-y --yes", "Change the files without a question")
+    show: bool = option(False, "--print", "Print the entry and the instructions, and write nothing")
+    listed: bool = option(False, "--list", "List the agents, where each is configured, and its settings file")
 
 
 class Edit(NamedTuple):
@@ -96,6 +96,7 @@ class Site(NamedTuple):
         return False
 
 
+@command(epilog="Exit: 0 done or nothing to do, 1 the answer was no, 2 error or --yes needed.")
 def install(flags: InstallFlags) -> int:
     """Configure a coding agent to use codelens.
 
@@ -224,11 +225,3 @@ def _entry_lines(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]
     yield f"# {settings}\n{with_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
     for path in site.texts()[:1]:
         yield f"\n# {path}\n{with_block('', block)}"
-
-
-command = declare(
-    "install",
-    InstallFlags,
-    install,
-    epilog="Exit: 0 done or nothing to do, 1 the answer was no, 2 error or --yes needed.",
-)

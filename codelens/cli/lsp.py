@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codelens.cli.declare import declare, option
+from codelens.cli.declare import command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import MissingExtra
 from codelens.watching.events import need_watchfiles
@@ -19,15 +19,16 @@ class LspFlags(CommonFlags):
     """Options: what may be written for the folders of the workspace."""
 
     no_index: bool = option(
-        False, "--no-index", help="Write nothing: neither make an index that is missing nor update a stale one"
+        False, "--no-index", "Write nothing: neither make an index that is missing nor update a stale one"
     )
-    watch: bool = option(False, "--watch", help="Watch the trees, and index what other programs change at once")
-    stdio: bool = option(
-        False, "--stdio", help="No effect: some clients pass it, and the server has no other transport"
-    )
+    watch: bool = option(False, "--watch", "Watch the trees, and index what other programs change at once")
+    stdio: bool = option(False, "--stdio", "No effect: some clients pass it, and the server has no other transport")
     allow_network: bool = ALLOW_NETWORK
 
 
+@command(
+    epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`, or died; 2 error."
+)
 def lsp(flags: LspFlags) -> int:
     """Serve the Language Server Protocol on stdin and stdout. An editor starts this; it builds and updates indexes."""
     missing = [name for name in ("lsprotocol", "pygls") if find_spec(name) is None]
@@ -50,11 +51,3 @@ def lsp(flags: LspFlags) -> int:
 
     serve_stdio(serve, flags.debug)
     return 0
-
-
-command = declare(
-    "lsp",
-    LspFlags,
-    lsp,
-    epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`, or died; 2 error.",
-)

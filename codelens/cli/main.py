@@ -22,24 +22,28 @@ from codelens.cli.wellformed import read
 from codelens.errors import CodelensError
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "Start here": {"index": "index", "search": "search", "why": "why"},
+    "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
     "Read code": {
-        "symbols": "outlines:symbols_command",
+        "symbols": "outlines:symbols",
         **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
-        "map": "outlines:map_command",
-        "files": "search:files",
+        "map": "outlines:show_map",
+        "files": "search:search_files",
     },
-    "Context and agents": {"context": "context", "test-scope": "test_scope", "mcp": "mcp", "install": "install"},
-    "Many repositories": {"cluster": "cluster"},
-    "Keep it fresh": {"status": "status", "watch": "watch", "hooks": "hooks", "serve": "serve", "lsp": "lsp"},
-    "Your notes and results": {"note": "note", "memory": "memory"},
-    "History and graph": {"snapshot": "snapshot", "graph": "graph"},
-    "Measure and tune": {"eval": "eval", "model": "model"},
-    "Set-up": {"config": "config", "doctor": "doctor"},
-    "": {"help": "help"},
+    "Context and agents": {
+        "context": "context:context",
+        "test-scope": "test_scope:test_scope",
+        "mcp": "mcp:mcp",
+        "install": "install:install",
+    },
+    "Many repositories": {"cluster": "cluster:cluster"},
+    "Keep it fresh": {name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve", "lsp")},
+    "Your notes and results": {"note": "note:note", "memory": "memory:memory"},
+    "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
+    "Measure and tune": {"eval": "eval:command", "model": "model:model"},
+    "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
+    "": {"help": "help:help_topic"},
 }
-"""Group in help → command → its module below codelens.cli, and after a colon its name there if that is not `command`.
-Help does not list a group without a name."""
+"""Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name."""
 PLACES: Mapping[str, Mapping[str, str]] = {
     heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
 }

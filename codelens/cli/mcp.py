@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import MissingExtra, UsageError
 from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, accept_session, choose_tools
@@ -13,24 +13,24 @@ from codelens.watching.events import need_watchfiles
 class McpFlags(CommonFlags):
     """Options: the folder to serve, and what may be written for it."""
 
-    folder: Path | None = argument(None, "The project [default: the working directory]", "[PATH]")
+    folder: Path | None = argument(None, "[PATH]", "The project [default: the working directory]")
     no_index: bool = option(
-        False, "--no-index", help="Write nothing: neither make an index that is missing nor update a stale one"
+        False, "--no-index", "Write nothing: neither make an index that is missing nor update a stale one"
     )
-    watch: bool = option(False, "--watch", help="Watch the trees, so that a change is indexed before it is asked for")
+    watch: bool = option(False, "--watch", "Watch the trees, so that a change is indexed before it is asked for")
     allow_network: bool = ALLOW_NETWORK
     tools: str = option(
         DEFAULT_TOOLS,
-        "--tools",
-        metavar="NAME,…",
+        "--tools NAME,…",
+        f"The tools to serve; `all` for every one [default: {DEFAULT_TOOLS}]",
         values=[*PURPOSES, "all"],
-        help=f"The tools to serve; `all` for every one [default: {DEFAULT_TOOLS}]",
     )
     structured: bool = option(
-        False, "--structured", help="Also send each answer as an object, and list the schemas of these objects"
+        False, "--structured", "Also send each answer as an object, and list the schemas of these objects"
     )
 
 
+@command(epilog="Exit: 0 the client left, or SIGINT or SIGTERM came; 2 error.")
 def mcp(flags: McpFlags) -> int:
     """Serve the Model Context Protocol on stdin and stdout. Clients start this; a missing index is made, a stale one updated.
 
@@ -69,6 +69,3 @@ def refusal(folder: Path, index: Path, writes_nothing: bool, command: str) -> st
     if not index.is_file() and is_home(folder):
         return f"{folder} is not a project: name one, as in `codelens mcp PATH`"
     return ""
-
-
-command = declare("mcp", McpFlags, mcp, epilog="Exit: 0 the client left, or SIGINT or SIGTERM came; 2 error.")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.declare import SYMBOLS, argument, command, group, option
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import diff_named, moment
 from codelens.cli.streams import agreed, say, write, write_json, write_record
@@ -22,18 +21,6 @@ from codelens.text.counts import quantity
 
 if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
-
-COMMANDS = {
-    name: f"codelens.cli.memory:{name}_command"
-    for name in ("show", "pin", "unpin", "rate", "feedback", "used", "forget", "export")
-}
-
-command = group(
-    "memory",
-    COMMANDS,
-    help="Pin, rate and judge results, and manage what is recorded about them.",
-    epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
-)
 
 
 class RecordingFlags(CommonFlags):
@@ -71,10 +58,11 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
     """Options: the target."""
 
     target: str | None = argument(
-        None, "PATH, PATH:LINE or a symbol's name [default: everything]", "[TARGET]", values=symbols
+        None, "[TARGET]", "PATH, PATH:LINE or a symbol's name [default: everything]", values=SYMBOLS
     )
 
 
+@command(epilog="Exit: 0 something is recorded, 1 nothing, 2 error, 3 no index.")
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with notebook_here(flags) as (notebook, index, place):
@@ -144,21 +132,17 @@ def _record(place: Place, known: Remembered, current: str, words: dict[str, int]
     }
 
 
-show_command = declare(
-    "show", MemoryShowFlags, show, epilog="Exit: 0 something is recorded, 1 nothing, 2 error, 3 no index."
-)
-
-
 class ForgetFlags(CommonFlags):
     """Options: what to forget."""
 
     target: str | None = argument(
-        None, "PATH, PATH:LINE or a symbol's name, in the index or no more", "[TARGET]", values=symbols
+        None, "[TARGET]", "PATH, PATH:LINE or a symbol's name, in the index or no more", values=SYMBOLS
     )
-    all: bool = option(False, "--all", help="Erase everything, and delete the file")
-    yes: bool = option(False, "-y", "--yes", help="Do not ask before erasing everything")
+    all: bool = option(False, "--all", "Erase everything, and delete the file")
+    yes: bool = option(False, "-y --yes", "Do not ask before erasing everything")
 
 
+@command(epilog="Exit: 0 forgotten, 1 kept, 2 nothing is recorded of it, 3 no index.")
 def forget(flags: ForgetFlags) -> int:
     """Erase what is recorded about a symbol or file, or everything. Erases the queries that led to it, too."""
     if (flags.target is None) == (not flags.all):
@@ -179,14 +163,10 @@ def forget(flags: ForgetFlags) -> int:
     return 1 if lines == ["kept"] else 0
 
 
-forget_command = declare(
-    "forget", ForgetFlags, forget, epilog="Exit: 0 forgotten, 1 kept, 2 nothing is recorded of it, 3 no index."
-)
-
-
 SCHEMA = 1  # Version of the export; its fields change only with this number
 
 
+@command(epilog="Exit: 0 written, 2 the memory file is damaged, 3 no index.")
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with notebook_here(flags) as (notebook, _, _place):
@@ -196,19 +176,15 @@ def export(flags: CommonFlags) -> int:
     return 0
 
 
-export_command = declare(
-    "export", CommonFlags, export, epilog="Exit: 0 written, 2 the memory file is damaged, 3 no index."
-)
-
-
 class PinFlags(RecordingFlags):
     """Options: what to pin."""
 
     target: str | None = argument(
-        None, "PATH:LINE or a symbol's name; PATH for all of a file", "TARGET", values=symbols
+        None, "TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS
     )
 
 
+@command(epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
 def pin(flags: PinFlags) -> int:
     """Pin a symbol or a file. It ranks higher in every search that finds it."""
     if flags.target is None:
@@ -220,9 +196,7 @@ def pin(flags: PinFlags) -> int:
     return 0
 
 
-pin_command = declare("pin", PinFlags, pin, epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
-
-
+@command(epilog="Exit: 0 unpinned, 1 it was not pinned, 2 no such target or memory is off, 3 no index.")
 def unpin(flags: PinFlags) -> int:
     """Remove a pin."""
     if flags.target is None:
@@ -234,21 +208,14 @@ def unpin(flags: PinFlags) -> int:
     return 0 if was else 1
 
 
-unpin_command = declare(
-    "unpin",
-    PinFlags,
-    unpin,
-    epilog="Exit: 0 unpinned, 1 it was not pinned, 2 no such target or memory is off, 3 no index.",
-)
-
-
 class RateFlags(RecordingFlags):
     """Options: what to rate, and how."""
 
-    target: str | None = argument(None, "PATH, PATH:LINE or a symbol's name", "TARGET", values=symbols)
-    rating: float | None = argument(None, "0 to 10; 5 changes nothing", "RATING")
+    target: str | None = argument(None, "TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
+    rating: float | None = argument(None, "RATING", "0 to 10; 5 changes nothing")
 
 
+@command(epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
 def rate(flags: RateFlags) -> int:
     """Rate a file or a symbol from 0 to 10. Replaces an earlier rating; a symbol's rating overrides its file's."""
     if flags.target is None or flags.rating is None:
@@ -260,25 +227,20 @@ def rate(flags: RateFlags) -> int:
     return 0
 
 
-rate_command = declare("rate", RateFlags, rate, epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
-
-
 VERDICTS = ("useful", "useless")
 
 
 class FeedbackFlags(RecordingFlags):
     """Which hit, and what it was."""
 
-    hit: str | None = argument(None, "The hit's number in the last answer, PATH:LINE, or a symbol's name", "HIT")
-    verdict: str | None = argument(None, "useful or useless", "VERDICT")
+    hit: str | None = argument(None, "HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
+    verdict: str | None = argument(None, "VERDICT", "useful or useless")
     query: str | None = option(
-        None,
-        "--query",
-        metavar="QUERY",
-        help="The query that found it [default: the last recorded query, if it found the hit]",
+        None, "--query QUERY", "The query that found it [default: the last recorded query, if it found the hit]"
     )
 
 
+@command(epilog="Exit: 0 recorded, 2 no such hit or memory is off, 3 no index.")
 def feedback(flags: FeedbackFlags) -> int:
     """Mark a hit as useful or useless. This counts until the code around it changes.
 
@@ -295,22 +257,16 @@ def feedback(flags: FeedbackFlags) -> int:
     return 0
 
 
-feedback_command = declare(
-    "feedback", FeedbackFlags, feedback, epilog="Exit: 0 recorded, 2 no such hit or memory is off, 3 no index."
-)
-
-
 class UsedFlags(RecordingFlags):
     """Options: what was used."""
 
     targets: list[str] | None = argument(
-        None, "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits", "FILE..."
+        None, "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
     )
-    diff: str | None = option(
-        None, "--diff", metavar="FILE", help="Everything that the changed lines of this diff name; `-` is stdin"
-    )
+    diff: str | None = option(None, "--diff FILE", "Everything that the changed lines of this diff name; `-` is stdin")
 
 
+@command(epilog="Exit: 0 recorded, 1 nothing of the last answer was used, 2 no answer or memory is off, 3 no index.")
 def used(flags: UsedFlags) -> int:
     """Record which results of the last search were used.
 
@@ -332,9 +288,9 @@ def used(flags: UsedFlags) -> int:
     return 0 if places else 1
 
 
-used_command = declare(
-    "used",
-    UsedFlags,
-    used,
-    epilog="Exit: 0 recorded, 1 nothing of the last answer was used, 2 no answer or memory is off, 3 no index.",
+memory = group(
+    "memory",
+    *(show, pin, unpin, rate, feedback, used, forget, export),
+    help="Pin, rate and judge results, and manage what is recorded about them.",
+    epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
 )

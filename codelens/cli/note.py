@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.declare import argument, command, group, option
 from codelens.cli.editor import has_editor, note_text, open_editor, utf8
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, write, write_record
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from codelens.notes.finder import Found
-
-COMMANDS = {name: f"codelens.cli.note:{name}_command" for name in ("add", "list", "show", "edit", "remove")}
-
-command = group(
-    "note",
-    COMMANDS,
-    help="Keep notes and tasks linked to places in the code.",
-    epilog="Notes are Markdown files in .codelens/notes, for git to keep; `codelens search --kind note` finds them.",
-)
 
 
 class NoteTree(NamedTuple):
@@ -148,13 +139,9 @@ def show_written(flags: JsonFlags, ground: NoteTree, note: NoteFile) -> None:
         write(list_lines([note], places))
 
 
-PLACES: Any = option(
-    None, "--at", metavar="PLACE", help="Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable"
-)
-TAGS: Any = option(None, "--tag", metavar="TAG", help="Tag it with a word; repeatable")
-MESSAGE: Any = option(
-    None, "-m", "--message", metavar="TEXT", help="The text; `-` is stdin [default: what is piped in, else $EDITOR]"
-)
+PLACES: Any = option(None, "--at PLACE", "Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable")
+TAGS: Any = option(None, "--tag TAG", "Tag it with a word; repeatable")
+MESSAGE: Any = option(None, "-m --message TEXT", "The text; `-` is stdin [default: what is piped in, else $EDITOR]")
 
 MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of front matter are not read
 
@@ -162,14 +149,15 @@ MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of
 class NoteAddFlags(CommonFlags, JsonFlags):
     """Options: the contents of the note."""
 
-    title: str | None = argument(None, "What it is about, in a few words", "TITLE")
-    task: bool = option(False, "--task", help="Make it a task, with a status")
-    status: str | None = option(None, "--status", metavar="WORD", help="Of a task: open, doing, done … [default: open]")
+    title: str | None = argument(None, "TITLE", "What it is about, in a few words")
+    task: bool = option(False, "--task", "Make it a task, with a status")
+    status: str | None = option(None, "--status WORD", "Of a task: open, doing, done … [default: open]")
     tag: list[str] | None = TAGS
     at: list[str] | None = PLACES
     message: str | None = MESSAGE
 
 
+@command(epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
 def add(flags: NoteAddFlags) -> int:
     """Write a new note into .codelens/notes, and add it to the index. Its title gives its id."""
     title = " ".join((flags.title or "").split())
@@ -207,24 +195,22 @@ def one_line(word: str) -> str:
     return plain
 
 
-add_command = declare("add", NoteAddFlags, add, epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
-
-
 class NoteEditFlags(CommonFlags, JsonFlags):
     """Which note, and what of it is to change."""
 
-    id: str | None = argument(None, "The note's id, or its beginning", "ID")
-    title: str | None = option(None, "--title", metavar="TEXT", help="Change the title; the id stays")
-    status: str | None = option(None, "--status", metavar="WORD", help="open, doing, done …; makes a note a task")
+    id: str | None = argument(None, "ID", "The note's id, or its beginning")
+    title: str | None = option(None, "--title TEXT", "Change the title; the id stays")
+    status: str | None = option(None, "--status WORD", "open, doing, done …; makes a note a task")
     tag: list[str] | None = TAGS
-    untag: list[str] | None = option(None, "--untag", metavar="TAG", help="Remove a tag; repeatable")
+    untag: list[str] | None = option(None, "--untag TAG", "Remove a tag; repeatable")
     at: list[str] | None = PLACES
     unlink: list[str] | None = option(
-        None, "--unlink", metavar="PLACE", help="Remove a link to a place, as `note show` prints it; repeatable"
+        None, "--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable"
     )
-    message: str | None = option(None, "-m", "--message", metavar="TEXT", help="Replace the text; `-` is stdin")
+    message: str | None = option(None, "-m --message TEXT", "Replace the text; `-` is stdin")
 
 
+@command(epilog="Exit: 0 written, 2 no such note or place, or it cannot be written.")
 def edit(flags: NoteEditFlags) -> int:
     """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
     if flags.id is None:
@@ -279,20 +265,16 @@ def _links(ground: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequ
     return list(dict.fromkeys([*kept, *find_anchors(ground, more)]))
 
 
-edit_command = declare(
-    "edit", NoteEditFlags, edit, epilog="Exit: 0 written, 2 no such note or place, or it cannot be written."
-)
-
-
 class NoteListFlags(CommonFlags, JsonFlags):
     """Which ones."""
 
-    task: bool = option(False, "--task", help="Only tasks")
-    status: str | None = option(None, "--status", metavar="WORD", help="Only with this status")
-    tag: list[str] | None = option(None, "--tag", metavar="TAG", help="Only with all of these tags; repeatable")
-    lost: bool = option(False, "--lost", help="Only with a place that is lost")
+    task: bool = option(False, "--task", "Only tasks")
+    status: str | None = option(None, "--status WORD", "Only with this status")
+    tag: list[str] | None = option(None, "--tag TAG", "Only with all of these tags; repeatable")
+    lost: bool = option(False, "--lost", "Only with a place that is lost")
 
 
+@command("list", epilog="Exit: 0 some, 1 none.")
 def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import list_lines, list_record
@@ -318,15 +300,13 @@ def list_notes(flags: NoteListFlags) -> int:
     return exit_code
 
 
-list_command = declare("list", NoteListFlags, list_notes, epilog="Exit: 0 some, 1 none.")
-
-
 class NoteShowFlags(CommonFlags, JsonFlags):
     """Which one."""
 
-    id: str | None = argument(None, "The note's id, or its beginning", "ID")
+    id: str | None = argument(None, "ID", "The note's id, or its beginning")
 
 
+@command(epilog="Exit: 0 shown, 2 no such note.")
 def show(flags: NoteShowFlags) -> int:
     """Print a note. Places that moved are shown where they are now; lost places are reported."""
     from codelens.render.notes import note_lines, note_record
@@ -347,15 +327,13 @@ def show(flags: NoteShowFlags) -> int:
     return 0
 
 
-show_command = declare("show", NoteShowFlags, show, epilog="Exit: 0 shown, 2 no such note.")
-
-
 class NoteRemoveFlags(CommonFlags):
     """Which ones."""
 
-    ids: list[str] | None = argument(None, "Ids of notes, in full", "ID...")
+    ids: list[str] | None = argument(None, "ID...", "Ids of notes, in full")
 
 
+@command(epilog="Exit: 0 removed, 2 no such note, or it cannot be removed.")
 def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
     if not flags.ids:
@@ -374,6 +352,9 @@ def remove(flags: NoteRemoveFlags) -> int:
     return 0
 
 
-remove_command = declare(
-    "remove", NoteRemoveFlags, remove, epilog="Exit: 0 removed, 2 no such note, or it cannot be removed."
+note = group(
+    "note",
+    *(add, list_notes, show, edit, remove),
+    help="Keep notes and tasks linked to places in the code.",
+    epilog="Notes are Markdown files in .codelens/notes, for git to keep; `codelens search --kind note` finds them.",
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare
+from codelens.cli.declare import argument, command
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.relations import PlaceFlags, files_meant, on_screen, open_place
@@ -18,13 +18,14 @@ from codelens.render.paths import PathStyle
 class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
-    file: Path | None = argument(None, "The file, relative to the working directory or to its root", "FILE")
+    file: Path | None = argument(None, "FILE", "The file, relative to the working directory or to its root")
     changes: bool = OUTPUT.option(
-        False, "--changes", help="Show when and by whom each was last changed, and by how many commits"
+        False, "--changes", "Show when and by whom each was last changed, and by how many commits"
     )
-    ctags: bool = OUTPUT.option(False, "--ctags", help="Print lines for a tags file")
+    ctags: bool = OUTPUT.option(False, "--ctags", "Print lines for a tags file")
 
 
+@command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
     from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
@@ -61,20 +62,14 @@ def _indexed_path(file: Path, cwd: Path, repositories: object) -> str:
     return shown_path(scope.paths[0]) if scope.paths and (cwd / file).exists() else shown_path(file.as_posix())
 
 
-symbols_command = declare(
-    "symbols", SymbolsFlags, symbols, epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index."
-)
-
-
 class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
-    paths: list[Path] | None = argument(None, "Rank symbols by how much these files and folders use them", "[PATH]...")
-    budget: int = OUTPUT.option(
-        2000, "--budget", metavar="N", help="Token budget, counted as characters ÷ 4 [default: 2000]"
-    )
+    paths: list[Path] | None = argument(None, "[PATH]...", "Rank symbols by how much these files and folders use them")
+    budget: int = OUTPUT.option(2000, "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]")
 
 
+@command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
 def show_map(flags: MapFlags) -> int:
     """Show the symbols that other files use most. Prints signatures by file, within a token budget.
 
@@ -117,8 +112,3 @@ def _map_text(result: RepositoryMap, flags: MapFlags, place: Workplace) -> Itera
     from codelens.render.relations import map_lines
 
     return map_lines(result, paths)
-
-
-map_command = declare(
-    "map", MapFlags, show_map, epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index."
-)

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare
+from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.options import languages_named, only_one
@@ -24,20 +23,12 @@ from codelens.text.counts import quantity
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
 EDGE_KINDS = FILTERS.option(
-    None,
-    "--kinds",
-    metavar="K,…",
-    values="codelens.model.graph:KINDS",
-    help="Only these kinds of edges, such as calls,extends",
+    None, "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
-MIN_CONFIDENCE = FILTERS.option(
-    None, "--min-confidence", metavar="X", help="Only edges with at least this confidence, 0 to 1"
-)
-FORMAT = OUTPUT.option(None, "--format", metavar="TEXT", help="Template of a line: '{path}:{line} {source}'")
-UNRESOLVED = OUTPUT.option(
-    False, "--unresolved", help="List the calls that could not be followed to a definition instead"
-)
-BELOW = argument(None, "Search only in these files and folders", "[PATH]...")
+MIN_CONFIDENCE = FILTERS.option(None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1")
+FORMAT = OUTPUT.option(None, "--format TEXT", "Template of a line: '{path}:{line} {source}'")
+UNRESOLVED = OUTPUT.option(False, "--unresolved", "List the calls that could not be followed to a definition instead")
+BELOW = argument(None, "[PATH]...", "Search only in these files and folders")
 
 
 class FileFlags(CommonFlags):
@@ -51,16 +42,16 @@ class FileFlags(CommonFlags):
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
     """Options: the scope, and the form of the output."""
 
-    dot: bool = OUTPUT.option(False, "--dot", help="Print a graph for Graphviz")
+    dot: bool = OUTPUT.option(False, "--dot", "Print a graph for Graphviz")
 
 
 class GraphFlags(PlaceFlags):
     """Which edges count."""
 
-    jsonl: bool = OUTPUT.option(False, "--jsonl", help="Print a JSON object per relation, then an `end`")
+    jsonl: bool = OUTPUT.option(False, "--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = OUTPUT.option(None, "-m", "--limit", metavar="N", help="Show at most N [default: all]")
+    limit: int | None = OUTPUT.option(None, "-m --limit N", "Show at most N [default: all]")
     format: str | None = FORMAT
 
 
@@ -68,42 +59,43 @@ class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
     unresolved: bool = UNRESOLVED
-    sure: bool = FILTERS.option(False, "--sure", help="Only resolved places")
-    text: bool = FILTERS.option(False, "--text", help="Include comments, strings and documents that contain the name")
-    target: str | None = argument(None, f"{TARGET}, or a library's name such as json.dumps", "TARGET", values=symbols)
+    sure: bool = FILTERS.option(False, "--sure", "Only resolved places")
+    text: bool = FILTERS.option(False, "--text", "Include comments, strings and documents that contain the name")
+    target: str | None = argument(None, "TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
 class DepthFlags(GraphFlags):
     """How far to go, and whether over guesses."""
 
-    by_name: bool = FILTERS.option(False, "--by-name", help="Follow calls that match a definition only by name, too")
-    depth: int | None = FILTERS.option(None, "--depth", metavar="N", help="Hops to follow")
+    by_name: bool = FILTERS.option(False, "--by-name", "Follow calls that match a definition only by name, too")
+    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow")
 
 
 class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
     unresolved: bool = UNRESOLVED
-    target: str | None = argument(None, TARGET, "TARGET", values=symbols)
+    target: str | None = argument(None, "TARGET", TARGET, values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
 class HierarchyFlags(TargetFlags):
     """A type, and whether to list overrides."""
 
-    members: bool = OUTPUT.option(False, "--members", help="Show which members override which")
+    members: bool = OUTPUT.option(False, "--members", "Show which members override which")
 
 
 class PathFlags(DepthFlags):
     """The two ends of a path, and the files it may go through."""
 
-    first: str | None = argument(None, f"The start: {TARGET}", "FROM", values=symbols)
-    second: str | None = argument(None, "The end", "TO", values=symbols)
-    paths: list[Path] | None = argument(None, "Only paths through these files and folders", "[PATH]...")
+    first: str | None = argument(None, "FROM", f"The start: {TARGET}", values=SYMBOLS)
+    second: str | None = argument(None, "TO", "The end", values=SYMBOLS)
+    paths: list[Path] | None = argument(None, "[PATH]...", "Only paths through these files and folders")
 
 
-def run_refs(flags: RefsFlags) -> int:
+@command(epilog=EXIT)
+def refs(flags: RefsFlags) -> int:
     """List every place that names a symbol, most certain first.
 
     A place is resolved if scopes, imports or types lead to the symbol, likely if no other definition is in reach, and by
@@ -113,7 +105,8 @@ def run_refs(flags: RefsFlags) -> int:
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.refs(targets[0], options))
 
 
-def run_callers(flags: TargetFlags) -> int:
+@command(epilog=EXIT)
+def callers(flags: TargetFlags) -> int:
     """List the callers of a function as a tree.
 
     --depth adds their callers. Code that creates an instance of a class calls it. Calls to a method that the target
@@ -122,7 +115,8 @@ def run_callers(flags: TargetFlags) -> int:
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callers(targets[0], options))
 
 
-def run_callees(flags: TargetFlags) -> int:
+@command(epilog=EXIT)
+def callees(flags: TargetFlags) -> int:
     """List what a function or class calls, as a tree.
 
     --depth adds what those call. Overrides of a called method are listed and marked, because they may run instead
@@ -131,7 +125,8 @@ def run_callees(flags: TargetFlags) -> int:
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callees(targets[0], options))
 
 
-def run_impact(flags: TargetFlags) -> int:
+@command(epilog=EXIT)
+def impact(flags: TargetFlags) -> int:
     """List what a change may affect.
 
     Callers, subclasses, overrides and importers come nearest first, then tests. It follows 3 hops (--depth) over edges
@@ -140,12 +135,14 @@ def run_impact(flags: TargetFlags) -> int:
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.impact(targets[0], options))
 
 
-def run_hierarchy(flags: HierarchyFlags) -> int:
+@command(epilog=EXIT)
+def hierarchy(flags: HierarchyFlags) -> int:
     """Show the bases of a type, and its subclasses and implementations."""
     return _ask(flags, [flags.target], lambda index, targets, options: index.graph.hierarchy(targets[0], options))
 
 
-def run_path(flags: PathFlags) -> int:
+@command(epilog=EXIT)
+def path(flags: PathFlags) -> int:
     """Show a shortest path between two symbols.
 
     The path follows calls, uses, imports and inheritance, over up to 8 hops (--depth) and edges with a confidence of at
@@ -154,14 +151,6 @@ def run_path(flags: PathFlags) -> int:
     return _ask(
         flags, [flags.first, flags.second], lambda index, ends, options: index.graph.path(ends[0], ends[1], options)
     )
-
-
-refs = declare("refs", RefsFlags, run_refs, epilog=EXIT)
-callers = declare("callers", TargetFlags, run_callers, epilog=EXIT)
-callees = declare("callees", TargetFlags, run_callees, epilog=EXIT)
-impact = declare("impact", TargetFlags, run_impact, epilog=EXIT)
-hierarchy = declare("hierarchy", HierarchyFlags, run_hierarchy, epilog=EXIT)
-path = declare("path", PathFlags, run_path, epilog=EXIT)
 
 
 def _ask(

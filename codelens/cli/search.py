@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from codelens.cli.declare import declare, option
+from codelens.cli.declare import command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import search_lines, wants_lines
@@ -74,6 +74,13 @@ class SearchView(NamedTuple):
         return self.format == "text" and self.terminal and not self.null and not self.only_matching
 
 
+BRIEF = (
+    *(*BRIEF_QUERY, "like", "limit", "mode", "files", "count", "only_matching", "invert", "line_number", "context"),
+    *("json", "format", "refresh"),
+)
+
+
+@command(brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh.")
 def search(flags: SearchFlags) -> int:
     """Search the index. Words, names and prose are ranked; filters such as `lang:py path:src -is:test` narrow the results.
 
@@ -380,22 +387,13 @@ def _type_list() -> Iterator[str]:
         yield f"{names}: {', '.join(patterns)}\n"
 
 
-BRIEF = (
-    *(*BRIEF_QUERY, "like", "limit", "mode", "files", "count", "only_matching", "invert", "line_number", "context"),
-    *("json", "format", "refresh"),
-)
-command = declare(
-    "search", SearchFlags, search, brief=BRIEF, epilog="Exit: 0 hits, 1 none, 2 error, 3 no index, 4 not fresh."
-)
-
-
 class FilesFlags(SearchFlags):
     """Those of `search`, without the ones about lines; these are known, to answer them by name."""
 
-    only_matching: bool = option(False, "-o", "--only-matching", hidden=True, help="Not for files")
-    invert: bool = option(False, "-v", "--invert-match", hidden=True, help="Not for files")
-    whole_line: bool = option(False, "-x", "--line-regexp", hidden=True, help="Not for files")
-    files_only: bool = option(True, "--files-only", hidden=True, help="The default")
+    only_matching: bool = option(False, "-o --only-matching", "Not for files", is_hidden=True)
+    invert: bool = option(False, "-v --invert-match", "Not for files", is_hidden=True)
+    whole_line: bool = option(False, "-x --line-regexp", "Not for files", is_hidden=True)
+    files_only: bool = option(True, "--files-only", "The default", is_hidden=True)
 
 
 FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
@@ -404,6 +402,7 @@ FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "inv
 _GLOB = re.compile(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
 
 
+@command("files", brief=FILES_BRIEF, epilog="Exit: 0 files, 1 none, 2 error, 3 no index, 4 not fresh.")
 def search_files(flags: SearchFlags) -> int:
     """Find files by path, contents and meaning.
 
@@ -414,16 +413,7 @@ def search_files(flags: SearchFlags) -> int:
     if flags.query and not (flags.regex or flags.literal) and _GLOB.fullmatch(flags.query):
         flags.globs, flags.query = [*(flags.globs or ()), flags.query], None
     flags.list_files = flags.query is None and not without_query(flags)
-    return search(flags)
-
-
-files = declare(
-    "files",
-    FilesFlags,
-    search_files,
-    brief=FILES_BRIEF,
-    epilog="Exit: 0 files, 1 none, 2 error, 3 no index, 4 not fresh.",
-)
+    return search.run(flags)
 
 
 def render_result(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answering
-from codelens.cli.declare import argument, declare, declare_group, group, option
+from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags
 from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.cli.workplace import Workplace, reading_place
@@ -32,16 +32,17 @@ class ServeFlags(CommonFlags):
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
 
-    host: str = option("127.0.0.1", "--host", metavar="HOST", help="The address to listen on [default: 127.0.0.1]")
-    port: int = option(8640, "--port", metavar="N", help="The port; 0 takes a free one [default: 8640]")
-    require_key: bool = option(False, "--require-key", help="Require a key on loopback, too")
-    watch: bool = option(False, "--watch", help="Keep the index fresh while serving, like `codelens watch`")
+    host: str = option("127.0.0.1", "--host HOST", "The address to listen on [default: 127.0.0.1]")
+    port: int = option(8640, "--port N", "The port; 0 takes a free one [default: 8640]")
+    require_key: bool = option(False, "--require-key", "Require a key on loopback, too")
+    watch: bool = option(False, "--watch", "Keep the index fresh while serving, like `codelens watch`")
     workers: int | None = option(
-        None, "--workers", metavar="N", help="Search processes; 0 for none but this [default: one per core, ≤ 4]"
+        None, "--workers N", "Search processes; 0 for none but this [default: one per core, ≤ 4]"
     )
 
 
-def serve(flags: ServeFlags) -> int:
+@command("serve")
+def serve_index(flags: ServeFlags) -> int:
     """Serve the index over HTTP.
 
     Serves a JSON API at /api/, a web page at /, and tools for agents at /mcp, and prints its address. Programs on this
@@ -91,7 +92,7 @@ def serve(flags: ServeFlags) -> int:
 
 def _fleet_served(flags: ServeFlags) -> Workplace:
     """The store of a fleet. Raises UsageError for options about one index."""
-    from codelens.cli.cluster import fleet_at
+    from codelens.cli.workplace import fleet_at
 
     if flags.watch or flags.db:
         said = "--watch" if flags.watch else "--db"
@@ -125,14 +126,14 @@ def _require_extra() -> None:
 class KeyNameFlags(CommonFlags, JsonFlags):
     """Whose key."""
 
-    name: str | None = argument(None, "Whose key it is", "NAME")
+    name: str | None = argument(None, "NAME", "Whose key it is")
 
 
 class KeyAddFlags(KeyNameFlags):
     """And what it opens."""
 
     repositories: list[str] | None = option(
-        None, "--repo", metavar="GLOB", help="Only repositories whose name matches; repeatable [default: all]"
+        None, "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
     )
 
 
@@ -140,6 +141,7 @@ class KeyListFlags(CommonFlags, JsonFlags):
     """Options of every command of `serve keys`."""
 
 
+@command()
 def add(flags: KeyAddFlags) -> int:
     """Create a key and print it. It is shown only once; codelens stores its SHA-256."""
     from codelens.server.http.keys import EVERY, add_key
@@ -155,6 +157,7 @@ def add(flags: KeyAddFlags) -> int:
     return 0
 
 
+@command("list", epilog="Exit: 0 keys, 1 none, 2 error.")
 def list_keys(flags: KeyListFlags) -> int:
     """List the keys by name, with the first digits of their SHA-256."""
     from codelens.server.http.keys import read_keys
@@ -170,6 +173,7 @@ def list_keys(flags: KeyListFlags) -> int:
     return 0 if rows else 1
 
 
+@command()
 def revoke(flags: KeyNameFlags) -> int:
     """Revoke a key. A running server refuses it from the next request on."""
     from codelens.server.http.keys import revoke_key
@@ -199,18 +203,5 @@ def _write_key_record(record: dict[str, object]) -> None:
     write_record({"schema": SCHEMA, **record, "exit_code": 0})
 
 
-add_command = declare("add", KeyAddFlags, add)
-list_command = declare("list", KeyListFlags, list_keys, epilog="Exit: 0 keys, 1 none, 2 error.")
-revoke_command = declare("revoke", KeyNameFlags, revoke)
-keys_command = group(
-    "keys",
-    {name: f"codelens.cli.serve:{name}_command" for name in ("add", "list", "revoke")},
-    help="Create, list and revoke keys for `codelens serve`.",
-)
-command = declare_group(
-    "serve",
-    ServeFlags,
-    serve,
-    {"keys": "codelens.cli.serve:keys_command"},
-    epilog="Exit: 2 error, 3 no index, 130 interrupted.",
-)
+keys = group("keys", add, list_keys, revoke, help="Create, list and revoke keys for `codelens serve`.")
+serve = group("serve", keys, own=serve_index, epilog="Exit: 2 error, 3 no index, 130 interrupted.")

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, group
+from codelens.cli.declare import argument, command, group
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, working_folder
@@ -147,6 +147,7 @@ class SnapshotsFlags(CommonFlags, JsonFlags):
     """The form of the list."""
 
 
+@command("list", epilog="Exit: 0 some, 1 none, 3 no index.")
 def list_snapshots(flags: SnapshotsFlags) -> int:
     """List earlier states of the index, newest first. Shows @{0}, @{1} …, with digest, Merkle root and counts.
 
@@ -166,17 +167,15 @@ def list_snapshots(flags: SnapshotsFlags) -> int:
     return exit_code
 
 
-list_command = declare("snapshots", SnapshotsFlags, list_snapshots, epilog="Exit: 0 some, 1 none, 3 no index.")
-
-
 class DiffFlags(CommonFlags, JsonFlags):
     """The two states, and the form of the answer."""
 
-    old: str | None = argument(None, "@{1}, a snapshot's digest, an index file, or a revision of git", "OLD")
-    new: str | None = argument(None, "The same [default: the current index]", "[NEW]")
-    edges: bool = OUTPUT.option(False, "--edges", help="Show edges, too; JSON always has them")
+    old: str | None = argument(None, "OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
+    new: str | None = argument(None, "[NEW]", "The same [default: the current index]")
+    edges: bool = OUTPUT.option(False, "--edges", "Show edges, too; JSON always has them")
 
 
+@command(epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index.")
 def diff(flags: DiffFlags) -> int:
     """Compare the symbols of two states. Marks added (+), removed (-), moved (>) and changed signatures (~).
 
@@ -209,12 +208,4 @@ def diff(flags: DiffFlags) -> int:
     return exit_code
 
 
-diff_command = declare(
-    "diff", DiffFlags, diff, epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index."
-)
-
-command = group(
-    "snapshot",
-    {"list": "codelens.cli.snapshot:list_command", "diff": "codelens.cli.snapshot:diff_command"},
-    help="List earlier states of the index, and compare two of them.",
-)
+snapshot = group("snapshot", list_snapshots, diff, help="List earlier states of the index, and compare two of them.")

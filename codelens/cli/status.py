@@ -1,6 +1,6 @@
 """codelens status: what the index holds, what it left out, and what the trees say against it."""
 
-from codelens.cli.declare import declare, option
+from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.workplace import reading_place
@@ -11,12 +11,13 @@ class StatusFlags(CommonFlags, JsonFlags):
     """Options of `status`: what to print, and whether to check the trees."""
 
     skipped: bool = option(
-        False, "--skipped", help="List every file that was left out or parsed only in part, with the reason"
+        False, "--skipped", "List every file that was left out or parsed only in part, with the reason"
     )
-    no_check: bool = option(False, "--no-check", help="Do not walk the trees for new and changed files")
-    require_fresh: bool = option(False, "--require-fresh", help="Exit with 4 if any file changed since it was indexed")
+    no_check: bool = option(False, "--no-check", "Do not walk the trees for new and changed files")
+    require_fresh: bool = option(False, "--require-fresh", "Exit with 4 if any file changed since it was indexed")
 
 
+@command(epilog="Exit: 0, 2 error, 3 no index, 4 not fresh (--require-fresh).")
 def status(flags: StatusFlags) -> int:
     """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
     from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
@@ -40,6 +41,3 @@ def status(flags: StatusFlags) -> int:
         for notice in found.notices:
             say(f"note: {notice.text}")
     return exit_code
-
-
-command = declare("status", StatusFlags, status, epilog="Exit: 0, 2 error, 3 no index, 4 not fresh (--require-fresh).")

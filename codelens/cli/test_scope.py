@@ -1,7 +1,6 @@
 """codelens test-scope: the tests to run for a change."""
 
-from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare
+from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import FILTERS, OUTPUT, PATH_STYLE, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
@@ -17,23 +16,23 @@ from codelens.text.counts import quantity
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
-    targets: list[str] | None = argument(None, TARGET, "[TARGET]...", values=symbols)
-    depth: int | None = FILTERS.option(None, "--depth", metavar="N", help="Hops to follow [default: 6]")
+    targets: list[str] | None = argument(None, "[TARGET]...", TARGET, values=SYMBOLS)
+    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow [default: 6]")
     min_confidence: float | None = FILTERS.option(
-        None, "--min-confidence", metavar="X", help="Only edges with at least this confidence, 0 to 1 [default: 0.5]"
+        None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]"
     )
     format: str = OUTPUT.option(
         "paths",
-        "--format",
-        metavar="HOW",
+        "--format HOW",
+        "paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
         values=("paths", "pytest"),
-        help="paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
     )
     unresolved: bool = UNRESOLVED
-    null: bool = OUTPUT.option(False, "-0", "--null", help="Print a NUL byte after each line")
+    null: bool = OUTPUT.option(False, "-0 --null", "Print a NUL byte after each line")
     path_style: str | None = PATH_STYLE
 
 
+@command(epilog="Exit: 0 a test, 1 none, 2 usage error or no such target, 3 no index.")
 def test_scope(flags: ScopeFlags) -> int:
     """List the tests that a change may reach. Prints each test file once, nearest first; with --format, each test.
 
@@ -100,8 +99,3 @@ def _show(result: ReachingTests, place: Workplace, flags: ScopeFlags, paths: Pat
         say(
             f"{quantity(len(result.tests), 'test')} for {quantity(len(result.touched), 'symbol or file', 'symbols or files')}"
         )
-
-
-command = declare(
-    "test-scope", ScopeFlags, test_scope, epilog="Exit: 0 a test, 1 none, 2 usage error or no such target, 3 no index."
-)

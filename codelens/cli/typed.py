@@ -13,10 +13,10 @@ from typing import Any, ClassVar, cast, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codelens.cli.complete import SHELLS, install, script
-from codelens.cli.dashes import marked, options_of
+from codelens.cli.complete import SHELLS, install, offer_of, script
 from codelens.cli.declare import OTHER, Command, CommandGroup, Parameter, declared_at, option, perform
 from codelens.cli.streams import say, write
+from codelens.cli.wellformed import mark_queries
 from codelens.errors import UsageError
 from codelens.text.identifiers import nearest
 
@@ -33,74 +33,70 @@ def typed(declared: Any) -> Any:
     """The typer command of what was declared; anything else is one already."""
     if isinstance(declared, Command):
         app = typer.Typer(**APP)
-        cls = type("Command", (SectionedCommand,), {"brief": declared.brief})
+        cls = type("Command", (SectionedCommand,), {"declared": declared})
         help, epilog = declared.run.__doc__, declared.epilog or None
         app.command(declared.name, cls=cls, help=help, epilog=epilog, context_settings=CONTEXT)(_callback(declared))
     elif isinstance(declared, CommandGroup):
-        cls = type("Group", (LazyGroup,), {"places": {"Commands": declared.places}})
+        own = declared.own
+        cls = type("Group", (LazyGroup,), {"places": {"Commands": declared.commands}})
         app = typer.Typer(name=declared.name, cls=cls, context_settings=CONTEXT, **APP)
-        own = declared.flags is not None
-        app.callback(invoke_without_command=own, help=declared.help, epilog=declared.epilog or None)(
-            _callback(declared)
-        )
+        help, epilog = own.run.__doc__ if own else declared.help, declared.epilog or None
+        app.callback(invoke_without_command=own is not None, help=help, epilog=epilog)(_callback(own, in_group=True))
     else:
         return declared
     return typer.main.get_command(app)
 
 
-def _callback(declared: Command | CommandGroup) -> Callable[..., int]:
-    """A function with the signature that typer reads. Of a group, another command may follow, which then runs instead."""
-    flags, run, below = declared.flags, declared.run, isinstance(declared, CommandGroup)
+def _callback(command: Command | None, in_group: bool = False) -> Callable[..., int]:
+    """A function with the signature that typer reads. In a group another command may follow, which then runs instead."""
 
     def callback(**values: Any) -> int:
-        if flags is None or run is None or (below and values.pop("context").invoked_subcommand is not None):
+        if command is None or (in_group and values.pop("context").invoked_subcommand is not None):
             return 0
-        return perform(flags, run, values)
+        return perform(command.flags, command.run, values)
 
-    hints = {"context": typer.Context} if below and flags else {}
-    declarations = get_type_hints(flags) if flags else {}
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    hints: dict[str, Any] = get_type_hints(command.flags) if command else {}
+    defaults = {name: _typed_parameter(getattr(command.flags, name)) for name in hints} if command else {}
+    if command and in_group:
+        hints["context"], defaults["context"] = typer.Context, inspect.Parameter.empty
     callback.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            *(inspect.Parameter(name, keyword, annotation=hint) for name, hint in hints.items()),
-            *(
-                inspect.Parameter(name, keyword, default=_typed_parameter(getattr(flags, name)), annotation=hint)
-                for name, hint in declarations.items()
-            ),
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
+            for name, hint in hints.items()
         ]
     )
-    callback.__annotations__ = hints | declarations
+    callback.__annotations__ = hints
     return callback
 
 
 def _typed_parameter(declared: Parameter) -> Any:
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "help": declared.help,
         "metavar": declared.metavar,
         "show_default": False,
-        "autocompletion": declared.offer,
+        "autocompletion": offer_of(declared),
+        "hidden": declared.is_hidden,
     }
     if not declared.names:
-        return typer.Argument(declared.default, **told)
-    return typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **told, **declared.more)
+        return typer.Argument(declared.default, **settings)
+    return typer.Option(
+        declared.default, *declared.names, rich_help_panel=declared.section, **settings, **declared.typer
+    )
 
 
 class SectionedCommand(TyperCommand):
     """Help with options under the headings of their sections. A query may begin with a dash."""
 
-    brief: ClassVar[frozenset[str]] = frozenset()
+    declared: ClassVar[Command]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Called by typer: arguments → parameters."""
-        params = self.get_params(ctx)
-        if any(param.name == "query" for param in params):
-            args = list(marked(args, options_of(params)))
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, list(mark_queries(self.declared, args)))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The declared parameters, --help, and --help-all where --help is brief."""
         params = super().get_params(ctx)
-        if self.brief:
+        if self.declared.brief:
             params.append(
                 typer.core.TyperOption(
                     param_decls=["--help-all"],
@@ -118,7 +114,9 @@ class SectionedCommand(TyperCommand):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             is_argument = param.param_type_name == "argument"
-            listed = is_argument or not self.brief or ctx.meta.get(HELP_ALL) or param.name in self.brief
+            listed = (
+                is_argument or not self.declared.brief or ctx.meta.get(HELP_ALL) or param.name in self.declared.brief
+            )
             record = param.get_help_record(ctx)
             if record is not None and (listed or param.name in ("help", "help_all")):
                 heading = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
@@ -153,9 +151,9 @@ def _show_all(ctx: Any, param: Any, value: bool) -> None:
 
 
 class LazyGroup(TyperGroup):
-    """Commands by help group and name, each imported when it is named: MODULE has it as `command`, MODULE:NAME as NAME."""
+    """Commands by help group and name. One that is given by its place, MODULE:NAME, is imported when it is named."""
 
-    places: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    places: ClassVar[Mapping[str, Mapping[str, Command | CommandGroup | str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -168,8 +166,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Imports the command's module; None for an unknown name."""
         for names in self.places.values():
-            if place := names.get(cmd_name):
-                return typed(declared_at(place))
+            if declared := names.get(cmd_name):
+                return typed(declared_at(declared) if isinstance(declared, str) else declared)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -237,33 +235,27 @@ def _root(
     version: bool = _typed_parameter(
         option(
             False,
-            "-V",
-            "--version",
-            callback=_show_version,
-            is_eager=True,
-            help="Print the versions of codelens and its parts",
+            "-V --version",
+            "Print the versions of codelens and its parts",
+            typer={"callback": _show_version, "is_eager": True},
         )
     ),
     install_completion: str | None = _typed_parameter(
         option(
             None,
-            "--install-completion",
-            metavar="SHELL",
-            callback=_install_completion,
-            is_eager=True,
+            "--install-completion SHELL",
+            "Install tab completion for bash, zsh, fish or powershell",
             values=SHELLS,
-            help="Install tab completion for bash, zsh, fish or powershell",
+            typer={"callback": _install_completion, "is_eager": True},
         )
     ),
     show_completion: str | None = _typed_parameter(
         option(
             None,
-            "--show-completion",
-            metavar="SHELL",
-            callback=_show_completion,
-            is_eager=True,
+            "--show-completion SHELL",
+            "Print the completion script of a shell",
             values=SHELLS,
-            help="Print the completion script of a shell",
+            typer={"callback": _show_completion, "is_eager": True},
         )
     ),
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import FrameType
 
 from codelens.cli.answerer import answering
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain
@@ -22,27 +22,24 @@ class WatchFlags(ProgressFlags, CommonFlags):
 
     roots: list[Path] | None = argument(
         None,
-        "Folders to watch [default: those of the index that is there, else the top of the repository]",
         "[PATH]...",
+        "Folders to watch [default: those of the index that is there, else the top of the repository]",
     )
     debounce: int = option(
-        int(DEBOUNCE_SECONDS * 1000),
-        "--debounce",
-        metavar="MS",
-        help="Update once nothing has changed for this long [default: 500]",
+        int(DEBOUNCE_SECONDS * 1000), "--debounce MS", "Update once nothing has changed for this long [default: 500]"
     )
     poll: float = option(
         0.0,
-        "--poll",
-        metavar="SECONDS",
-        help="Check for changes every SECONDS instead of using file events, for network drives and small inotify limits",
+        "--poll SECONDS",
+        "Check for changes every SECONDS instead of using file events, for network drives and small inotify limits",
     )
     until_eof: bool = option(
-        False, "--until-eof", help="End when stdin closes, and so with the program that started this one"
+        False, "--until-eof", "End when stdin closes, and so with the program that started this one"
     )
     allow_network: bool = ALLOW_NETWORK
 
 
+@command(epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.")
 def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
     if flags.debounce < 0 or flags.poll < 0:
@@ -105,11 +102,3 @@ def _teller(flags: WatchFlags) -> WatchSink:
             as_text(event)
 
     return as_json if flags.progress == "json" else only_faults if flags.quiet else as_text
-
-
-command = declare(
-    "watch",
-    WatchFlags,
-    watch,
-    epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.",
-)

@@ -12,18 +12,18 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from codelens.cli.dashes import Options, marked
-from codelens.cli.declare import Command, Parameter
+from codelens.cli.dashes import Spellings, marked
+from codelens.cli.declare import Command, parameters_of
 
 HELP = ("-h", "--help", "--help-all")  # Typer's own options, and that of a command whose help is brief
 Convert = Callable[[str], Any]
 
 
-class Unusual(Exception):
+class NotWellFormed(Exception):
     """The line has a fault, or asks for help."""
 
 
-class Taken(NamedTuple):
+class Slot(NamedTuple):
     """An option or argument of a command, by the type of its field."""
 
     field: str
@@ -32,43 +32,56 @@ class Taken(NamedTuple):
     flag: bool = True  # The value of a flag
 
 
-Given = dict[str, list[tuple[Taken, str | None]]]  # Field → what the line says of it, in order; a flag has no text
+Values = dict[str, list[tuple[Slot, str | None]]]  # Field → its texts in order; a flag has none
 
 
 def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
     """Field of the command's flags → value. Raises UsageError for options of other tools, where the command takes a query."""
-    hints = get_type_hints(command.flags)
-    declared: Mapping[str, Parameter] = {field: getattr(command.flags, field) for field in hints}
+    slots = _CommandSlots(command)
+    values: Values = {}
     try:
-        options, positional = _table(hints, declared)
-    except Unusual:
+        _take_positional(_take_options(slots.mark(arguments), slots.options, values), slots.positional, values)
+        converted = {field: _convert(texts) for field, texts in values.items() if texts}
+    except (NotWellFormed, ValueError):
         return None
-    if "query" in declared:
-        arguments = list(marked(arguments, _shapes(options, command)))
-    given: Given = {}
-    try:
-        _take_positional(_take_options(arguments, options, given), positional, given)
-        values = {field: _converted(found) for field, found in given.items() if found}
-    except (Unusual, ValueError):
-        return None
-    return {field: parameter.default for field, parameter in declared.items()} | values
+    return {field: parameter.default for field, parameter in slots.parameters.items()} | converted
 
 
-def _table(hints: Mapping[str, Any], declared: Mapping[str, Parameter]) -> tuple[dict[str, Taken], list[Taken]]:
-    """Options by name, and positional arguments in order."""
-    options, positional = dict[str, Taken](), list[Taken]()
-    for field, parameter in declared.items():
-        kind, many = _kind(hints[field])
-        if not set(parameter.more) <= {"hidden"}:
-            raise Unusual
-        if not parameter.names:
-            positional.append(Taken(field, CONVERTERS[kind], many))
-        for name in parameter.names:
-            on, _, off = name.partition("/")
-            options[on] = Taken(field, CONVERTERS[kind], many)
-            if off:
-                options[off] = Taken(field, None, many, flag=False)
-    return options, positional
+def mark_queries(command: Command, arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments, with a mark before queries that begin with a dash. Raises UsageError as `read` does."""
+    return _CommandSlots(command).mark(arguments)
+
+
+class _CommandSlots:
+    """The options of a command by name, and its positional arguments in order."""
+
+    def __init__(self, command: Command) -> None:
+        self.options: dict[str, Slot] = {}
+        self.positional: list[Slot] = []
+        self.parameters = parameters_of(command.flags)
+        self._help = HELP if command.brief else HELP[:2]
+        for field, hint in get_type_hints(command.flags).items():
+            kind, many = _kind(hint)
+            names = self.parameters[field].names
+            if not names:
+                self.positional.append(Slot(field, CONVERTERS[kind], many))
+            for name in names:
+                on, _, off = name.partition("/")
+                self.options[on] = Slot(field, CONVERTERS[kind], many)
+                if off:
+                    self.options[off] = Slot(field, None, many, flag=False)
+
+    def mark(self, arguments: Sequence[str]) -> Sequence[str]:
+        """The arguments, with a mark before queries that begin with a dash, if the command takes a query."""
+        if "query" not in self.parameters:
+            return arguments
+        letters = {name[1] for name, slot in self.options.items() if len(name) == 2 and slot.convert is None}
+        values = {
+            name if len(name) > 2 else name[1]: slot.convert is int
+            for name, slot in self.options.items()
+            if slot.convert
+        }
+        return list(marked(arguments, Spellings({*letters, HELP[0][1]}, values, {*self.options, *self._help})))
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
@@ -76,33 +89,20 @@ def _kind(hint: Any) -> tuple[Any, bool]:
     if isinstance(hint, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not type(None))
     many = get_origin(hint) is list
-    kind = get_args(hint)[0] if many else hint
-    if kind not in CONVERTERS:
-        raise Unusual
-    return kind, many
+    return (get_args(hint)[0] if many else hint), many
 
 
 def _readable(text: str) -> Path:
     """A path; typer refuses one that may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
-        raise Unusual
+        raise NotWellFormed
     return Path(text)
 
 
 CONVERTERS: Mapping[Any, Convert | None] = {bool: None, str: str, int: int, float: float, Path: _readable}
 
 
-def _shapes(options: Mapping[str, Taken], command: Command) -> Options:
-    """The options as `marked` wants them."""
-    own = HELP if command.brief else HELP[:2]
-    flags = {name[1] for name, taken in options.items() if len(name) == 2 and taken.convert is None}
-    values = {
-        name if len(name) > 2 else name[1]: taken.convert is int for name, taken in options.items() if taken.convert
-    }
-    return Options(flags | {HELP[0][1]}, values, {*options, *own})
-
-
-def _take_options(arguments: Sequence[str], options: Mapping[str, Taken], given: Given) -> list[str]:
+def _take_options(arguments: Sequence[str], options: Mapping[str, Slot], values: Values) -> list[str]:
     """Collect the values of options; returns the other arguments."""
     left, rest = list(reversed(arguments)), list[str]()
     while left:
@@ -111,42 +111,42 @@ def _take_options(arguments: Sequence[str], options: Mapping[str, Taken], given:
             return rest + left[::-1]
         if argument.startswith("--"):
             name, equals, value = argument.partition("=")
-            _take(options.get(name), value if equals else None, left, given)
+            _take(options.get(name), value if equals else None, left, values)
         elif argument.startswith("-") and len(argument) > 1:
             for at, letter in enumerate(argument[1:], start=2):
-                taken = options.get(f"-{letter}")
-                inline = argument[at:] if taken and taken.convert else ""
-                _take(taken, inline or None, left, given)
-                if taken and taken.convert:
+                slot = options.get(f"-{letter}")
+                inline = argument[at:] if slot and slot.convert else ""
+                _take(slot, inline or None, left, values)
+                if slot and slot.convert:
                     break
         else:
             rest.append(argument)
     return rest
 
 
-def _take(taken: Taken | None, value: str | None, left: list[str], given: Given) -> None:
+def _take(slot: Slot | None, value: str | None, left: list[str], values: Values) -> None:
     """One option, with the value behind it or else the next argument."""
-    if taken is None or (taken.convert is None and value is not None):
-        raise Unusual
-    if taken.convert and value is None:
+    if slot is None or (slot.convert is None and value is not None):
+        raise NotWellFormed
+    if slot.convert and value is None:
         if not left:
-            raise Unusual
+            raise NotWellFormed
         value = left.pop()
-    given.setdefault(taken.field, []).append((taken, value))
+    values.setdefault(slot.field, []).append((slot, value))
 
 
-def _take_positional(rest: Sequence[str], positional: Sequence[Taken], given: Given) -> None:
+def _take_positional(rest: Sequence[str], positional: Sequence[Slot], values: Values) -> None:
     left = list(rest)
-    for taken in positional:
-        many = len(left) if taken.many else 1
-        given[taken.field] = [(taken, text) for text in left[:many]]
+    for slot in positional:
+        many = len(left) if slot.many else 1
+        values[slot.field] = [(slot, text) for text in left[:many]]
         del left[:many]
     if left:
-        raise Unusual
+        raise NotWellFormed
 
 
-def _converted(found: Sequence[tuple[Taken, str | None]]) -> Any:
+def _convert(found: Sequence[tuple[Slot, str | None]]) -> Any:
     """All values, or the last one. Raises ValueError for text that is not a number."""
     kept = found if found[-1][0].many else found[-1:]
-    values = [taken.convert(text) if taken.convert and text is not None else taken.flag for taken, text in kept]
+    values = [slot.convert(text) if slot.convert and text is not None else slot.flag for slot, text in kept]
     return values if found[-1][0].many else values[-1]

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.cli.complete import symbols
-from codelens.cli.declare import argument, declare
+from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
@@ -23,25 +22,24 @@ from codelens.text.counts import quantity
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """The query and the ranking flags of the search, and the targets to explain."""
 
-    query: str | None = argument(None, "The query of the search; `-` reads it from stdin", "QUERY", values=symbols)
+    query: str | None = argument(None, "QUERY", "The query of the search; `-` reads it from stdin", values=SYMBOLS)
     targets: list[str] | None = argument(
-        None,
-        "PATH:LINE or a symbol's name; two are compared [default: all hits]",
-        "[TARGET]...",
-        values=symbols,
+        None, "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
     )
     below: list[Path] | None = FILTERS.option(
-        None, "--below", metavar="PATH", help="Search only below PATH, like PATH of `search`; repeatable"
+        None, "--below PATH", "Search only below PATH, like PATH of `search`; repeatable"
     )
-    check: bool = OUTPUT.option(
-        False, "--check", help="Recompute every score from the JSON; exit with 2 if one differs"
-    )
-    every_part: bool = OUTPUT.option(
-        False, "--all", help="Show every part of each score, not groups of reasons (also: -v)"
-    )
-    stats: bool = OUTPUT.option(False, "--stats", help="Print how long each step took")
+    check: bool = OUTPUT.option(False, "--check", "Recompute every score from the JSON; exit with 2 if one differs")
+    every_part: bool = OUTPUT.option(False, "--all", "Show every part of each score, not groups of reasons (also: -v)")
+    stats: bool = OUTPUT.option(False, "--stats", "Print how long each step took")
 
 
+BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")
+
+
+@command(
+    brief=BRIEF, epilog="Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no index."
+)
 def why(flags: WhyFlags) -> int:
     """Explain why each hit has its rank, or why a target is missing.
 
@@ -141,13 +139,3 @@ def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
     elif not flags.quiet:
         write([f"{verdict}\n"])
     return 2 if differences else exit_code
-
-
-BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")
-command = declare(
-    "why",
-    WhyFlags,
-    why,
-    brief=BRIEF,
-    epilog="Exit: 0 ranked, 1 not among the results, 2 no such target or an ambiguous one, 3 no index.",
-)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from codelens.cli.declare import defaults
 from codelens.cli.flags import CommonFlags, FleetFlags
 from codelens.cli.streams import say
 from codelens.config import LoadedSettings, Settings, load_settings
@@ -82,9 +83,7 @@ def reading_place(
     """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
     cwd = working_folder()
     if isinstance(flags, FleetFlags):
-        from codelens.cli.cluster import fleet_meant
-
-        return fleet_meant(flags, overrides)
+        return _place_of_fleet(flags, overrides)
     index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
         _tell_unfinished(index or new_index_place(cwd))
@@ -96,6 +95,38 @@ def reading_place(
 def _tell_unfinished(index: Path) -> None:
     if building := unfinished_index(index):
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
+
+
+def _place_of_fleet(flags: FleetFlags, overrides: Mapping[str, Any] | None) -> Workplace:
+    """The store that a command is to read. Raises UsageError."""
+    for name in ("refresh", "require_fresh"):
+        if getattr(flags, name, None):
+            said = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
+    if not 0 < flags.timeout < 1e6:
+        raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
+    place = fleet_at(flags, flags.store, flags.scheduler, overrides)
+    assert place.fleet
+    return place._replace(fleet=place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete))
+
+
+def fleet_at(
+    flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
+) -> Workplace:
+    """A store, else that of the settings, with the settings of the working directory. Raises UsageError.
+
+    Nothing is remembered of the use of fleets.
+    """
+    if flags.db is not None:
+        raise UsageError("--db is about one index", "a fleet is named with --store")
+    cwd = working_folder()
+    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
+    if not (store := settings.values.store):
+        raise UsageError("no store", "--store PLACE or the setting `store`: where `codelens cluster index` writes")
+    url = store if "://" in store else str(cwd / store)
+    from codelens.fleet.open import FleetPlace
+
+    return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
 
 
 def settings_at(
@@ -271,3 +302,14 @@ def _default_roots(place: Workplace) -> list[Path]:
     if place.index_path.parent.name == INDEX_FOLDER:
         return [place.index_path.parent.parent]
     return [git_top(place.cwd) or place.cwd]
+
+
+MOST_SYMBOLS = 200  # Symbols that a shell is offered: a screen or two
+
+
+def names_of_symbols(db: Path | None, begun: str) -> list[str]:
+    """Names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
+    flags = defaults(CommonFlags)
+    flags.db, flags.quiet = db, True
+    with reading_place(flags).open() as index:
+        return index.names(begun, MOST_SYMBOLS)

@@ -5,12 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cli.cluster import ASKING
-from codelens.cli.hooks import COMMANDS as HOOKS_COMMANDS
+from codelens.cli.declare import declared_at
 from codelens.cli.main import COMMANDS, PLACES
-from codelens.cli.memory import COMMANDS as MEMORY_COMMANDS
-from codelens.cli.model import COMMANDS as MODEL_COMMANDS
-from codelens.cli.note import COMMANDS as NOTE_COMMANDS
 from codelens.cli.typed import LazyGroup, root
 from tests.commands import Run
 
@@ -28,11 +24,8 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
 
 
 BELOW = {
-    "cluster": ("index", *ASKING, "status"),
-    "memory": MEMORY_COMMANDS,
-    "model": MODEL_COMMANDS,
-    "hooks": HOOKS_COMMANDS,
-    "note": NOTE_COMMANDS,
+    name: declared_at(f"codelens.cli.{name}:{name}").commands
+    for name in ("cluster", "memory", "model", "hooks", "note")
 }
 
 

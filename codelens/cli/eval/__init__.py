@@ -15,14 +15,14 @@ class Measuring(LazyGroup):
     """Without the name of a command below it, `eval` is the command that measures, with its own arguments and help."""
 
     places: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "Commands": {"make-tasks": "codelens.cli.eval.make_tasks", "tune": "codelens.cli.eval.tune"}
+        "Commands": {"make-tasks": "codelens.cli.eval.make_tasks:make_tasks", "tune": "codelens.cli.eval.tune:tune"}
     }
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Called by typer with what follows `eval`; a context knows whose it is."""
         if args[:1] and args[0] in self.list_commands(None):
             return super().make_context(info_name, args, parent, **extra)
-        measure = typed(import_module("codelens.cli.eval.measure").command)
+        measure = typed(import_module("codelens.cli.eval.measure").measure)
         return measure.make_context(info_name, args, parent, **extra)
 
 

@@ -26,54 +26,38 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     """Options: the tasks, the indexes, the judgement, and the output."""
 
     tasks: list[Path] | None = argument(
-        None, "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known", "[TASKS]..."
+        None, "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
-    topics: Path | None = TASKS.option(
-        None, "--topics", metavar="FILE", help="TREC topics: <top> elements, or number, tab, query"
-    )
+    topics: Path | None = TASKS.option(None, "--topics FILE", "TREC topics: <top> elements, or number, tab, query")
     qrels: Path | None = TASKS.option(
-        None, "--qrels", metavar="FILE", help="The judgements for --topics; a document is PATH or PATH:Container.name"
+        None, "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
     )
     indexes: Path | None = TASKS.option(
-        None, "--indexes", metavar="FOLDER", help="Folder of indexes: a task of REPO asks REPO.db [default: --db]"
+        None, "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
     )
-    suffix: str = TASKS.option(
-        "", "--suffix", metavar="TEXT", help="Of their names: REPO{TEXT}.db, as in --suffix=-commits"
-    )
+    suffix: str = TASKS.option("", "--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits")
     same_file: bool = TASKS.option(
-        False,
-        "--same-file",
-        help="Strict metrics compare name and file (as for commits) instead of name and enclosing name",
+        False, "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
     )
-    jobs: int = option(
-        1, "--jobs", metavar="N", help="Processes that search; more than there are cores distorts latency [default: 1]"
-    )
+    jobs: int = option(1, "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]")
     allow_network: bool = ALLOW_NETWORK
-    out: Path | None = OUTPUT.option(
-        None, "--out", metavar="FILE", help="Write all results to FILE as JSON, task by task"
-    )
+    out: Path | None = OUTPUT.option(None, "--out FILE", "Write all results to FILE as JSON, task by task")
     compare: bool = WAYS.option(
-        False, "--compare", help="Compare two runs written by --out, B against A, with a paired test"
+        False, "--compare", "Compare two runs written by --out, B against A, with a paired test"
     )
-    ablate: bool = WAYS.option(False, "--ablate", help="Leave out each channel, rule and signal of the profile in turn")
-    rows: str | None = WAYS.option(
-        None, "--rows", metavar="A,B", help="Only these rows of --ablate, as in --rows channel,walk"
-    )
+    ablate: bool = WAYS.option(False, "--ablate", "Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS.option(None, "--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
     memory: bool = WAYS.option(
         False,
         "--memory",
-        help="Simulate memory: report the right hits of every second task as used, and measure all tasks after each round",
+        "Simulate memory: report the right hits of every second task as used, and measure all tasks after each round",
     )
-    rounds: int | None = WAYS.option(
-        None, "--rounds", metavar="N", help="The number of rounds of --memory [default: 10]"
-    )
+    rounds: int | None = WAYS.option(None, "--rounds N", "The number of rounds of --memory [default: 10]")
     metrics: str | None = OUTPUT.option(
-        None, "--metrics", metavar="A,B", help="Metrics in the table, such as strict_ndcg@10,candidates"
+        None, "--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates"
     )
-    markdown: bool = OUTPUT.option(False, "--markdown", help="Print a Markdown table")
-    plot: Path | None = OUTPUT.option(
-        None, "--plot", metavar="FILE", help="Plot nDCG by repository and tier, as PNG or SVG"
-    )
+    markdown: bool = OUTPUT.option(False, "--markdown", "Print a Markdown table")
+    plot: Path | None = OUTPUT.option(None, "--plot FILE", "Plot nDCG by repository and tier, as PNG or SVG")
 
 
 class PreparedRun(NamedTuple):

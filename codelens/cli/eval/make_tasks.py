@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import Section, argument, declare, option
+from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write_record
@@ -21,23 +21,24 @@ MUCH = Section("How much")
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, the output folder, and the number of tasks."""
 
-    repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
-    out: Path | None = option(None, "--out", metavar="FOLDER", help="A new folder, or one that make-tasks wrote")
-    name: str = option("", "--name", metavar="NAME", help="The repository's name in tasks [default: its folder's name]")
-    head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
-    commits: int = MUCH.option(60, "--commits", metavar="N", help="Tasks of commits [default: 60]")
-    docs: int = MUCH.option(40, "--docs", metavar="N", help="Tasks of documentation [default: 40]")
-    identifiers: int = MUCH.option(40, "--identifiers", metavar="N", help="Names to look up [default: 40]")
-    topics: int = MUCH.option(40, "--topics", metavar="N", help="Tasks of guides [default: 40]")
-    concepts: int = MUCH.option(40, "--concepts", metavar="N", help="Tasks of comments that name others [default: 40]")
+    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    out: Path | None = option(None, "--out FOLDER", "A new folder, or one that make-tasks wrote")
+    name: str = option("", "--name NAME", "The repository's name in tasks [default: its folder's name]")
+    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
+    commits: int = MUCH.option(60, "--commits N", "Tasks of commits [default: 60]")
+    docs: int = MUCH.option(40, "--docs N", "Tasks of documentation [default: 40]")
+    identifiers: int = MUCH.option(40, "--identifiers N", "Names to look up [default: 40]")
+    topics: int = MUCH.option(40, "--topics N", "Tasks of guides [default: 40]")
+    concepts: int = MUCH.option(40, "--concepts N", "Tasks of comments that name others [default: 40]")
     queries: int = MUCH.option(
-        15, "--queries", metavar="N", help="Short queries of each kind: messages, literals, fragments … [default: 15]"
+        15, "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]"
     )
-    max_files: int = MUCH.option(
-        3000, "--max-files", metavar="N", help="Most files of a tree; a larger one is sampled [default: 3000]"
-    )
+    max_files: int = MUCH.option(3000, "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]")
 
 
+@command(
+    epilog="Exit: 0 made, 1 nothing to ask, 2 error. Then `codelens index` the trees, and `codelens eval` the tasks."
+)
 def make_tasks(flags: MakeTasksFlags) -> int:
     """Make evaluation tasks from a git history. A commit's subject is the query, the definitions that it changed are the answers.
 
@@ -102,11 +103,3 @@ def _record(name: str, tasks: MadeTasks) -> dict[str, Any]:
         "commits_left_out": dict(tasks.left_out),
         "exit_code": 0 if any(count for _, count in tasks.tasks) else 1,
     }
-
-
-command = declare(
-    "make-tasks",
-    MakeTasksFlags,
-    make_tasks,
-    epilog="Exit: 0 made, 1 nothing to ask, 2 error. Then `codelens index` the trees, and `codelens eval` the tasks.",
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from codelens.cli.declare import declare
+from codelens.cli.declare import command
 from codelens.cli.eval.flags import EvalFlags, prepare_run
 from codelens.cli.eval.tables import chosen_metrics, groups_table, save_run, write_result
 from codelens.cli.progress import watcher
@@ -13,6 +13,11 @@ from codelens.errors import UsageError
 from codelens.text.counts import quantity
 
 
+@command(
+    "eval",
+    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks from a git history, `codelens eval tune` "
+    "learns weights from one; files with these names are ./make-tasks and ./tune.",
+)
 def measure(flags: EvalFlags) -> int:
     """Measure the ranking by tasks: queries whose answers are known.
 
@@ -65,12 +70,3 @@ def _measure_once(flags: EvalFlags, command: list[str]) -> int:
     if flags.plot is not None:
         plot(groups, flags.plot, f"{quantity(len(results), 'task')}, profile {run.setup.options.profile}")
     return 0
-
-
-command = declare(
-    "eval",
-    EvalFlags,
-    measure,
-    epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks from a git history, `codelens eval tune` "
-    "learns weights from one; files with these names are ./make-tasks and ./tune.",
-)

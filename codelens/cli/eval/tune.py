@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens import __version__
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_record
@@ -28,13 +28,15 @@ from codelens.worktree.repository import GitError, Repository
 class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, and the file to keep."""
 
-    repo: Path | None = argument(None, "A clone with its history; a bare one too [default: this repository]", "[REPO]")
-    keep: Path | None = option(
-        None, "--keep", metavar="FILE", help="Write the weights to FILE if they improve the newest tasks"
-    )
-    head: str = option("HEAD", "--head", metavar="REV", help="The last commit to use [default: HEAD]")
+    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    keep: Path | None = option(None, "--keep FILE", "Write the weights to FILE if they improve the newest tasks")
+    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
 
 
+@command(
+    epilog='Exit: 0 measured, or written; 1 no gain to keep, or too few tasks; 2 error. `weights = "FILE"` in a configuration\n'
+    "file makes a search rank by it."
+)
 def tune(flags: TuneFlags) -> int:
     """Learn ranking weights from your own git history. Learns from older commits, and measures on the newest fifth.
 
@@ -47,15 +49,6 @@ def tune(flags: TuneFlags) -> int:
     ir_measures_module()
 
     return tune_here(flags)
-
-
-command = declare(
-    "tune",
-    TuneFlags,
-    tune,
-    epilog='Exit: 0 measured, or written; 1 no gain to keep, or too few tasks; 2 error. `weights = "FILE"` in a configuration\n'
-    "file makes a search rank by it.",
-)
 
 
 CERTAIN = 0.05  # p below which chance is not named

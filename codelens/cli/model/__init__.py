@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.config import write_setting
-from codelens.cli.declare import argument, declare, group, option
+from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.cli.workplace import named_index, settings_at, working_folder
@@ -19,19 +19,6 @@ from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, lasting_name, model_place, open_embedder, own_models
 from codelens.errors import CannotWrite, SettingsError, UsageError
 from codelens.worktree.place import find_index, git_top
-
-COMMANDS = {
-    **{name: f"codelens.cli.model:{name}_command" for name in ("info", "list", "use", "export")},
-    "train": "codelens.cli.model.train",
-    "eval": "codelens.cli.model.evaluate",
-}
-
-command = group(
-    "model",
-    COMMANDS,
-    help="Inspect, choose or train an embedding model.",
-    epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
-)
 
 
 def trees_meant(paths: Sequence[Path] | None) -> list[Path]:
@@ -103,9 +90,10 @@ def settings_here(flags: CommonFlags) -> LoadedSettings:
 class ModelInfoFlags(CommonFlags, JsonFlags):
     """Which model."""
 
-    model: str | None = argument(None, "A model's name or file [default: the one in use]", "[MODEL]")
+    model: str | None = argument(None, "[MODEL]", "A model's name or file [default: the one in use]")
 
 
+@command(epilog="Exit: 0 it opens, 2 there is no such model, or it is damaged.")
 def info(flags: ModelInfoFlags) -> int:
     """Show a model's card. Prints its hash, size and file, what it was made from, how, and how well it performs."""
     settings = settings_here(flags).values
@@ -164,15 +152,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-info_command = declare(
-    "info", ModelInfoFlags, info, epilog="Exit: 0 it opens, 2 there is no such model, or it is damaged."
-)
-
-
 class ModelListFlags(CommonFlags, JsonFlags):
     """Options of `model list`."""
 
 
+@command("list")
 def list_models(flags: ModelListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = settings_here(flags)
@@ -224,15 +208,13 @@ def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"{line}  {'; '.join(filter(None, remarks))}".rstrip() + "\n"
 
 
-list_command = declare("list", ModelListFlags, list_models)
-
-
 class ModelUseFlags(CommonFlags):
     """Which model."""
 
-    model: str | None = argument(None, "codelens, hashing, the name of a model of yours, or a file", "MODEL")
+    model: str | None = argument(None, "MODEL", "codelens, hashing, the name of a model of yours, or a file")
 
 
+@command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
     if flags.model is None:
@@ -260,11 +242,6 @@ def _say_what_follows(flags: CommonFlags, setting: str, before: str) -> None:
         say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
 
 
-use_command = declare(
-    "use", ModelUseFlags, use, epilog="Exit: 0 written, 2 no such model, or the file cannot be changed."
-)
-
-
 FORMATS = ("model", "npz", "text")
 ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
 
@@ -272,17 +249,15 @@ ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
 class ModelExportFlags(CommonFlags):
     """Options: the model, the output file, and the format."""
 
-    model: str | None = argument(None, "A model's name or file", "MODEL")
-    out: Path | None = argument(None, "The file to write", "OUT")
+    model: str | None = argument(None, "MODEL", "A model's name or file")
+    out: Path | None = argument(None, "OUT", "The file to write")
     format: str | None = option(
-        None,
-        "--format",
-        metavar="HOW",
-        help="model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
+        None, "--format HOW", "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]"
     )
-    force: bool = option(False, "--force", help="Overwrite an existing file")
+    force: bool = option(False, "--force", "Overwrite an existing file")
 
 
+@command(epilog="Exit: 0 written, 2 no such model, or OUT cannot be written.")
 def export(flags: ModelExportFlags) -> int:
     """Write a model to a file. In codelens' own format it works wherever you copy it: `codelens model use ./OUT`."""
     if flags.model is None or flags.out is None:
@@ -317,6 +292,10 @@ def _write(model: str, out: Path, how: str) -> None:
         raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a writable folder") from None
 
 
-export_command = declare(
-    "export", ModelExportFlags, export, epilog="Exit: 0 written, 2 no such model, or OUT cannot be written."
+model = group(
+    "model",
+    *(info, list_models, use, export),
+    places={"train": "codelens.cli.model.train:train", "eval": "codelens.cli.model.evaluate:evaluate"},
+    help="Inspect, choose or train an embedding model.",
+    epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
 )

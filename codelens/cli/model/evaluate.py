@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.model import described, settings_here, trees_meant
 from codelens.cli.streams import say, say_plain, write, write_json
@@ -21,15 +21,15 @@ Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 class ModelEvalFlags(CommonFlags, JsonFlags):
     """Which trees, and which models."""
 
-    paths: list[Path] | None = argument(None, "Folders of documented code [default: this repository]", "[PATH]...")
+    paths: list[Path] | None = argument(None, "[PATH]...", "Folders of documented code [default: this repository]")
     models: list[str] | None = option(
         None,
-        "--models",
-        metavar="A,B",
-        help="Models to compare, separated by commas or repeated [default: the one in use, and hashing]",
+        "--models A,B",
+        "Models to compare, separated by commas or repeated [default: the one in use, and hashing]",
     )
 
 
+@command("eval", epilog="Exit: 0 measured, 1 nothing to ask, 2 error, or no such model.")
 def evaluate(flags: ModelEvalFlags) -> int:
     """Measure models on your own code. The first sentence of each definition's documentation, removed from the code, must find it.
 
@@ -123,8 +123,3 @@ def _json(figures: Figures, questions: int) -> Iterator[str]:
         "exit_code": 0 if questions else 1,
     }
     yield to_json(record)
-
-
-command = declare(
-    "eval", ModelEvalFlags, evaluate, epilog="Exit: 0 measured, 1 nothing to ask, 2 error, or no such model."
-)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import argument, declare, option
+from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.model import model_file, trees_meant
 from codelens.cli.progress import watcher
@@ -32,20 +32,17 @@ class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the trees to learn from, the effort, and the model's name."""
 
     paths: list[Path] | None = argument(
-        None, "Folders to learn from, with their histories [default: this repository]", "[PATH]..."
+        None, "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
     )
-    name: str | None = option(
-        None, "--name", metavar="NAME", help="The model's name [default: the first folder's name]"
-    )
-    base: str = option(
-        SHIPPED, "--from", metavar="MODEL", help="The model to begin with [default: codelens, the shipped one]"
-    )
-    steps: int | None = option(None, "--steps", metavar="N", help="Batches to learn [default: 120]")
-    seed: int = option(1, "--seed", metavar="N", help="Seed of the random numbers [default: 1]")
-    keep_anyway: bool = option(False, "--keep-anyway", help="Write the model even if it did not improve")
-    force: bool = option(False, "--force", help="Overwrite a model of this name that was trained on other folders")
+    name: str | None = option(None, "--name NAME", "The model's name [default: the first folder's name]")
+    base: str = option(SHIPPED, "--from MODEL", "The model to begin with [default: codelens, the shipped one]")
+    steps: int | None = option(None, "--steps N", "Batches to learn [default: 120]")
+    seed: int = option(1, "--seed N", "Seed of the random numbers [default: 1]")
+    keep_anyway: bool = option(False, "--keep-anyway", "Write the model even if it did not improve")
+    force: bool = option(False, "--force", "Overwrite a model of this name that was trained on other folders")
 
 
+@command(epilog="Exit: 0 written, 1 no gain and nothing written, 2 error, or too little to learn from.")
 def train(flags: TrainFlags) -> int:
     """Adapt a model to your own code. It learns from documentation, names, comments and commits, on this machine, in minutes.
 
@@ -199,11 +196,3 @@ def _table(tuned: FineTuned) -> Iterator[str]:
     for m in tuned.measured:
         before, after = (f"{value:.3f}" if value is not None else "-" for value in (m.before, m.after))
         yield f"{m.kind:10}{m.pairs:8}{m.held_out:10}{before:>9}{after:>9}\n"
-
-
-command = declare(
-    "train",
-    TrainFlags,
-    train,
-    epilog="Exit: 0 written, 1 no gain and nothing written, 2 error, or too little to learn from.",
-)
