@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from codelens.model.runs import IndexReport, Progress, Status
     from codelens.notes.finder import Found
     from codelens.notes.note import Anchor
+    from codelens.query.nodes import Query
     from codelens.search.lines import LineSearch
     from codelens.store.checks import Finding
     from codelens.traces.ingestion import IndexTraces
@@ -212,8 +213,18 @@ class Index:
         """The settings that the index was opened with."""
         return self._settings
 
-    def search(self, query: str, options: SearchOptions) -> SearchResult:
-        """Run a query. Raises QueryError for a fault in a strict query, UsageError for options that contradict each other."""
+    @staticmethod
+    def parse(text: str, options: SearchOptions) -> Query:
+        """Parse a query once, for all that is asked of it. Raises QueryError and UsageError."""
+        from codelens.search.run import read_query
+
+        return read_query(text, options)
+
+    def search(self, query: str | Query, options: SearchOptions) -> SearchResult:
+        """Run a query, given as text or parsed.
+
+        Raises QueryError for a fault in a strict query, UsageError for options that contradict each other.
+        """
         from codelens.search.pipeline import search
 
         with self._store.reading():
@@ -224,7 +235,7 @@ class Index:
             return search(query, self._store, self.info(), options, self._settings)
 
     @contextmanager
-    def lines(self, query: str, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
+    def lines(self, query: str | Query, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
         """A search for every line that satisfies a query, which reads while its files are iterated; with all matches of a line
         if `marked`. Raises as `search` does.
         """
@@ -233,28 +244,12 @@ class Index:
         with self._store.reading():
             yield LineSearch.start(query, self._store, options, self._settings, marked)
 
-    def search_lines(self, query: str, options: SearchOptions) -> SearchResult:
+    def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """The same as one result, with the unit around each line; the hits have no scores."""
         with self.lines(query, options) as search:
             return search.answer(self.info())
 
-    @staticmethod
-    def answers_with_lines(query: str, options: SearchOptions) -> bool:
-        """True if the query asks for lines rather than for places to be ranked. Raises QueryError."""
-        from codelens.query.nodes import asks_for_lines
-        from codelens.search.run import read_query
-
-        return asks_for_lines(read_query(query, options, options.prefix).node)
-
-    @staticmethod
-    def is_question(query: str, options: SearchOptions) -> bool:
-        """True if the query is several plain words. Raises QueryError."""
-        from codelens.query.nodes import is_question
-        from codelens.search.run import read_query
-
-        return is_question(read_query(query, options, options.prefix).node)
-
-    def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
+    def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""
         from codelens.search.why import explain
 

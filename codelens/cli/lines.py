@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from codelens.cli.flags import SearchFlags
 from codelens.cli.freshness import is_behind
-from codelens.cli.options import EVERYTHING, QueryText
+from codelens.cli.options import EVERYTHING
 from codelens.cli.streams import colored, say, terminal_width, write
 from codelens.cli.workplace import Workplace
 from codelens.errors import UsageError
@@ -18,10 +17,9 @@ from codelens.model.code import Freshness
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import FileLines
+from codelens.query.nodes import Query
+from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
-
-if TYPE_CHECKING:
-    from codelens.render.lines import LineView
 
 ONLY_LINES: Mapping[str, str] = {
     "files": "-l",
@@ -46,7 +44,7 @@ ASKING: Mapping[str, str] = {
 SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query without --regex takes as they are
 
 
-def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) -> bool:
+def wants_lines(flags: SearchFlags, query: Query) -> bool:
     """True if the answer is lines. Raises UsageError for flags that contradict each other."""
     asked = [name for field, name in ASKING.items() if getattr(flags, field) not in (None, False)]
     alone = [name for field, name in ONLY_LINES.items() if getattr(flags, field)]
@@ -55,14 +53,14 @@ def wants_lines(flags: SearchFlags, query: QueryText, options: SearchOptions) ->
             what = "--like" if flags.like is not None else "a search for files"
             raise UsageError(f"{wrong[0]} is about matching lines, and {what} has none", f"leave {wrong[0]} out")
         return False
-    ranked, question = _ranking_option(flags), Index.is_question(query.text, options)
+    ranked, question = _ranking_option(flags), query.is_question
     of_hits = question and set(alone) <= OF_HITS
     if alone and ranked and not of_hits:
         raise UsageError(
             f"{alone[0]} is about matching lines, which {ranked} does not rank",
             "for the paths of ranked hits: --format '{path}'",
         )
-    exact = Index.answers_with_lines(query.text, options)
+    exact = query.asks_for_lines
     if flags.whole_line and not exact and len(query.text.split()) > 1:
         raise UsageError("-x matches whole lines, and this query has several words", "quote them, or add -F or --regex")
     answers = exact and not ranked
@@ -82,28 +80,27 @@ def _ranking_option(flags: SearchFlags) -> str:
     return "--sort score" if flags.sort == "score" else ""
 
 
-def search_lines(flags: SearchFlags, place: Workplace, index: Index, query: QueryText, options: SearchOptions) -> int:
+def search_lines(flags: SearchFlags, index: Index, query: Query, options: SearchOptions, output: OutputOptions) -> int:
     """Print the matching lines, the files that have any, or how many; returns the exit code."""
-    view = _view(flags, place, index, options)
-    every_match = flags.only_matching or flags.vimgrep or view.color
+    every_match = flags.only_matching or flags.vimgrep or output.color
     about_files = flags.files or flags.files_without or flags.count
     taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
     options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
-    with index.lines(query.text, options, every_match) as search:
+    with index.lines(query, options, every_match) as search:
         noted = _Noted(search.without() if flags.files_without else search.files())
-        texts = _texts(flags, islice(noted, taken.start, taken.stop), view, place)
+        texts = _texts(flags, islice(noted, taken.start, taken.stop), output)
         if flags.quiet:
             return 0 if any(texts) else 1
         first = next(texts, None)
         if first is not None:
-            styled = _with_headings(flags) and _on_screen(flags)
+            styled = _with_headings(flags) and is_on_screen(flags)
             write(chain([first], texts), styled=styled, paged=not flags.no_pager)
         for notice in search.notices:
             say(f"note: {notice.text}")
     if noted.stale and not flags.files_without and not is_behind(index.info()):
         say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
-    if first is None and not flags.invert and (hint := _hint(query)):
-        say(f"note: {hint}")
+    if first is None and not (flags.invert or options.literal or options.regex) and SPECIAL & set(query.text):
+        say(f"note: no line contains exactly '{query.text}'; --regex reads it as a pattern")
     return 1 if first is None else 0
 
 
@@ -121,7 +118,8 @@ class _Noted:
             yield file
 
 
-def _on_screen(flags: SearchFlags) -> bool:
+def is_on_screen(flags: SearchFlags) -> bool:
+    """True if people read the output: on a terminal, or as if there were one."""
     return sys.stdout.isatty() or flags.pretty
 
 
@@ -131,48 +129,37 @@ def _with_headings(flags: SearchFlags) -> bool:
         *(flags.files, flags.files_without, flags.count, flags.only_matching, flags.vimgrep, flags.null),
         flags.no_filename,
     )
-    return flags.heading if flags.heading is not None else _on_screen(flags) and not any(plain)
+    return flags.heading if flags.heading is not None else is_on_screen(flags) and not any(plain)
 
 
-def _view(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> LineView:
-    from codelens.render.lines import LineView
-
-    return LineView(
+def output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
+    """How hits and lines are written."""
+    return OutputOptions(
         paths=PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories),
+        template=flags.format or "",
         null=flags.null,
         names=not flags.no_filename,
-        numbers=flags.line_number is not False,
+        line_numbers=flags.line_number is not False,
         columns=flags.column if flags.column is not None else flags.line_number is None,
+        longest=flags.longest or 0,
+        context=bool(options.context_before or options.context_after),
         only_matching=flags.only_matching,
         inverted=flags.invert,
-        context=bool(options.context_before or options.context_after),
-        color=colored(place.color, _on_screen(flags)),
-        longest=flags.longest or 0,
+        color=colored(place.color, is_on_screen(flags)),
+        hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
+        width=terminal_width(),
     )
 
 
-def _texts(flags: SearchFlags, files: Iterator[FileLines], view: LineView, place: Workplace) -> Iterator[str]:
+def _texts(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
+    if _with_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
+        from codelens.render.terminal import screen_lines
+
+        return screen_lines(files, output)
     from codelens.render import lines
 
     if flags.files or flags.files_without:
-        return lines.paths_of_files(files, view)
+        return lines.paths_of_files(files, output)
     if flags.count:
-        return lines.counts_of_files(files, view)
-    if flags.vimgrep:
-        return lines.vimgrep_lines(files, view)
-    if not _with_headings(flags):
-        return lines.plain_lines(files, view)
-    from codelens.render.terminal import TerminalView, screen_lines
-
-    width = terminal_width()
-    links = flags.hyperlink_format or place.settings.hyperlink_format
-    return screen_lines(files, TerminalView(view.paths, view.color, links, view.numbers, width), view)
-
-
-def _hint(query: QueryText) -> str:
-    """A remedy where no line matches; empty if nothing comes to mind."""
-    if query.literal or query.regex:
-        return ""
-    if SPECIAL & set(query.text):
-        return f"no line contains exactly '{query.text}'; --regex reads it as a pattern"
-    return ""
+        return lines.counts_of_files(files, output)
+    return lines.vimgrep_lines(files, output) if flags.vimgrep else lines.plain_lines(files, output)

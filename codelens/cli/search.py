@@ -5,15 +5,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from codelens.cli.declare import command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
-from codelens.cli.lines import search_lines, wants_lines
+from codelens.cli.lines import is_on_screen, output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
@@ -25,53 +25,26 @@ from codelens.cli.options import (
     search_options,
     without_query,
 )
-from codelens.cli.streams import colored, say, terminal_width, write, write_json, write_record
-from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of, settings_at
+from codelens.cli.streams import say, write, write_json, write_record
+from codelens.cli.workplace import Workplace, reading_place, scope_of, settings_at
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
-from codelens.query.nodes import Filter, Pattern, leaves, positive_leaves
-from codelens.query.parser import parse_query
-from codelens.render.paths import PathStyle
+from codelens.query.nodes import Filter, Pattern, Query, leaves, positive_leaves
+from codelens.render.lines import OutputOptions
+from codelens.render.paths import PathStyle, real_path
 from codelens.text.counts import quantity
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
-ON_SCREEN, WEAK_ON_SCREEN = (
-    10,
-    3,
-)  # Hits of an answer and of a weak one on a terminal, where nothing names another number
+ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Hits of an answer and of a weak one on a terminal, unless a number is given
 ABOUT_FILES = ("files", "files_without", "count")
 """Formats that show no hits, so that none of theirs can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
 LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without the units around them
-
-
-class SearchView(NamedTuple):
-    """How to show an answer. `format` names a renderer; `text` is for people, or lines for a pipe."""
-
-    format: str
-    template: str
-    paths: PathStyle
-    null: bool
-    names: bool
-    line_numbers: bool
-    columns: bool
-    longest: int
-    context: bool
-    only_matching: bool
-    terminal: bool
-    color: bool
-    hyperlinks: str
-    stats: Mapping[str, float] | None
-
-    @property
-    def styled(self) -> bool:
-        """The renderer writes control sequences of its own, and has made those of the files visible."""
-        return self.format == "text" and self.terminal and not self.null and not self.only_matching
 
 
 BRIEF = (
@@ -95,7 +68,7 @@ def search(flags: SearchFlags) -> int:
     if flags.contributions and chosen not in ("json", "jsonl"):
         raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
     positional, named = _query_and_paths(flags)
-    query = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
+    text = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
     place = _place(flags, named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
@@ -104,45 +77,47 @@ def search(flags: SearchFlags) -> int:
             require_fresh(index)
         paths = [_located(path, index, place, flags) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
-        options = _options(flags, place, scope, query, likeness(flags, place, index))
+        options = search_options(flags, place.settings, scope, text, likeness(flags, place, index))
+        query = index.parse(text.text, options)
         if flags.history:
-            return _list_commits(index, query.text, options, flags, place)
-        screen = chosen == "text" and _is_screen(flags)
-        options = replace(options, reasons=screen or flags.contributions)
-        if screen and flags.limit is None and place.loaded.origin["limit"] == "default":
-            options = replace(options, limit=ON_SCREEN)
+            return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
-        lines = wants_lines(flags, query, options)
-        options = replace(options, limit=EVERYTHING) if lines and flags.limit is None else options
+        lines, screen = wants_lines(flags, query), chosen == "text" and _is_screen(flags)
+        options = replace(options, **_shown_part(flags, place, query, lines, screen))
+        output = output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
-            code = search_lines(flags, place, index, query, options)
+            code = search_lines(flags, index, query, options, output)
             if flags.stats:
                 say(_shares({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
                 _say_unindexed(index, paths, place, flags)
             return code
-        result = (index.search_lines if lines else index.search)(query.text, options)
+        result = (index.search_lines if lines else index.search)(query, options)
         if screen and result.weak and flags.limit is None:
             result = replace(result, hits=result.hits[:WEAK_ON_SCREEN])
-        files = index.files(options) if chosen == "files_without" else []
         if flags.open is not None:
             _open(index, result, flags.open)
             return 0
+        stats = _stats(result, started) if flags.stats else None
         try:
-            stats = _stats(result, started) if flags.stats else None
-            hits = _show(result, files, _view(flags, chosen, place, result, stats), place, flags)
+            form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
+            is_found, texts = _render(index, place.with_notices(result), form, output, stats)
+            if not flags.quiet and form in JSON_FORMATS:
+                write_json(texts)
+            elif not flags.quiet:
+                write(texts, styled=form == "screen", paged=not flags.no_pager)
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
-                _record(index, result, "" if query.literal or query.regex else query.text)
+                _record(index, result, "" if options.literal or options.regex else query.text)
     if not query.text.strip() and flags.like is None and not flags.quiet:
         say("note: the query is empty")
     _say_about(result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_shares(stats))
-    if not hits and not flags.quiet:
+    if not is_found and not flags.quiet:
         _say_unindexed(index, paths, place, flags)
-    return 2 if result.failed else 0 if hits else 1
+    return 2 if result.failed else 0 if is_found else 1
 
 
 def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
@@ -155,21 +130,22 @@ def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     return reading_place(flags, ranking_settings(flags), named)
 
 
-def _options(
-    flags: SearchFlags, place: Workplace, scope: Scope, query: QueryText, like: tuple[str, str, str]
-) -> SearchOptions:
-    """The options of the search, and of the lines that it shows."""
+def _shown_part(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
+    """The options that say how much is shown of an answer."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     if both < 0:
         raise UsageError(f"-C must be at least 0, not {both}")
-    options = replace(
-        search_options(flags, place.settings, scope, query, like),
-        context_before=both if flags.context_before is None else flags.context_before,
-        context_after=both if flags.context_after is None else flags.context_after,
-    )
+    values: dict[str, Any] = {
+        "context_before": both if flags.context_before is None else flags.context_before,
+        "context_after": both if flags.context_after is None else flags.context_after,
+        "reasons": screen or flags.contributions,
+    }
+    if flags.limit is not None:
+        return values
     about_files = flags.files or flags.files_without or flags.count
-    everything = about_files and flags.limit is None and not Index.is_question(query.text, options)
-    return replace(options, limit=EVERYTHING) if everything else options
+    if lines or (about_files and not query.is_question):
+        return values | {"limit": EVERYTHING}
+    return values | ({"limit": ON_SCREEN} if screen and place.loaded.origin["limit"] == "default" else {})
 
 
 _GROUPS = (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)
@@ -179,7 +155,7 @@ OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "req
 """The options that a list of commits has."""
 
 
-def _list_commits(index: Index, query: str, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
+def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """The past commits whose messages have words of the query, best first."""
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
     others = [name for name, value in values.items() if value != getattr(SearchFlags, name).default]
@@ -192,18 +168,18 @@ def _list_commits(index: Index, query: str, options: SearchOptions, flags: Searc
             else "fleets"
         )
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
-    node = parse_query(query).node
+    node = query.node
     if [*positive_leaves(node)] != [*leaves(node)] or any(isinstance(leaf, Filter | Pattern) for leaf in leaves(node)):
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import commit_line, commits_record
 
-    commits, total = index.history.commits(query, options.limit, options.offset)
+    commits, total = index.history.commits(query.text, options.limit, options.offset)
     several = len(index.info().repositories) > 1
     if flags.json:
         write_record(commits_record(commits, total, index.info()))
     elif not flags.quiet:
         write([commit_line(one, name if several else "") for _, name, one in commits], paged=not flags.no_pager)
-    if not query.strip() and not flags.quiet:
+    if not query.text.strip() and not flags.quiet:
         say("note: the query is empty")
     elif not (flags.quiet or total or index.history.has_messages()):
         say("note: the index has no messages of commits; `codelens doctor` and the setting `history` say why")
@@ -233,7 +209,6 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
 def _open(index: Index, result: SearchResult, number: int) -> None:
     """Open a hit in the editor; where memory is on, count a use of it."""
     from codelens.cli.editor import open_at_line
-    from codelens.render.paths import real_path
 
     if not 1 <= number <= len(result.hits):
         raise UsageError(f"--open {number}: the answer has {quantity(len(result.hits), 'hit')}")
@@ -313,42 +288,29 @@ def _shares(stats: Mapping[str, float]) -> str:
 
 def _is_screen(flags: SearchFlags) -> bool:
     """True if hits are shown as on a terminal, below headings."""
-    return (sys.stdout.isatty() or flags.pretty) if flags.heading is None else flags.heading
+    return is_on_screen(flags) if flags.heading is None else flags.heading
 
 
-def _view(
-    flags: SearchFlags, chosen: str, place: Workplace, result: SearchResult, stats: Mapping[str, float] | None
-) -> SearchView:
-    on_screen = sys.stdout.isatty() or flags.pretty
-    return SearchView(
-        format=chosen,
-        template=flags.format or "",
-        paths=PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories),
-        null=flags.null,
-        names=not flags.no_filename,
-        line_numbers=flags.line_number is not False,
-        columns=flags.column if flags.column is not None else flags.line_number is None,
-        longest=flags.longest or 0,
-        context=bool(result.options.context_before or result.options.context_after),
-        only_matching=flags.only_matching,
-        terminal=_is_screen(flags),
-        color=colored(place.color, on_screen),
-        hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
-        stats=stats,
-    )
+def _render(
+    index: Index, result: SearchResult, form: str, output: OutputOptions, stats: Mapping[str, float] | None
+) -> tuple[bool, Iterator[str]]:
+    """(whether there is something to write, the texts)."""
+    if form == "files_without":
+        hits = {(hit.root, real_path(hit)) for hit in result.hits}
+        rest = [output.path_style.of(*file) for file in index.files(result.options) if file not in hits]
+        return bool(rest), (path + ("\0" if output.null else "\n") for path in rest)
+    if form in ("json", "jsonl"):
+        from codelens.render import records
 
+        render_records = records.render_json if form == "json" else records.render_jsonl
+        return bool(result.hits), render_records(result, result.exit_code, stats)
+    if form == "screen":
+        from codelens.render.terminal import render_terminal
 
-def _show(
-    result: SearchResult, files: list[tuple[str, str]], view: SearchView, place: Workplace, flags: SearchFlags
-) -> bool:
-    """Write the result; returns whether there was anything to write."""
-    found, texts = render_result(place.with_notices(result), view, files)
-    if not flags.quiet:
-        if view.format in JSON_FORMATS:
-            write_json(texts)
-        else:
-            write(texts, styled=view.styled, paged=not flags.no_pager)
-    return found
+        return bool(result.hits), render_terminal(result, output)
+    from codelens.render.formats import RENDERERS
+
+    return bool(result.hits), RENDERERS[form](result, output)
 
 
 def _record(index: Index, result: SearchResult, words: str) -> None:
@@ -414,76 +376,3 @@ def search_files(flags: SearchFlags) -> int:
         flags.globs, flags.query = [*(flags.globs or ()), flags.query], None
     flags.list_files = flags.query is None and not without_query(flags)
     return search.run(flags)
-
-
-def render_result(
-    result: SearchResult, view: SearchView, files: Iterable[tuple[str, str]] = ()
-) -> tuple[bool, Iterator[str]]:
-    """(whether there is a result, the texts to write). `files`: (root, path) of all in scope, for -L."""
-    if view.format == "files_without":
-        return _files_without(result, view, files)
-    found = bool(result.hits)
-    return found, _texts(result, view, 2 if result.failed else 0 if found else 1)
-
-
-def _files_without(
-    result: SearchResult, view: SearchView, files: Iterable[tuple[str, str]]
-) -> tuple[bool, Iterator[str]]:
-    from codelens.render.paths import real_path
-
-    hit = {(hit.root, real_path(hit)) for hit in result.hits}
-    paths = view.paths.raw() if view.null else view.paths
-    rest = [paths.of(*file) for file in files if file not in hit]
-    return bool(rest), (path + ("\0" if view.null else "\n") for path in rest)
-
-
-def _texts(result: SearchResult, view: SearchView, exit_code: int) -> Iterator[str]:
-    match view.format:
-        case "json" | "jsonl":
-            from codelens.render import records
-
-            render_records = records.render_json if view.format == "json" else records.render_jsonl
-            return render_records(result, exit_code, view.stats)
-        case "csv" | "tsv" | "format":
-            return _rows(result, view)
-        case "sarif":
-            from codelens.render.formats import render_sarif
-
-            return render_sarif(result, exit_code)
-        case "markdown":
-            from codelens.render.formats import render_markdown
-
-            return render_markdown(result, view.paths)
-    return _people(result, view) if view.styled else _lines(result, view)
-
-
-def _rows(result: SearchResult, view: SearchView) -> Iterator[str]:
-    from codelens.render import formats as tables
-
-    if view.format == "format":
-        return tables.render_format(result, view.paths, view.template)
-    return (tables.render_csv if view.format == "csv" else tables.render_tsv)(result, view.paths)
-
-
-def _lines(result: SearchResult, view: SearchView) -> Iterator[str]:
-    from codelens.render import formats
-
-    if view.format == "files":
-        return formats.render_paths(result.hits, view.paths, view.null)
-    if view.format == "count":
-        return formats.render_counts(result.hits, view.paths, view.null)
-    if view.format == "vimgrep":
-        return formats.render_vimgrep(result, view.paths)
-    lines = formats.PlainView(
-        *(view.paths, view.null, view.names, view.line_numbers, view.columns, view.longest),
-        *(view.context, view.only_matching, view.color),
-    )
-    return formats.render_plain(result, lines)
-
-
-def _people(result: SearchResult, view: SearchView) -> Iterator[str]:
-    from codelens.render.terminal import TerminalView, render_terminal
-
-    return render_terminal(
-        result, TerminalView(view.paths, view.color, view.hyperlinks, view.line_numbers, terminal_width())
-    )

@@ -11,7 +11,6 @@ from codelens.cli.freshness import current_index
 from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
-from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
 from codelens.render.paths import PathStyle
@@ -49,18 +48,19 @@ def why(flags: WhyFlags) -> int:
     positional, names = flags.query, list(flags.targets or ())
     if without_query(flags) and positional is not None:
         names, positional = [positional, *names], None
-    query = joined_query(all_queries(positional, flags), flags)
+    text = joined_query(all_queries(positional, flags), flags)
     place = reading_place(flags, ranking_settings(flags))
     with current_index(place, flags) as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = likeness(flags, place, index)
-        options = search_options(flags, place.settings, scope, query, like)
-        result = index.why(query.text, [target_here(t, place, index) for t in names], options)
+        options = search_options(flags, place.settings, scope, text, like)
+        query = index.parse(text.text, options)
+        result = index.why(query, [target_here(t, place, index) for t in names], options)
     exit_code = _exit_code(result)
     if flags.check:
         return _check(result, exit_code, flags)
     if not flags.quiet:
-        if Index.answers_with_lines(query.text, options):
+        if query.asks_for_lines:
             say("note: search answers this query with all matching lines; the ranks are those of --sort score")
         _show(result, place, exit_code, flags, two=len(names) == 2)
         for notice in result.search.notices:

@@ -24,6 +24,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Status
 from codelens.model.search import SearchResult, WhyResult
+from codelens.query.nodes import Query
 from codelens.text.counts import quantity
 
 T = TypeVar("T")
@@ -226,15 +227,15 @@ class FleetIndex(Index):
             except ShardLostError:
                 self.renew()
 
-    def search(self, query: str, options: SearchOptions) -> SearchResult:
+    def search(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """As of one index."""
         return self._again(lambda: super(FleetIndex, self).search(query, options))
 
-    def search_lines(self, query: str, options: SearchOptions) -> SearchResult:
+    def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """As of one index."""
         return self._again(lambda: super(FleetIndex, self).search_lines(query, options))
 
-    def why(self, query: str, targets: Sequence[str], options: SearchOptions) -> WhyResult:
+    def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """As of one index."""
         return self._again(lambda: super(FleetIndex, self).why(query, targets, options))
 

@@ -415,6 +415,11 @@ class SearchResult:
         """True if no channel could run, so that the empty answer means nothing."""
         return any(notice.code == NOTHING_ASKED for notice in self.notices)
 
+    @property
+    def exit_code(self) -> int:
+        """0 for hits, 1 without any, 2 if no channel could run."""
+        return 2 if self.failed else 0 if self.hits else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:

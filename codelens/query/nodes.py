@@ -146,6 +146,18 @@ class Query:
         return tuple(part.text for part in parts if isinstance(part, Word | Identifier))
 
     @property
+    def asks_for_lines(self) -> bool:
+        """True if its only text is a phrase, a pattern or `content:`, or a choice of these."""
+        parts = self.node.parts if isinstance(self.node, And) else (self.node,) if self.node else ()
+        texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
+        return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
+
+    @property
+    def is_question(self) -> bool:
+        """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
+        return isinstance(self.node, And) and sum(isinstance(part, Word) for part in self.node.parts) > 1
+
+    @property
     def plain(self) -> bool:
         """True if the query has no condition, only words and identifiers."""
         parts = self.node.parts if isinstance(self.node, And) else (self.node,)
@@ -164,20 +176,8 @@ def says_text(node: Node) -> bool:
     return True
 
 
-def asks_for_lines(node: Node | None) -> bool:
-    """True if a query by itself asks for lines: its only text is a phrase, a pattern or `content:`, or a choice of these."""
-    parts = node.parts if isinstance(node, And) else (node,) if node else ()
-    texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
-    return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
-
-
 def _is_exact(leaf: Node) -> bool:
     return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
-
-
-def is_question(node: Node | None) -> bool:
-    """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
-    return isinstance(node, And) and sum(isinstance(part, Word) for part in node.parts) > 1
 
 
 def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:

@@ -6,14 +6,15 @@ One decision to question: a hit shows one line, the place to jump to; -A, -B and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
-from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, colored, fits
+from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, OutputOptions, colored, fits
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import for_line, for_terminal
 from codelens.text.lines import column_utf8
@@ -22,52 +23,33 @@ if TYPE_CHECKING:
     from codelens.render.records import Record
 
 
-class PlainView(NamedTuple):
-    """The layout that grep's flags ask for."""
-
-    paths: PathStyle
-    null: bool = False  # A NUL byte after each path instead of a colon or a line break
-    names: bool = True
-    line_numbers: bool = True
-    columns: bool = True
-    longest: int = 0  # Bytes of a line above which its text is left out; 0 for no limit
-    context: bool = False
-    only_matching: bool = False
-    color: bool = False
-
-
-def render_plain(result: SearchResult, view: PlainView) -> Iterator[str]:
+def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Each text with its line break."""
     for i, hit in enumerate(result.hits):
-        if view.only_matching:
-            yield from _matching_parts(hit, view)
-        elif view.context:
+        if output.only_matching:
+            yield from _matching_parts(hit, output)
+        elif output.context:
             yield from (["--\n"] if i else [])
-            yield from _with_context(hit, view)
+            yield from _with_context(hit, output)
         else:
-            yield _line(hit, view, hit.line, hit.column, _text_of_place(hit, view))
+            yield _line(hit, output, hit.line, hit.column, _text_of_place(hit, output))
 
 
-def render_vimgrep(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """path:line:column:text, whatever the other flags say: what `:cexpr` reads."""
-    yield from render_plain(result, PlainView(paths))
+    return render_plain(result, OutputOptions(output.paths))
 
 
-def render_paths(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """-l: each file once, in the order of its best hit."""
-    paths = paths.raw() if null else paths
-    seen = dict.fromkeys(paths.of_hit(hit) for hit in hits)
-    yield from (path + ("\0" if null else "\n") for path in seen)
+    paths = dict.fromkeys(output.path_style.of_hit(hit) for hit in result.hits)
+    return (path + ("\0" if output.null else "\n") for path in paths)
 
 
-def render_counts(hits: Iterable[Hit], paths: PathStyle, null: bool) -> Iterator[str]:
+def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """-c: path:hits of each file that has one."""
-    paths = paths.raw() if null else paths
-    counts: dict[str, int] = {}
-    for hit in hits:
-        path = paths.of_hit(hit)
-        counts[path] = counts.get(path, 0) + 1
-    yield from (f"{path}{_after_path(null)}{count}\n" for path, count in counts.items())
+    counts = Counter(output.path_style.of_hit(hit) for hit in result.hits)
+    return (f"{path}{_after_path(output.null)}{count}\n" for path, count in counts.items())
 
 
 def line_text(hit: Hit) -> str:
@@ -78,21 +60,21 @@ def line_text(hit: Hit) -> str:
     return for_line(text.rstrip("\r\n"))
 
 
-def _text_of_place(hit: Hit, view: PlainView) -> str:
-    return next((_text(line, view) for line in hit.snippet if line.number == hit.line), line_text(hit))
+def _text_of_place(hit: Hit, output: OutputOptions) -> str:
+    return next((_text(line, output) for line in hit.snippet if line.number == hit.line), line_text(hit))
 
 
-def _text(line: SnippetLine, view: PlainView) -> str:
+def _text(line: SnippetLine, output: OutputOptions) -> str:
     """A line with its matched parts in colour, unless something in it had to be made visible."""
     text = line.text.rstrip("\r\n")
-    if not fits(text, view.longest):
+    if not fits(text, output.longest):
         return OMITTED.format("matching")
-    if not view.color or for_line(text) != text:
+    if not output.color or for_line(text) != text:
         return for_line(text)
     parts, at = [], 0
     for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
         start = max(start, at)
-        parts += [text[at:start], colored(MATCH, text[start:end], view.color)]
+        parts += [text[at:start], colored(MATCH, text[start:end], output.color)]
         at = max(at, end)
     return "".join([*parts, text[at:]])
 
@@ -101,30 +83,33 @@ def _after_path(null: bool, mark: str = ":") -> str:
     return "\0" if null else mark
 
 
-def _line(hit: Hit, view: PlainView, number: int, column: int | None, text: str, mark: str = ":") -> str:
-    numbers = [number, *([column] if column is not None and view.columns else [])]
-    paths = view.paths.raw() if view.null else view.paths
-    place = "".join(colored(PLACE, str(n), view.color) + mark for n in numbers) if view.line_numbers else ""
-    path = colored(PATH, paths.of_hit(hit), view.color) + _after_path(view.null, mark) if view.names else ""
+def _line(hit: Hit, output: OutputOptions, number: int, column: int | None, text: str, mark: str = ":") -> str:
+    numbers = [number, *([column] if column is not None and output.columns else [])]
+    place = "".join(colored(PLACE, str(n), output.color) + mark for n in numbers) if output.line_numbers else ""
+    path = (
+        colored(PATH, output.path_style.of_hit(hit), output.color) + _after_path(output.null, mark)
+        if output.names
+        else ""
+    )
     return f"{path}{place}{text}\n"
 
 
-def _with_context(hit: Hit, view: PlainView) -> Iterator[str]:
+def _with_context(hit: Hit, output: OutputOptions) -> Iterator[str]:
     for line in hit.snippet:
-        text = _text(line, view)
+        text = _text(line, output)
         if line.number == hit.line:
-            yield _line(hit, view, line.number, hit.column, text)
+            yield _line(hit, output, line.number, hit.column, text)
         else:
-            yield _line(hit, view, line.number, None, text, "-")
+            yield _line(hit, output, line.number, None, text, "-")
 
 
-def _matching_parts(hit: Hit, view: PlainView) -> Iterator[str]:
+def _matching_parts(hit: Hit, output: OutputOptions) -> Iterator[str]:
     """The parts of the hit's line that match, or those of its other lines if none of them does."""
     lines = [line for line in hit.snippet if line.matches]
     for line in [line for line in lines if line.number == hit.line] or lines:
         for start, end in line.matches:
             part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
-            yield _line(hit, view, line.number, column_utf8(line.text, start), _text(part, view))
+            yield _line(hit, output, line.number, column_utf8(line.text, start), _text(part, output))
 
 
 T = TypeVar("T")
@@ -208,9 +193,9 @@ FIELDS: Mapping[str, Field] = {
 """The fields that `{…}` in --format may name; the columns of CSV and TSV are some of them."""
 
 
-def render_csv(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """RFC 4180 but for the line ends, with a head line."""
-    for row in _rows(result, paths):
+    for row in _rows(result, output.paths):
         yield ",".join(map(_csv_cell, row)) + "\n"
 
 
@@ -218,9 +203,9 @@ def _csv_cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
 
 
-def render_tsv(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+def render_tsv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Tabs and line breaks inside a cell are written \\t, \\n, \\r; a backslash before them is doubled."""
-    for row in _rows(result, paths):
+    for row in _rows(result, output.paths):
         yield "\t".join(map(_tsv_cell, row)) + "\n"
 
 
@@ -239,23 +224,20 @@ def _cell(name: str, hit: Hit, paths: PathStyle) -> str:
     return text if name == "path" else for_line(text)
 
 
-def render_format(result: SearchResult, paths: PathStyle, template: str) -> Iterator[str]:
+def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """The template for each hit, a line break after it unless it ends in \\n or \\0. Raises UsageError."""
-    fill = parse_template(template, FIELDS)
+    fill = parse_template(output.template, FIELDS)
     for hit in result.hits:
-        yield ended(fill(hit, paths))
+        yield ended(fill(hit, output.paths))
 
 
-def render_markdown(result: SearchResult, paths: PathStyle) -> Iterator[str]:
+def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """A heading with the query and the counts, then one section a hit."""
     yield f"## {_code(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
-        yield f"\n### {hit.rank}. {_code(hit.unit.qualified_name)} · {hit.unit.kind} · {_code(_place(hit, paths))}\n\n"
+        place = _code(f"{output.paths.of_hit(hit)}:{hit.line}")
+        yield f"\n### {hit.rank}. {_code(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
         yield from _snippet(hit)
-
-
-def _place(hit: Hit, paths: PathStyle) -> str:
-    return f"{paths.of_hit(hit)}:{hit.line}"
 
 
 def _snippet(hit: Hit) -> Iterator[str]:
@@ -284,12 +266,12 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULE = "codelens/hit"
 
 
-def render_sarif(result: SearchResult, exit_code: int) -> Iterator[str]:
+def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """One run; hits are results of level `note`, in the order of their rank."""
     roots = {r.name: r.root for r in result.index.repositories}
     run = {
         "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_rule()]}},
-        "invocations": [{"executionSuccessful": exit_code in (0, 1), "exitCode": exit_code}],
+        "invocations": [{"executionSuccessful": not result.failed, "exitCode": result.exit_code}],
         "originalUriBaseIds": {name: {"uri": Path(root).as_uri() + "/"} for name, root in sorted(roots.items())},
         "columnKind": "utf16CodeUnits",
         "results": [_result(hit, result.query) for hit in result.hits],
@@ -328,3 +310,17 @@ def _result(hit: Hit, query: str) -> Record:
         ],
         "properties": {"score": hit.score, "rank": hit.rank, "freshness": str(hit.freshness)},
     }
+
+
+RENDERERS: Mapping[str, Callable[[SearchResult, OutputOptions], Iterator[str]]] = {
+    "text": render_plain,
+    "vimgrep": render_vimgrep,
+    "files": render_paths,
+    "count": render_counts,
+    "csv": render_csv,
+    "tsv": render_tsv,
+    "format": render_format,
+    "markdown": render_markdown,
+    "sarif": render_sarif,
+}
+"""Format → what writes it."""

@@ -12,40 +12,48 @@ from codelens.text.lines import column_utf8
 PATH, PLACE, MATCH = "35", "32", "1;31"  # SGR codes, as grep and ripgrep colour these parts
 
 
-class LineView(NamedTuple):
-    """How to show lines."""
+class OutputOptions(NamedTuple):
+    """How hits and lines are written: what the flags of grep and ripgrep ask for, and what the terminal can show."""
 
     paths: PathStyle
-    null: bool = False  # A NUL byte after each path
+    template: str = ""  # For `--format`
+    null: bool = False  # A NUL byte after each path instead of a colon or a line break
     names: bool = True  # The path before each line
-    numbers: bool = True
+    line_numbers: bool = True
     columns: bool = True
+    longest: int = 0  # Bytes of a line (-o: of a match) above which its text is left out; 0 for no limit
+    context: bool = False
     only_matching: bool = False
     inverted: bool = False
-    context: bool = False
     color: bool = False
-    longest: int = 0  # Bytes of a line (-o: of a match) above which its place says that it was left out; 0 for no limit
+    hyperlinks: str = ""  # A name of `terminal.LINKS`, or a URL with {path}, {line}, {column}, {host}; empty for none
+    width: int = 0  # Cells of a line on the terminal, to which long lines are cut; 0 shows them whole
 
-    def path(self, file: FileLines) -> str:
-        """The path of a file, quoted unless a NUL byte follows."""
-        return (self.paths.raw() if self.null else self.paths).of(file.root, file.os_path)
+    @property
+    def path_style(self) -> PathStyle:
+        """The style of paths, without quotes where a NUL byte follows."""
+        return self.paths.raw() if self.null else self.paths
+
+    def path_of_file(self, file: FileLines) -> str:
+        """The path of a file with matching lines."""
+        return self.path_style.of(file.root, file.os_path)
 
 
-def paths_of_files(files: Iterable[FileLines], view: LineView) -> Iterator[str]:
+def paths_of_files(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """-l, -L: a path a line, or before a NUL byte."""
-    return (view.path(file) + ("\0" if view.null else "\n") for file in files)
+    return (output.path_of_file(file) + ("\0" if output.null else "\n") for file in files)
 
 
-def counts_of_files(files: Iterable[FileLines], view: LineView) -> Iterator[str]:
+def counts_of_files(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """-c: path:lines that match; with -o path:matches."""
     for file in files:
         counted = (line for line in file.lines if line.matched)
-        count = sum(len(line.ranges) if view.only_matching else 1 for line in counted)
+        count = sum(len(line.ranges) if output.only_matching else 1 for line in counted)
         if count:
-            yield f"{_prefix(file, view, ':')}{count}\n"
+            yield f"{_prefix(file, output, ':')}{count}\n"
 
 
-def plain_lines(files: Iterable[FileLines], view: LineView) -> Iterator[str]:
+def plain_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """path:line:column:text, of context path-line-text; `--` between runs of lines that do not touch, where there is context.
 
     The text is the file's own, so that programs get what grep would give them.
@@ -54,42 +62,44 @@ def plain_lines(files: Iterable[FileLines], view: LineView) -> Iterator[str]:
     for file in files:
         last = 0
         for line in file.lines:
-            if view.context and begun and (not last or line.number > last + 1):
+            if output.context and begun and (not last or line.number > last + 1):
                 yield "--\n"
             begun, last = True, line.number
-            for column, text in _shown(line, view):
+            for column, text in _shown(line, output):
                 mark = ":" if line.matched else "-"
-                place = colored(PLACE, str(line.number), view.color) + mark if view.numbers else ""
-                place += f"{colored(PLACE, str(column), view.color)}{mark}" if column and view.columns else ""
-                yield f"{_prefix(file, view, mark)}{place}{text}\n"
+                place = colored(PLACE, str(line.number), output.color) + mark if output.line_numbers else ""
+                place += f"{colored(PLACE, str(column), output.color)}{mark}" if column and output.columns else ""
+                yield f"{_prefix(file, output, mark)}{place}{text}\n"
 
 
-def vimgrep_lines(files: Iterable[FileLines], view: LineView) -> Iterator[str]:
+def vimgrep_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """path:line:column:text for each match, several on a line too: what `:cexpr` reads."""
     for file in files:
         for line in file.lines:
             for start, _ in line.ranges or ((0, 0),) if line.matched else ():
                 column = column_utf8(line.text, start)
-                yield f"{_prefix(file, view, ':')}{line.number}:{column}:{line.text}\n"
+                yield f"{_prefix(file, output, ':')}{line.number}:{column}:{line.text}\n"
 
 
-def _prefix(file: FileLines, view: LineView, mark: str) -> str:
-    return colored(PATH, view.path(file), view.color) + ("\0" if view.null else mark) if view.names else ""
+def _prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
+    return (
+        colored(PATH, output.path_of_file(file), output.color) + ("\0" if output.null else mark) if output.names else ""
+    )
 
 
-def _shown(line: MatchedLine, view: LineView) -> Iterator[tuple[int, str]]:
+def _shown(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
     """Pairs (column, 0 for context; text) of a line: one, or with -o one for each match."""
     text = line.text
-    if view.only_matching and line.matched and not view.inverted:
+    if output.only_matching and line.matched and not output.inverted:
         for start, end in line.ranges:
             part = text[start:end]
-            yield column_utf8(text, start), part if fits(part, view.longest, 0) else OMITTED.format("matching")
+            yield column_utf8(text, start), part if fits(part, output.longest, 0) else OMITTED.format("matching")
         return
     column = column_utf8(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
-    if not fits(text, view.longest):
+    if not fits(text, output.longest):
         yield column, OMITTED.format("matching" if line.matched else "context")
         return
-    yield column, _marked(line) if view.color and line.ranges else text
+    yield column, _marked(line) if output.color and line.ranges else text
 
 
 OMITTED = "[Omitted long {} line]"  # The words of ripgrep in place of a line that is longer than -M

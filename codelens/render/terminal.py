@@ -27,8 +27,8 @@ from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.families import first_reason
-from codelens.render.lines import OMITTED, LineView, fits
-from codelens.render.paths import PathStyle, real_path
+from codelens.render.lines import OMITTED, OutputOptions, fits
+from codelens.render.paths import real_path
 from codelens.render.visible import for_terminal
 from codelens.text.lines import column_utf8
 
@@ -74,21 +74,10 @@ LINKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalView:
-    """How hits look on a terminal."""
-
-    paths: PathStyle
-    color: bool
-    hyperlinks: str = ""  # A name of LINKS, or a URL with {path}, {line}, {column}, {host}; empty for none
-    line_numbers: bool = True
-    width: int = 0  # Cells of a line, to which long lines are cut; 0 shows them whole
-
-
-def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
+def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """One text for each heading, with its hits; the last line says how many more there are. A weak answer is dim."""
-    console = make_console(view.color)
-    template = link_template(view.hyperlinks)
+    console = make_console(output.color)
+    template = link_template(output.hyperlinks)
     for notice in result.notices:
         if notice.code == WEAK:
             yield styled(console, [Text(f"weak: {for_terminal(notice.text)}"), Text("")])
@@ -96,9 +85,9 @@ def render_terminal(result: SearchResult, view: TerminalView) -> Iterator[str]:
         hits = list(group)
         lines = [Text("")] if i else []
         place = link(template, hits[0]) if template else ""
-        lines.append(_heading(view.paths.of_hit(hits[0]), hits[0].freshness, place, view))
+        lines.append(_heading(output.paths.of_hit(hits[0]), hits[0].freshness, place, output))
         for hit in hits:
-            lines += _hit_lines(hit, view)
+            lines += _hit_lines(hit, output)
         for line in lines if result.weak else []:
             line.stylize(DIM)
         yield styled(console, lines)
@@ -132,10 +121,10 @@ def styled(console: Console, lines: list[Text]) -> str:
     return capture.get()
 
 
-def screen_lines(files: Iterable[FileLines], view: TerminalView, plain: LineView) -> Iterator[str]:
-    """Matching lines below the heading of their file, line by line. `plain` says what else is shown of them."""
-    console = make_console(view.color)
-    template = link_template(view.hyperlinks)
+def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+    """Matching lines below the heading of their file, line by line."""
+    console = make_console(output.color)
+    template = link_template(output.hyperlinks)
     for i, file in enumerate(files):
         path = Path(file.root, file.os_path)
         heading = None
@@ -144,27 +133,27 @@ def screen_lines(files: Iterable[FileLines], view: TerminalView, plain: LineView
             if heading is None:
                 column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
                 url = _url(template, path, line.number, column)
-                heading = _heading(plain.path(file), file.freshness, url, view)
+                heading = _heading(output.path_of_file(file), file.freshness, url, output)
                 yield styled(console, [Text(""), heading] if i else [heading])
-            if plain.context and before and line.number > before + 1:
+            if output.context and before and line.number > before + 1:
                 yield styled(console, [Text("     ⋮", DIM)])
             before = line.number
-            if not fits(line.text, plain.longest):
+            if not fits(line.text, output.longest):
                 line = line._replace(text=OMITTED.format("matching" if line.matched else "context"), ranges=())
             shown = SnippetLine(line.number, line.text, line.ranges)
-            yield styled(console, [_numbered(shown, file.language, view)])
+            yield styled(console, [_numbered(shown, file.language, output)])
 
 
-def _heading(path: str, freshness: Freshness, url: str, view: TerminalView) -> Text:
+def _heading(path: str, freshness: Freshness, url: str, output: OutputOptions) -> Text:
     text = Text(for_terminal(path), HEADING)
-    if url and view.color:
+    if url and output.color:
         text.stylize(Style(link=url))
     if freshness is not Freshness.FRESH:
         text.append(f"  {freshness} since it was indexed", Style(color="yellow"))
     return text
 
 
-def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
+def _hit_lines(hit: Hit, output: OutputOptions) -> list[Text]:
     unit = hit.unit
     head = Text(f"{hit.rank:>3}. ", DIM)
     head.append(for_terminal(unit.qualified_name), Style(bold=True))
@@ -181,9 +170,9 @@ def _hit_lines(hit: Hit, view: TerminalView) -> list[Text]:
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
         if signature and line.number == unit.name_line:
-            lines += _wrap_signature(line, signature, view, hit)
+            lines += _wrap_signature(line, signature, output, hit)
         else:
-            lines.append(_numbered(line, unit.language, view))
+            lines.append(_numbered(line, unit.language, output))
         before = line.number
     return lines
 
@@ -195,21 +184,27 @@ def _join_signature(hit: Hit) -> str:
     return whole if first.endswith(("(", ",", "[")) and whole.startswith(first) else ""
 
 
-def _wrap_signature(line: SnippetLine, signature: str, view: TerminalView, hit: Hit) -> Iterator[Text]:
+def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hit: Hit) -> Iterator[Text]:
     """A signature of several lines, in as few lines as it takes; only the first has a number."""
     margin = " " * (len(line.text) - len(line.text.lstrip()))
-    width = max(LEAST_WIDTH, (view.width or WIDE) - len(margin) - 12)
+    width = max(LEAST_WIDTH, (output.width or WIDE) - len(margin) - 12)
     for i, text in enumerate(wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)):
         shown = SnippetLine(
             line.number, f"{margin}{text}" if i == 0 else f"{margin}    {text}", line.matches if i == 0 else ()
         )
-        row = _numbered(shown, hit.unit.language, view)
-        yield row if i == 0 else Text(" " * 8 if view.line_numbers else "     ") + row[8 if view.line_numbers else 5 :]
+        row = _numbered(shown, hit.unit.language, output)
+        yield (
+            row
+            if i == 0
+            else Text(" " * 8 if output.line_numbers else "     ") + row[8 if output.line_numbers else 5 :]
+        )
 
 
-def _numbered(line: SnippetLine, language: str, view: TerminalView) -> Text:
-    number = Text(f"{line.number:>6}  " if view.line_numbers else "     ", Style(color="green"))
-    return number + snippet_text(fitted(line, view.width - len(number)) if view.width else line, language, view.color)
+def _numbered(line: SnippetLine, language: str, output: OutputOptions) -> Text:
+    number = Text(f"{line.number:>6}  " if output.line_numbers else "     ", Style(color="green"))
+    return number + snippet_text(
+        fitted(line, output.width - len(number)) if output.width else line, language, output.color
+    )
 
 
 WIDE = 120  # Cells of a line where the width of the terminal is not known

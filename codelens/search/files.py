@@ -121,24 +121,26 @@ SHORTEST_LIKE = 3  # Letters of a name that others may resemble
 MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
 
 
-def search_files(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
+def search_files(
+    query: str | Query, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> SearchResult:
     """Answer one query with files: hits of the kind `file`. Raises the errors of a search."""
     with store.spending(settings.query_seconds):
-        result = answer(rank_files(text, store, options, settings), info)
+        result = answer(rank_files(query, store, options, settings), info)
         result.trace.lap("present")
         return result
 
 
-def rank_files(text: str, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
+def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> SearchRun:
     """Find and order all files, each with its contributions."""
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
-    run = SearchRun.start(text, store, options, settings, profile)
+    run = SearchRun.start(query, store, options, settings, profile)
     files = FilesInScope(run)
     run.trace.lap("scope")
-    terms = expand(plain_texts(run.query), run.query.identifiers, text)
+    terms = expand(plain_texts(run.query), run.query.identifiers, run.query.text)
     run.terms = with_related(terms, store, own_aliases(settings.aliases) if settings.aliases else {}, {})
     run.budget.limits += run.terms.left_out
     run.abilities = run.find_abilities()

@@ -78,10 +78,13 @@ class LineSearch:
 
     @classmethod
     def start(
-        cls, text: str, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
+        cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
     ) -> LineSearch:
-        """Parse the query. Without `marked`, lines come with their first match alone. Raises QueryError and UsageError."""
-        query = read_query(text, options, options.prefix)
+        """Parse the query, unless that is done. Without `marked`, lines come with their first match alone.
+
+        Raises QueryError and UsageError.
+        """
+        query = read_query(query, options)
         case = options.case if query.case == "auto" else query.case
         wanted = line_query(
             query.node,

@@ -11,6 +11,7 @@ from codelens.model.budget import without_collector
 from codelens.model.code import IndexInfo
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
+from codelens.query.nodes import Query
 from codelens.search.channels.path import find_place
 from codelens.search.intent import intent_of
 from codelens.search.order import adjust, final_order
@@ -24,21 +25,23 @@ from codelens.search.terms import search_terms
 from codelens.store.store import Store
 
 
-def search(text: str, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings) -> SearchResult:
+def search(
+    query: str | Query, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+) -> SearchResult:
     """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
     with store.spending(settings.query_seconds), without_collector():
-        result = answer(rank(text, store, options, settings), info)
+        result = answer(rank(query, store, options, settings), info)
         result.trace.lap("present")
         return result
 
 
 def rank(
-    text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
+    query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> SearchRun:
     """Find and order all candidates, by the profile that the options name or by the given one. Raises as `search` does."""
     with store.spending(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
-        run = SearchRun.start(text, store, options, settings, profile)
+        run = SearchRun.start(query, store, options, settings, profile)
         run.trace.weights = profile.own
         run.notices += without_metadata(run.query, run.scope)
         if profile.asks_graph and store.edges.is_empty():
@@ -49,10 +52,12 @@ def rank(
             run.find_likeness()
         run.targets = find_place(run) if profile.takes("path") else {}
         run.terms = search_terms(run, foresee_matches)
-        if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text.strip():
-            run.notice(
-                "no-words", f"'{text.strip()}' has no word to look for; -F finds it as text, --regex as a pattern"
-            )
+        if (
+            not (run.terms.words or run.terms.names or run.likeness)
+            and run.query.plain
+            and (text := run.query.text.strip())
+        ):
+            run.notice("no-words", f"'{text}' has no word to look for; -F finds it as text, --regex as a pattern")
         if profile.by_intent:
             run.trace.intent = intent_of(run.query, options.intent)
         run.trace.lap("terms")

@@ -84,10 +84,14 @@ class SearchRun:
     _foreseen: set[UnitId] = field(default_factory=set)
 
     @classmethod
-    def start(cls, text: str, store: Store, options: SearchOptions, settings: Settings, profile: Profile) -> Self:
-        """Parse the query and decide its conditions. Raises QueryError and UsageError."""
+    def start(
+        cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile
+    ) -> Self:
+        """Parse the query, unless that is done, and decide its conditions. Raises QueryError and UsageError."""
         trace = Trace()
-        query = read_query(text, options, options.prefix or (profile.prefix and not options.files_only))
+        query = read_query(query, options)
+        if profile.prefix and not options.prefix and not options.files_only:
+            query = match_beginnings(query)
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
         if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
@@ -235,11 +239,13 @@ def limit_notices(budget: TimeBudget) -> list[Notice]:
     return notices
 
 
-def read_query(text: str, options: SearchOptions, prefix: bool) -> Query:
-    """Parse the query as the options demand, with the conditions of --meta and --kind; `prefix` adds a star to each word.
+def read_query(text: str | Query, options: SearchOptions) -> Query:
+    """Parse a query as the options demand, with the conditions of --meta and --kind. One that is parsed stays as it is.
 
     The first LONGEST characters are read, unless the query is one literal text or one pattern.
     """
+    if isinstance(text, Query):
+        return text
     read = text if options.literal or options.regex else text[:LONGEST]
     query = parse_query(
         read,
@@ -252,10 +258,15 @@ def read_query(text: str, options: SearchOptions, prefix: bool) -> Query:
     if len(read) < len(text):
         notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")
         query = replace(query, text=text, notices=(*query.notices, notice))
-    if prefix:
-        query = replace(query, node=going_on(query.node, load_words().stop))
+    if options.prefix:
+        query = match_beginnings(query)
     query = replace(query, node=_with_meta(query.node, options.meta)) if options.meta else query
     return also(query, kinds_filter(options.kinds))
+
+
+def match_beginnings(query: Query) -> Query:
+    """The query with a star after each word, which then matches all words that begin so."""
+    return replace(query, node=going_on(query.node, load_words().stop))
 
 
 def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:

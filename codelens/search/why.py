@@ -15,7 +15,7 @@ from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipRe
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, Match, WhyResult, describe_gap
-from codelens.query.nodes import KINDS, Filter, asks_todos, describe
+from codelens.query.nodes import KINDS, Filter, Query, asks_todos, describe
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
@@ -41,22 +41,33 @@ VECTOR_DEEP = 1_300
 
 
 def explain(
-    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+    query: str | Query,
+    targets: Sequence[str],
+    store: Store,
+    info: IndexInfo,
+    options: SearchOptions,
+    settings: Settings,
 ) -> WhyResult:
     """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names
     that fit nothing and for files that do not exist."""
     with store.spending(settings.query_seconds):
-        found = _explained(text, targets, store, info, options, settings)
+        found = _explained(query, targets, store, info, options, settings)
         notices = limit_notices(store.budget)
     return replace(found, search=replace(found.search, notices=(*found.search.notices, *notices))) if notices else found
 
 
 def _explained(
-    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+    query: str | Query,
+    targets: Sequence[str],
+    store: Store,
+    info: IndexInfo,
+    options: SearchOptions,
+    settings: Settings,
 ) -> WhyResult:
-    todos = asks_todos(read_query(text, options, options.prefix).node)
+    query = read_query(query, options)
+    todos = asks_todos(query.node)
     resolved = [resolve_target(t, store, todos) for t in targets]
-    ranking = rank(text, store, options, settings)
+    ranking = rank(query, store, options, settings)
     result = answer(ranking, info)
     if targets:
         asker = _Asker(store, options, settings, ranking)
@@ -378,21 +389,31 @@ def _difference(first: Candidate, second: Candidate) -> tuple[str, str]:
 
 
 def explain_files(
-    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+    query: str | Query,
+    targets: Sequence[str],
+    store: Store,
+    info: IndexInfo,
+    options: SearchOptions,
+    settings: Settings,
 ) -> WhyResult:
     """The search for files, and for each target (or each file shown) its place in it. A symbol stands for its file.
 
     Raises TargetError for names that fit nothing.
     """
     with store.spending(settings.query_seconds):
-        return _explained_files(text, targets, store, info, options, settings)
+        return _explained_files(query, targets, store, info, options, settings)
 
 
 def _explained_files(
-    text: str, targets: Sequence[str], store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
+    query: str | Query,
+    targets: Sequence[str],
+    store: Store,
+    info: IndexInfo,
+    options: SearchOptions,
+    settings: Settings,
 ) -> WhyResult:
     resolved = [resolve_target(target, store) for target in targets]
-    ranking = rank_files(text, store, options, settings)
+    ranking = rank_files(query, store, options, settings)
     result, order = answer(ranking, info), ranking.candidates
     if not targets:
         page = range(options.offset, min(len(order), options.offset + options.limit))

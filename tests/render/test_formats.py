@@ -9,6 +9,7 @@ import pytest
 
 from codelens.errors import UsageError
 from codelens.render.formats import FIELDS, render_csv, render_format, render_markdown, render_sarif, render_tsv
+from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
 from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import RULES, why_record
@@ -74,23 +75,23 @@ def test_why_fits_the_schema() -> None:
 
 
 def test_csv_reads_back() -> None:
-    rows = list(csv.DictReader(io.StringIO("".join(render_csv(result(), PATHS)))))
+    rows = list(csv.DictReader(io.StringIO("".join(render_csv(result(), OutputOptions(PATHS))))))
     assert rows[0]["qualified_name"] == "Loader.parse_config"
     assert float(rows[0]["score"]) == result().hits[0].score
 
 
 def test_tsv_has_as_many_cells_in_each_row() -> None:
-    rows = [line.split("\t") for line in "".join(render_tsv(result(), PATHS)).splitlines()]
+    rows = [line.split("\t") for line in "".join(render_tsv(result(), OutputOptions(PATHS))).splitlines()]
     assert len({len(row) for row in rows}) == 1
 
 
 def test_format_fills_fields() -> None:
-    lines = list(render_format(result(), PATHS, "{path}:{start_line} {{{name}}}\\t{score}"))
+    lines = list(render_format(result(), OutputOptions(PATHS, "{path}:{start_line} {{{name}}}\\t{score}")))
     assert lines[0] == f"src/conf.py:10 {{parse_config}}\t{result().hits[0].score}\n"
 
 
 def test_format_ends_lines_with_the_given_separator() -> None:
-    assert next(render_format(result(), PATHS, "{path}\\0")) == "src/conf.py\0"
+    assert next(render_format(result(), OutputOptions(PATHS, "{path}\\0"))) == "src/conf.py\0"
 
 
 @pytest.mark.parametrize(
@@ -98,16 +99,16 @@ def test_format_ends_lines_with_the_given_separator() -> None:
 )
 def test_format_knows_only_fields(template: str) -> None:
     with pytest.raises(UsageError):
-        list(render_format(result(), PATHS, template))
+        list(render_format(result(), OutputOptions(PATHS, template)))
 
 
 def test_every_field_has_a_value() -> None:
     template = " ".join(f"{{{name}}}" for name in FIELDS)
-    assert len(list(render_format(result(), PATHS, template))) == 2
+    assert len(list(render_format(result(), OutputOptions(PATHS, template)))) == 2
 
 
 def test_sarif_points_at_the_place() -> None:
-    run = json.loads("".join(render_sarif(result(), 0)))["runs"][0]
+    run = json.loads("".join(render_sarif(result(), OutputOptions(PATHS))))["runs"][0]
     place = run["results"][1]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "src/n%FF%20b.py", "uriBaseId": "tree"}
     assert place["region"] == {"startLine": 3, "startColumn": 5}
@@ -115,7 +116,7 @@ def test_sarif_points_at_the_place() -> None:
 
 
 def test_markdown_fences_hold_their_text() -> None:
-    text = "".join(render_markdown(result(), PATHS))
+    text = "".join(render_markdown(result(), OutputOptions(PATHS)))
     assert text.count("```") == 4
     assert "\x1b" not in text
 

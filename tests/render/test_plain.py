@@ -5,58 +5,60 @@ from pathlib import Path
 
 import pytest
 
-from codelens.render.formats import PlainView, render_counts, render_paths, render_plain, render_vimgrep
+from codelens.model.fast_dataclass import replace
+from codelens.render.formats import render_counts, render_paths, render_plain, render_vimgrep
+from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
 from tests.render.results import ROOT, result
 
 PATHS = PathStyle("root", ROOT)
 
 
-def plain(view: PlainView) -> str:
-    return "".join(render_plain(result(), view))
+def plain(output: OutputOptions) -> str:
+    return "".join(render_plain(result(), output))
 
 
 def test_one_line_a_hit_with_path_line_column_text() -> None:
-    first, second = plain(PlainView(PATHS)).splitlines()
+    first, second = plain(OutputOptions(PATHS)).splitlines()
     assert first == "src/conf.py:10:9:    def parse_config(self):"
     assert second.startswith(os.fsdecode(b"src/n\xff b.py") + ":3:5:def parse(text):")
 
 
 def test_text_is_raw_but_stays_on_its_line_and_can_be_encoded() -> None:
-    second = plain(PlainView(PATHS)).splitlines()[1]
+    second = plain(OutputOptions(PATHS)).splitlines()[1]
     assert "\u202e" in second
     assert "\\udc80" in second
     second.encode("utf-8", "surrogateescape")
 
 
 def test_null_after_the_path() -> None:
-    assert plain(PlainView(PATHS, null=True)).startswith("src/conf.py\x0010:9:")
+    assert plain(OutputOptions(PATHS, null=True)).startswith("src/conf.py\x0010:9:")
 
 
 def test_no_line_numbers() -> None:
-    assert plain(PlainView(PATHS, line_numbers=False)).startswith("src/conf.py:    def parse_config")
+    assert plain(OutputOptions(PATHS, line_numbers=False)).startswith("src/conf.py:    def parse_config")
 
 
 def test_context_lines_are_marked_as_grep_does() -> None:
-    lines = plain(PlainView(PATHS, context=True)).split("\n")
+    lines = plain(OutputOptions(PATHS, context=True)).split("\n")
     assert lines[0].startswith("src/conf.py-9-")
     assert lines[1].startswith("src/conf.py:10:9:")
     assert lines[2] == "--"
 
 
 def test_paths_once_each_and_exact_to_the_byte() -> None:
-    hits = (*result().hits, *result().hits)
-    assert (
-        "".join(render_paths(hits, PATHS, True)).encode("utf-8", "surrogateescape") == b"src/conf.py\0src/n\xff b.py\0"
-    )
+    twice = replace(result(), hits=(*result().hits, *result().hits))
+    paths = "".join(render_paths(twice, OutputOptions(PATHS, null=True)))
+    assert paths.encode("utf-8", "surrogateescape") == b"src/conf.py\0src/n\xff b.py\0"
 
 
 def test_counts() -> None:
-    assert next(render_counts((*result().hits, result().hits[0]), PATHS, False)) == "src/conf.py:2\n"
+    counted = replace(result(), hits=(*result().hits, result().hits[0]))
+    assert next(render_counts(counted, OutputOptions(PATHS))) == "src/conf.py:2\n"
 
 
 def test_vimgrep_is_the_plain_line() -> None:
-    assert "".join(render_vimgrep(result(), PATHS)) == plain(PlainView(PATHS))
+    assert "".join(render_vimgrep(result(), OutputOptions(PATHS))) == plain(OutputOptions(PATHS))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from codelens.errors import UsageError
 from codelens.model.search import SnippetLine
+from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
 from codelens.render.terminal import (
     LEAST_WIDTH,
-    TerminalView,
     fitted,
     link_template,
     render_terminal,
@@ -26,7 +26,7 @@ STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown(color: bool, hyperlinks: str = "") -> str:
-    return "".join(render_terminal(result(), TerminalView(PATHS, color, hyperlinks)))
+    return "".join(render_terminal(result(), OutputOptions(PATHS, color=color, hyperlinks=hyperlinks)))
 
 
 def test_a_heading_a_file_and_numbered_lines() -> None:

@@ -146,8 +146,8 @@ def test_as_a_result_each_line_lies_in_its_innermost_unit(index: Index) -> None:
     ],
 )
 def test_a_query_whose_only_text_is_exact_asks_for_lines(query: str, alone: bool) -> None:
-    assert Index.answers_with_lines(query, SearchOptions()) is alone
-    assert not query or Index.answers_with_lines(query, SearchOptions(literal=True))
+    assert Index.parse(query, SearchOptions()).asks_for_lines is alone
+    assert not query or Index.parse(query, SearchOptions(literal=True)).asks_for_lines
 
 
 def test_only_files_with_the_trigrams_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

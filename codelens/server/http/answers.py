@@ -102,8 +102,9 @@ def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
     options = replace(search_options(request, index.settings), reasons=request.contributions)
     ranked = options.files_only or request.model_fields_set & RANKING
-    lines = not ranked and index.answers_with_lines(request.query, options)
-    result = (index.search_lines if lines else index.search)(request.query, options)
+    query = index.parse(request.query, options)
+    lines = not ranked and query.asks_for_lines
+    result = (index.search_lines if lines else index.search)(query, options)
     return response_record(result, 0 if result.hits else 1)
 
 

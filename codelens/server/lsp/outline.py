@@ -94,8 +94,9 @@ def find_hits(
     of_index = {f.served.index: f for f in (request.folders.values() if folders is None else folders)}
     for folder in of_index.values():
         with suppress(*UNREADABLE), Index.reopen(folder.served.index, folder.served.settings) as index:
-            lines = options.reasons and index.answers_with_lines(query, options)
-            result = (index.search_lines if lines else index.search)(query, options)
+            parsed = index.parse(query, options)
+            lines = options.reasons and parsed.asks_for_lines
+            result = (index.search_lines if lines else index.search)(parsed, options)
             notices += [notice.text for notice in result.notices]
             with folder.reader(request.buffers, request.encoding, request.cancelled) as reader:
                 found += ((hit, where) for hit in result.hits if (where := _place(reader, hit)) is not None)
