@@ -1,22 +1,14 @@
-"""The memory file next to an index: what users recorded about results. Ranking reads it; writes are short transactions.
-
-It uses SQLite's rollback journal instead of WAL: at rest it is one file, and writers of a few rows wait only
-milliseconds for each other. The journal of a killed writer is rolled back by the next process that opens the file.
-"""
+"""The memory file next to an index: what users recorded about results. Ranking reads it; writes are short transactions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Collection, Iterator
 from typing import Any
-
-import apsw
 
 from codelens.errors import MemoryFault
 from codelens.model.memory import Answered, Feedback, Learned, Place, Recalled, RecordedAnswer, Remembered
-from codelens.store.connection import open_beside
+from codelens.store.beside import FileBeside
 
 MOST_STAMPS = 20  # Newest stamps kept for a place (knowing's figure)
 MOST_ANSWERS = 50  # Newest answers kept over all sessions. Only the last of each session is needed.
@@ -74,30 +66,13 @@ SCHEMAS = (
 )
 """One script per version, from 1; never changed once released."""
 KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")  # Tables with rows about a place
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
 
 
-class Memory:
-    """A memory file opened for reading, in one state while it is open. A missing file reads as empty."""
+class Memory(FileBeside):
+    """A memory file."""
 
-    def __init__(self, connection: apsw.Connection | None, path: Path) -> None:
-        self._connection, self._path = connection, path
-
-    @classmethod
-    @contextmanager
-    def reading(cls, path: Path) -> Iterator[Memory]:
-        """Open for reading. Raises MemoryFault if the file is damaged, unreadable, or from a newer codelens."""
-        if not path.is_file():
-            yield cls(None, path)
-            return
-        with _report_faults(path):
-            connection = open_beside(path, writing=False)
-            try:
-                connection.execute("BEGIN").fetchall()
-                # An empty file is being created by another process right now.
-                yield cls(connection if _check(connection, path) else None, path)
-            finally:
-                connection.close()
+    fault, name, removal = MemoryFault, "a memory file", "codelens memory forget --all"
+    schemas, tables, named_table = SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
 
     def recall(self, paths: Collection[str]) -> Recalled:
         """Everything recorded for places in these files, in any repository, including the files themselves."""
@@ -119,7 +94,7 @@ class Memory:
             f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n CROSS JOIN places p ON p.path = n.value "
             f"JOIN {table} t ON t.place = p.id ORDER BY p.path, p.repository, p.name, p.kind{order}"
         )
-        for row in self._rows(sql, (paths,)):
+        for row in self._rows(sql, paths):
             yield Place(*row[:4]), row[4:]
 
     def learned(self, words: Collection[str], least: int) -> list[Learned]:
@@ -129,27 +104,27 @@ class Memory:
             "ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ? "
             "ORDER BY v.count DESC, v.word, p.path, p.repository, p.name, p.kind"
         )
-        rows = self._rows(sql, (json.dumps(sorted(set(words))), least))
+        rows = self._rows(sql, json.dumps(sorted(set(words))), least)
         return [Learned(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
     def last_answer(self, session: str = "") -> RecordedAnswer | None:
         """The newest recorded answer of a session."""
         rows = self._rows(
-            "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
+            "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1", session
         )
         return next((self._answer(row, session) for row in rows), None)
 
     def unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """A session's answers whose unused places have not been judged yet, oldest first."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
-        return [self._answer(row, session) for row in list(self._rows(sql, (session,)))]
+        return [self._answer(row, session) for row in self._rows(sql, session)]
 
     def _answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
         sql = (
             "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
             "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
         )
-        places = tuple(Answered(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, (row[0],)))
+        places = tuple(Answered(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, row[0]))
         return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
 
     def places(self) -> list[Place]:
@@ -169,7 +144,7 @@ class Memory:
         }
         found = {table: self._exported(table, names) for table, names in columns.items()}
         answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
-        found["answers"] = [_told_answer(self._answer(row[:4], row[4])) for row in list(answers)]
+        found["answers"] = [_answer_record(self._answer(row[:4], row[4])) for row in answers]
         return found
 
     def _exported(self, table: str, columns: str) -> list[dict[str, Any]]:
@@ -184,33 +159,9 @@ class Memory:
         flags = {"useful", "implied"}
         return [{key: bool(value) if key in flags else value for key, value in row.items()} for row in rows]
 
-    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-        return iter(()) if self._connection is None else iter(self._connection.execute(sql, values))
-
 
 class MemoryWriter(Memory):
     """A memory file in one transaction: everything that is recorded in it, or nothing."""
-
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
-        super().__init__(connection, path)
-        self._to = connection
-
-    @classmethod
-    @contextmanager
-    def recording(cls, path: Path) -> Iterator[MemoryWriter]:
-        """Open for writing; creates the file if needed. Raises MemoryFault, after waiting some seconds for another
-        writer.
-        """
-        with _report_faults(path):
-            connection = open_beside(path, writing=True)
-            try:
-                connection.execute("BEGIN IMMEDIATE").fetchall()
-                _check(connection, path)
-                _migrate(connection)
-                yield cls(connection, path)
-                connection.execute("COMMIT").fetchall()
-            finally:
-                connection.close()  # rolls back uncommitted work
 
     def pin(self, place: Place, at: int) -> None:
         """Pin a place, if it is not pinned yet."""
@@ -255,7 +206,8 @@ class MemoryWriter(Memory):
         """Record an answer and return its number. Only the newest are kept."""
         sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
-        number = self._to.last_insert_rowid()
+        (row,) = self._rows("SELECT last_insert_rowid()")
+        number = int(row[0])
         for one in answer.places:
             values = (number, one.rank, self._id(one.place), one.line, one.used)
             self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
@@ -286,55 +238,11 @@ class MemoryWriter(Memory):
         self._run("DELETE FROM places WHERE id IN (SELECT value FROM json_each(?))", numbers)
         return gone
 
-    def rename_repositories(self, names: Mapping[str, str]) -> None:
-        """Keep the records of repositories that the index has renamed: old name → new name."""
-        for old, new in names.items():
-            self._run("UPDATE OR IGNORE places SET repository = ? WHERE repository = ?", new, old)
-
     def _id(self, place: Place) -> int:
         self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)
         sql = "SELECT id FROM places WHERE path = ?2 AND repository = ?1 AND name = ?3 AND kind = ?4"
-        row: Any = self._to.execute(sql, tuple(place)).fetchone()
+        (row,) = self._rows(sql, *place)
         return int(row[0])
-
-    def _run(self, sql: str, *values: Any) -> int:
-        """Run a statement and return the number of changed rows."""
-        self._to.execute(sql, values).fetchall()
-        return self._to.changes()
-
-
-def _check(connection: apsw.Connection, path: Path) -> bool:
-    """True if the file has our tables, False if it is empty. Raises MemoryFault if it is not a memory of this codelens."""
-    version = int(connection.pragma("user_version"))
-    if version > len(SCHEMAS):
-        raise MemoryFault(
-            f"{path} was written by a newer codelens", "upgrade codelens, or `codelens memory forget --all`"
-        )
-    held = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if held and (not version or not {*KEPT, "places", "answers"} <= held):
-        raise MemoryFault(f"{path} is not a memory file of codelens")
-    return bool(held)
-
-
-def _migrate(connection: apsw.Connection) -> None:
-    """Migrate to the newest version, in the caller's transaction."""
-    version = int(connection.pragma("user_version"))
-    for script in SCHEMAS[version:]:
-        connection.execute(script).fetchall()  # fetchall, or only the first statement would run
-    if version < len(SCHEMAS):
-        connection.pragma("user_version", len(SCHEMAS))
-
-
-@contextmanager
-def _report_faults(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGE as fault:
-        raise MemoryFault(f"{path} is damaged: {fault}") from fault
-    except apsw.Error as fault:
-        raise MemoryFault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
-    except OSError as fault:
-        raise MemoryFault(f"{path} cannot be used: {fault.strerror or fault}") from fault
 
 
 def _remembered(row: dict[str, Any]) -> Remembered:
@@ -347,7 +255,7 @@ def _remembered(row: dict[str, Any]) -> Remembered:
     )
 
 
-def _told_answer(answer: RecordedAnswer) -> dict[str, Any]:
+def _answer_record(answer: RecordedAnswer) -> dict[str, Any]:
     places = [{**one.place._asdict(), "rank": one.rank, "line": one.line, "used": one.used} for one in answer.places]
     record = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
     return {**record, "places": places}
