@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from codelens.cli.declare import command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import MissingExtra
-from codelens.watching.events import need_watchfiles
 
 if TYPE_CHECKING:
     from codelens.server.upkeep import Served, Upkeep
@@ -21,33 +20,27 @@ class LspFlags(CommonFlags):
     no_index: bool = option(
         False, "--no-index", "Write nothing: neither make an index that is missing nor update a stale one"
     )
-    watch: bool = option(False, "--watch", "Watch the trees, and index what other programs change at once")
     stdio: bool = option(False, "--stdio", "No effect: some clients pass it, and the server has no other transport")
     allow_network: bool = ALLOW_NETWORK
 
 
-@command(
-    epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`, or died; 2 error."
-)
+@command(epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`; 2 error.")
 def lsp(flags: LspFlags) -> int:
     """Serve the Language Server Protocol on stdin and stdout. An editor starts this; it builds and updates indexes."""
     missing = [name for name in ("lsprotocol", "pygls") if find_spec(name) is None]
     if missing:
         raise MissingExtra("lsp", missing, "lsp")
-    if flags.watch:
-        need_watchfiles()
     from codelens.cli.mcp import refusal
     from codelens.cli.workplace import named_index, settings_at
     from codelens.server.lsp.server import serve_stdio
-    from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
+    from codelens.server.upkeep import Served, Upkeep
     from codelens.worktree.place import git_top, new_index_place
 
     def serve(folder: Path) -> tuple[Served, Upkeep]:
         index = named_index(flags) or new_index_place(folder)
         settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
         served = Served(git_top(folder) or folder, index, settings)
-        keeping = WatchedUpkeep if flags.watch else Upkeep
-        return served, keeping(served, refusal(served.folder, index, flags.no_index, "lsp"))
+        return served, Upkeep(served, refusal(served.folder, index, flags.no_index, "lsp"))
 
     serve_stdio(serve, flags.debug)
     return 0

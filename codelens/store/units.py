@@ -57,6 +57,11 @@ MOST_ROWS = (
 )
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
 """The order of a document's units by place; references and bindings refer to positions in it."""
+_IN_ORDER_OF_DOCUMENTS = (
+    "WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container, u.start_byte, u.end_byte, "
+    "u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
+)
+"""Sorted afterwards: where `units` is a view (store/overlay.py), SQLite would read all of it for an order by two tables."""
 
 
 class UnitSet(tuple[UnitId, ...]):
@@ -312,9 +317,9 @@ class Units(Tables):
     def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
         """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
         sql = (
-            "SELECT u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE "
-            f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS}) "
-            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
+            f"{_IN_ORDER_OF_DOCUMENTS} "
+            f"WHERE u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})) "
+            f"SELECT name, id, document_id FROM found ORDER BY place, {PLACE_ORDER}"
         )
         return iter(self._rows(sql, json.dumps(documents)))
 
@@ -323,9 +328,8 @@ class Units(Tables):
         by place.
         """
         sql = (
-            "SELECT u.container, u.name, u.id, u.document_id FROM json_each(?) n CROSS JOIN units u "
-            f"ON u.document_id = n.value WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS}) "
-            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
+            f"{_IN_ORDER_OF_DOCUMENTS} WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})) "
+            f"SELECT container, name, id, document_id FROM found ORDER BY place, {PLACE_ORDER}"
         )
         return iter(self._rows(sql, json.dumps(documents)))
 

@@ -1,4 +1,4 @@
-"""The commands of `workspace/executeCommand`: each takes an object and returns one."""
+"""The commands of `workspace/executeCommand`: each takes an object and returns one, as `--json` of the command line does."""
 
 from __future__ import annotations
 
@@ -13,160 +13,123 @@ from lsprotocol.converters import get_converter
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest
-from codelens.model.graph import RelationOptions
+from codelens.model.context import CHANGE, EVERYTHING, TASK, ContextRequest
+from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate
 from codelens.render.context import layout_of
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
-from codelens.render.relations import related_lines
+from codelens.render.records import Record, hit_record
+from codelens.render.relations import related_lines, related_record
 from codelens.render.why import WhyView, render_why
-from codelens.server.lsp.folders import LspRequest, WorkspaceFolder, path_from_uri
-from codelens.server.lsp.navigation import find_named_places, named_location, relation_location
+from codelens.render.why_json import why_record
+from codelens.server.lsp.navigation import find_references_of
 from codelens.server.lsp.outline import find_hits
+from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder, about_name, path_from_uri
 
-Record = dict[str, Any]
+Argument = Mapping[str, Any]
 BUDGET = 8000  # Tokens of a context pack
 _converter = get_converter()
 
 
-def _given(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+def _get(argument: Argument, name: str, kind: type[Any]) -> Any:
     """A field of the argument. Raises UsageError if it is missing or of another type."""
-    if not isinstance(value := given.get(name), kind):
+    if not isinstance(value := argument.get(name), kind):
         raise UsageError(f"the argument needs '{name}', a {kind.__name__}")
     return value
 
 
-def _folders(request: LspRequest, given: Mapping[str, Any]) -> list[WorkspaceFolder]:
-    """The folder around `root`, `uri` or `path`; without these, all. Raises UsageError if the workspace has no folder."""
-    named = next((given[name] for name in ("root", "uri", "path") if isinstance(given.get(name), str)), "")
-    if named and (":" in named or Path(named).is_absolute()):
-        return [request.folders.around(path_from_uri(named) if ":" in named else Path(named))]
-    if not request.folders:
-        raise UsageError("the workspace has no folder")
-    return list(request.folders.values())
+def _get_place(argument: Argument) -> types.TextDocumentPositionParams:
+    document, position = types.TextDocumentIdentifier(_get(argument, "uri", str)), _get(argument, "position", dict)
+    line, character = _get(position, "line", int), _get(position, "character", int)
+    return types.TextDocumentPositionParams(document, types.Position(line, character))
 
 
 def _options(folder: WorkspaceFolder, **more: Any) -> SearchOptions:
-    settings = folder.served.settings
-    return SearchOptions(mode=settings.mode, profile=settings.profile, **more)
+    return SearchOptions(mode=folder.served.settings.mode, profile=folder.served.settings.profile, **more)
 
 
-def _position(given: Mapping[str, Any]) -> types.Position:
-    position = _given(given, "position", dict)
-    return types.Position(_given(position, "line", int), _given(position, "character", int))
+def _first_folder(request: LspRequest) -> WorkspaceFolder:
+    if not request.folders:
+        raise UsageError("the workspace has no folder")
+    return next(iter(request.folders.values()))
 
 
-def search(request: LspRequest, given: Mapping[str, Any]) -> Record:
-    """{query, limit?, root?} → {hits, notices}."""
-    query, limit, folders = _given(given, "query", str), given.get("limit", 20), _folders(request, given)
-    hits, notices = find_hits(request, query, _options(folders[0], limit=limit), folders)
+def search(request: LspRequest, argument: Argument) -> Record:
+    """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
+    query, options = _get(argument, "query", str), _options(_first_folder(request), limit=argument.get("limit", 20))
+    hits, notices = find_hits(request, query, options)
     records = [
         {
-            "path": hit.unit.path,
+            **hit_record(hit, contributions=False),
             "uri": where.uri,
             "range": _converter.unstructure(where.range),
-            "kind": hit.unit.kind,
-            "name": hit.unit.qualified_name,
-            "signature": hit.unit.signature,
-            "score": hit.score,
             "reason": first_reason(hit.contributions, hit.channels),
-            "snippet": "\n".join(line.text for line in hit.snippet),
         }
         for hit, where in hits
     ]
     return {"hits": records, "notices": notices}
 
 
-def why(request: LspRequest, given: Mapping[str, Any]) -> Record:
-    """{query, uri, position} or {query, path, line, root?} → {text, rank}."""
-    query, folder = _given(given, "query", str), _folders(request, given)[0]
-    path = os.path.realpath(path_from_uri(given["uri"])) if "uri" in given else _given(given, "path", str)
-    line = _position(given).line + 1 if "position" in given else _given(given, "line", int)
+def why(request: LspRequest, argument: Argument) -> Record:
+    """{query, uri, position} → the object of `why --json`, and its text."""
+    query, place = _get(argument, "query", str), _get_place(argument)
+    folder, path = request.folder(place.text_document.uri), os.path.realpath(path_from_uri(place.text_document.uri))
     with Index.reopen(folder.served.index, folder.served.settings) as index:
-        result = index.why(query, [f"{path}:{line}"], _options(folder))
+        result = index.why(query, [f"{path}:{place.position.line + 1}"], _options(folder))
 
     def show_place(candidate: Candidate) -> str:
         return f"{candidate.unit.path}:{candidate.unit.name_line or candidate.unit.start_line}"
 
-    text = "".join(render_why(result, WhyView(show_place)))
-    return {"text": text, "rank": next((one.rank for one in result.explanations), None)}
+    return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(show_place)))}
 
 
-def context(request: LspRequest, given: Mapping[str, Any]) -> Record:
-    """{task} or {uri, range?}, with budget? → {text, tokens}: the code that a task, a file or a part of it is about."""
-    folder = _folders(request, given)[0]
+def context(request: LspRequest, argument: Argument) -> Record:
+    """{task} or {uri, range}, with budget? → {text, tokens, notices}: the code that a task or a part of a file is about."""
+    if "uri" in argument:
+        uri, span = _get(argument, "uri", str), _get(argument, "range", dict)
+        folder, source, task, file = request.folder(uri), CHANGE, "", path_from_uri(uri)
+        first, last = (_get(_get(span, end, dict), "line", int) for end in ("start", "end"))
+        lines = request.buffer(uri).map.utf8.split(b"\n")[first : last + 1]
+        head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
+        diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
+    else:
+        folder, source, task, file, diff = _first_folder(request), TASK, _get(argument, "task", str), Path(), None
     with Index.reopen(folder.served.index, folder.served.settings) as index:
-        source, query, diff, paths, root = TASK, given.get("task", ""), None, tuple[str, ...](), folder.path
-        if "uri" in given:
-            with request.reader(given["uri"]) as reader:
-                document = reader.document(path_from_uri(given["uri"]))
-                below, root = document.path, reader.root(document)
-            source, paths = FILES, (below,)
-            if "range" in given:
-                first, last = (_given(given["range"][end], "line", int) for end in ("start", "end"))
-                lines = request.buffer(given["uri"]).text.split("\n")[first : last + 1]
-                head = f"--- a/{below}\n+++ b/{below}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
-                source, diff, paths = CHANGE, (head + "".join(f"+{line}\n" for line in lines)).encode(), ()
-        elif not query:
-            raise UsageError("the argument needs 'task', or 'uri'")
+        options, budget = _options(folder, limit=EVERYTHING), argument.get("budget", BUDGET)
         wanted = ContextRequest(
-            source=source,
-            counter=counter_of("auto"),
-            options=_options(folder, limit=EVERYTHING, paths=paths),
-            budget=given.get("budget", BUDGET),
-            query=query,
-            diff=diff,
-            cwd=str(root),
+            source, counter_of("auto"), options, budget, query=task, diff=diff, cwd=str(file.parent.absolute())
         )
-        packed = index.context(
-            wanted, layout_of("markdown", PathStyle("root", "", index.info().repositories)), keep=False
-        )
+        layout = layout_of("markdown", PathStyle("root", "", index.info().repositories))
+        packed = index.context(wanted, layout, keep=False)
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
 
 
-def impact(request: LspRequest, given: Mapping[str, Any]) -> Record:
-    """{uri, position} → {items, text}: what a change of a definition may reach, nearest first."""
-    with request.meaning(_given(given, "uri", str), _position(given)) as (reader, _, meaning):
-        units = reader.units(d.id for d in meaning.definitions) if meaning else []
-        if not units:
-            raise UsageError("no definition is named here")
-        answer = reader.index.graph.impact(reader.target(units[0]), RelationOptions())
-        items = [
-            {
-                "name": r.listed.qualified_name,
-                "kind": r.listed.kind,
-                "depth": r.depth,
-                "test": r.test,
-                "path": r.listed.path,
-                **_converter.unstructure(named_location(reader, r.listed)),
-            }
-            for r in answer.relations
-            if r.listed.path
-        ]
-        text = "".join(related_lines(answer, PathStyle("root", "", answer.index.repositories)))
-    return {"items": items, "text": text, "notices": [notice.text for notice in answer.notices]}
+@about_name
+def find_impact(found: NameInFile, place: types.TextDocumentPositionParams) -> Record | None:
+    """What a change of a definition may reach, nearest first."""
+    units, graph = found.reader.units(d.id for d in found.meaning.definitions[:1]), found.reader.index.graph
+    return _make_record(graph.impact(found.reader.target(units[0]), RelationOptions())) if units else None
 
 
-def references(request: LspRequest, given: Mapping[str, Any]) -> Record:
-    """{uri, position} → {places, notices}: as `textDocument/references`, each place with its certainty."""
-    with request.meaning(_given(given, "uri", str), _position(given)) as (reader, names, meaning):
-        answer = find_named_places(reader, names, meaning)
-        places = [
-            {
-                "certainty": r.certainty,
-                "role": r.role,
-                "test": r.test,
-                "text": r.place.text,
-                **_converter.unstructure(relation_location(reader, r)),
-            }
-            for r in (answer.relations if answer else ())
-            if r.place.line
-        ]
-    return {"places": places, "notices": [notice.text for notice in answer.notices] if answer else []}
+@about_name
+def find_uses(found: NameInFile, place: types.TextDocumentPositionParams) -> Record | None:
+    """The places of a name, each with its certainty."""
+    answer = find_references_of(found)
+    return _make_record(answer) if answer else None
 
 
-COMMANDS: Mapping[str, Callable[[LspRequest, Mapping[str, Any]], Record]] = {
-    f"codelens.{command.__name__}": command for command in (search, why, context, impact, references)
+def _make_record(answer: Related) -> Record:
+    """The object of `--json`, and the text of the answer."""
+    paths = PathStyle("root", "", answer.index.repositories)
+    return {**related_record(answer, 0), "text": "".join(related_lines(answer, paths))}
+
+
+COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {
+    "codelens.search": search,
+    "codelens.why": why,
+    "codelens.context": context,
+    "codelens.impact": lambda request, argument: find_impact(request, _get_place(argument)),
+    "codelens.references": lambda request, argument: find_uses(request, _get_place(argument)),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,67 +11,40 @@ from lsprotocol import types
 from codelens.index import Index
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
-from codelens.model.extraction import Unit
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.buffers import Buffer
-from codelens.server.lsp.folders import UNREADABLE, LspRequest, Reader, WorkspaceFolder, path_from_uri
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, Reader, path_from_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
 KINDS = {
-    "function": types.SymbolKind.Function,
-    "method": types.SymbolKind.Method,
-    "class": types.SymbolKind.Class,
-    "struct": types.SymbolKind.Struct,
-    "interface": types.SymbolKind.Interface,
     "trait": types.SymbolKind.Interface,
-    "enum": types.SymbolKind.Enum,
     "type": types.SymbolKind.Class,
-    "constant": types.SymbolKind.Constant,
     "macro": types.SymbolKind.Constant,
-    "module": types.SymbolKind.Module,
-    "property": types.SymbolKind.Property,
     "section": types.SymbolKind.String,
 }
-
-
-def find_symbols(
-    request: LspRequest, params: types.DocumentSymbolParams
-) -> list[types.DocumentSymbol] | list[types.SymbolInformation]:
-    """The definitions of a file and the headings of a document, nested if the client can show that."""
-    buffer, uri = request.buffer(params.text_document.uri), params.text_document.uri
-    units = buffer.extraction.units
-    listed = [i for i, u in enumerate(units) if u.name and (u.kind not in CHUNK_KINDS or u.kind == "section")]
-    if not request.options["hierarchical"]:
-        flat = ((units[i], buffer.range(units[i].name_span.start, units[i].name_span.end)) for i in listed)
-        return [
-            types.SymbolInformation(
-                types.Location(uri, where), u.name, to_symbol_kind(u.kind), container_name=u.container
-            )
-            for u, where in flat
-        ]
-    made, top = dict[int, types.DocumentSymbol](), list[types.DocumentSymbol]()
-    for i in listed:
-        made[i] = symbol = _symbol(units[i], buffer)
-        outer = made.get(units[i].parent) if units[i].parent is not None else None  # type: ignore[arg-type]
-        siblings = top if outer is None else outer.children
-        assert siblings is not None
-        siblings.append(symbol)  # type: ignore[attr-defined]
-    return top
-
-
-def _symbol(unit: Unit, buffer: Buffer) -> types.DocumentSymbol:
-    whole = buffer.range(unit.span.start, unit.span.end)
-    name = buffer.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
-    return types.DocumentSymbol(
-        unit.name, to_symbol_kind(unit.kind), whole, name, " ".join(unit.signature.split()), children=[]
-    )
+"""The protocol's kinds of definitions whose kind has another name there."""
 
 
 def to_symbol_kind(kind: str) -> types.SymbolKind:
     """The protocol's kind of a definition."""
-    return KINDS.get(kind, types.SymbolKind.Variable)
+    names = types.SymbolKind.__members__
+    return KINDS.get(kind) or names.get(kind.title(), types.SymbolKind.Variable)
+
+
+def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    """The definitions of a file and the headings of a document, nested."""
+    buffer = request.buffer(params.text_document.uri)
+    symbols, top = dict[int | None, list[types.DocumentSymbol]](), list[types.DocumentSymbol]()
+    for number, unit in enumerate(buffer.extraction.units):
+        if unit.name and (unit.kind not in CHUNK_KINDS or unit.kind == "section"):
+            whole = buffer.range(unit.span.start, unit.span.end)
+            name = buffer.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
+            symbols[number] = children = list[types.DocumentSymbol]()
+            kind, signature = to_symbol_kind(unit.kind), " ".join(unit.signature.split())
+            symbol = types.DocumentSymbol(unit.name, kind, whole, name, signature, children=children)
+            symbols.get(unit.parent, top).append(symbol)
+    return top
 
 
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
@@ -87,31 +59,28 @@ def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolPar
 
 
 def find_hits(
-    request: LspRequest, query: str, options: SearchOptions, folders: Sequence[WorkspaceFolder] | None = None
+    request: LspRequest, query: str, options: SearchOptions
 ) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
     """The hits of a search, each at its place in the open text, without those that an open text has no more; and notices."""
     found, notices = list[tuple[Hit, types.Location]](), list[str]()
-    of_index = {f.served.index: f for f in (request.folders.values() if folders is None else folders)}
-    for folder in of_index.values():
+    for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
         with suppress(*UNREADABLE), Index.reopen(folder.served.index, folder.served.settings) as index:
             parsed = index.parse(query, options)
             lines = options.reasons and parsed.asks_for_lines
             result = (index.search_lines if lines else index.search)(parsed, options)
             notices += [notice.text for notice in result.notices]
             with folder.reader(request.buffers, request.encoding, request.cancelled) as reader:
-                found += ((hit, where) for hit in result.hits if (where := _place(reader, hit)) is not None)
+                found += ((hit, where) for hit in result.hits if (where := _find_place(reader, hit)) is not None)
     return sorted(found, key=lambda one: one[0].rank)[: options.limit], notices
 
 
-def _place(reader: Reader, hit: Hit) -> types.Location | None:
-    unit, root = hit.unit, Path(hit.root)
-    documents = [d for d in reader.store.documents.by_path(unit.path) if reader.root(d) == root]
-    one = reader.store.edited.get(documents[0].id) if documents else None
-    if one is not None:
-        same = (u for u in one.units if (u.kind, u.container, u.name) == (unit.kind, unit.container, unit.name))
-        return next((reader.unit_location(u) for u in same), None)
+def _find_place(reader: Reader, hit: Hit) -> types.Location | None:
+    """The place to jump to; None if the open text does not have the unit any more."""
+    unit = reader.store.units.rows([hit.unit.id]).get(hit.unit.id)
+    if unit is None or unit.document in reader.store.edited:
+        return reader.unit_location(unit) if unit else None
     name = unit.name if unit.name_line == hit.line else ""
-    return reader.line_location(hit, root / documents[0].os_path, name) if documents else None
+    return reader.line_location(Path(hit.root, unit.path), hit, name)
 
 
 def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
@@ -131,11 +100,9 @@ def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[ty
 
 def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
     """For each position the nodes of the syntax around it, innermost first."""
-    buffer = request.buffer(params.text_document.uri)
-    found = list[types.SelectionRange]()
+    buffer, found = request.buffer(params.text_document.uri), list[types.SelectionRange]()
     for position in params.positions:
-        selection = types.SelectionRange(types.Range(position, position))
-        parent: types.SelectionRange | None = None
+        selection, parent = types.SelectionRange(types.Range(position, position)), None
         for start, end in find_enclosing(buffer.map.utf8, buffer.language, buffer.offset(position)):
             parent = selection = types.SelectionRange(buffer.range(start, end), parent)
         found.append(selection)
@@ -144,22 +111,20 @@ def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> 
 
 def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types.CodeLens]:
     """The numbers of references and tests above each definition, if the client wants them."""
+    lenses, uri = list[types.CodeLens](), params.text_document.uri
     if not request.options["lens"]:
-        return []
-    uri = params.text_document.uri
+        return lenses
     with request.reader(uri) as reader:
         document = reader.document(path_from_uri(uri))
         units = [u for u in reader.store.units.of_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
-        uses, tests = Counter[int](), Counter[int]()
-        for edge in set(reader.store.edges.incoming([u.id for u in units])):
-            uses[edge.target] += bool(edge.line)
-            tests[edge.target] += edge.kind == "tests"
-        return [_lens(uri, reader.unit_location(u).range, uses[u.id], tests[u.id]) for u in units]
-
-
-def _lens(uri: str, where: types.Range, uses: int, tests: int) -> types.CodeLens:
-    title = quantity(uses, "reference") + (f", {quantity(tests, 'test')}" if tests else "")
-    start = {"line": where.start.line, "character": where.start.character}
-    return types.CodeLens(
-        where, types.Command(title, "codelens.references", arguments=[{"uri": uri, "position": start}])
-    )
+        edges = set(reader.store.edges.incoming([unit.id for unit in units]))
+        uses = Counter[int](edge.target for edge in edges if edge.line)
+        tests = Counter[int](edge.target for edge in edges if edge.kind == "tests")
+        for unit in units:
+            where = reader.unit_location(unit).range
+            title = quantity(uses[unit.id], "reference")
+            title += f", {quantity(tests[unit.id], 'test')}" if tests[unit.id] else ""
+            start = {"line": where.start.line, "character": where.start.character}
+            command = types.Command(title, "codelens.references", arguments=[{"uri": uri, "position": start}])
+            lenses.append(types.CodeLens(where, command))
+    return lenses

@@ -11,17 +11,17 @@ export interface Range {
   end: Position;
 }
 
-/** One result of a search, best first. */
+/** One result of a search, best first, as `codelens search --json` has it. */
 export interface Hit {
   path: string;
   uri: string;
   range: Range;
   kind: string;
-  name: string;
+  qualified_name: string;
   signature: string;
   score: number;
   reason: string;
-  snippet: string;
+  snippet: { text: string }[];
 }
 
 export interface SearchResult {

@@ -4,7 +4,7 @@ import type { Hit } from "./commands";
 
 /** The name of what was found, or the file where a hit has no name. */
 export function hitLabel(hit: Hit): string {
-  return hit.name || hit.path.slice(hit.path.lastIndexOf("/") + 1);
+  return hit.qualified_name || hit.path.slice(hit.path.lastIndexOf("/") + 1);
 }
 
 /** Where a hit is, and the main reason for its rank. */
@@ -15,7 +15,7 @@ export function hitDescription(hit: Hit): string {
 
 /** Markdown with the signature and the first lines of the code. A fence is longer than any in the code. */
 export function hitTooltip(hit: Hit): string {
-  const code = hit.snippet || hit.signature;
+  const code = hit.snippet.map((line) => line.text).join("\n") || hit.signature;
   const longest = Math.max(2, ...(code.match(/`+/g) ?? []).map((run) => run.length));
   const fence = "`".repeat(longest + 1);
   return `**${hit.kind}** · score ${hit.score.toFixed(2)}\n\n${fence}\n${code}\n${fence}`;

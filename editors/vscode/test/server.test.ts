@@ -86,7 +86,7 @@ test("a search lists hits that can be opened", async () => {
 
 test("a hit is shown with its name, place, reason and code", async () => {
   const hit = first(await searchIndexed("where is the shopping cart total computed"));
-  assert.equal(hitLabel(hit), hit.name);
+  assert.equal(hitLabel(hit), hit.qualified_name);
   assert.equal(hitDescription(hit), `${hit.path}:${hit.range.start.line + 1} · ${hit.reason}`);
   assert.ok(hit.reason);
   assert.ok(hitTooltip(hit).includes(hit.signature.split("\n")[0] ?? "nothing"));
@@ -94,22 +94,24 @@ test("a hit is shown with its name, place, reason and code", async () => {
 });
 
 test("code with fences cannot end the tooltip's fence", () => {
-  const hit = { kind: "section", name: "", path: "a/b.md", signature: "", snippet: "```` text", score: 1, reason: "" };
   const range = { start: { line: 2, character: 0 }, end: { line: 2, character: 0 } };
-  assert.ok(hitTooltip({ ...hit, range, uri: "" }).endsWith("\n`````"));
-  assert.equal(hitLabel({ ...hit, range, uri: "" }), "b.md");
-  assert.equal(hitDescription({ ...hit, range, uri: "" }), "a/b.md:3");
+  const place = { uri: "", path: "a/b.md", range };
+  const hit = { ...place, kind: "section", qualified_name: "", signature: "", score: 1, reason: "" };
+  const fenced = { ...hit, snippet: [{ text: "```` text" }] };
+  assert.ok(hitTooltip(fenced).endsWith("\n`````"));
+  assert.equal(hitLabel(fenced), "b.md");
+  assert.equal(hitDescription(fenced), "a/b.md:3");
 });
 
 test("a hit is explained", async () => {
   const query = "where is the shopping cart total computed";
   const hit = first(await searchIndexed(query));
-  assert.ok((await server.explain(query, hit)).includes(hit.name));
+  assert.ok((await server.explain(query, hit)).includes(hit.qualified_name));
 });
 
 test("a selection gets the code around it", async () => {
   const hit = first(await searchIndexed("where is the shopping cart total computed"));
-  assert.ok((await server.context(hit.uri, hit.range)).includes(hit.name));
+  assert.ok((await server.context(hit.uri, hit.range)).includes(hit.qualified_name));
 });
 
 test("code outside of the workspace has no context", async () => {

@@ -74,7 +74,7 @@ def test_an_uncertain_name_has_several_definitions(asked: Asked) -> None:
 
 @pytest.mark.parametrize("needle", ["def describe", "for side", '"""Reports', "return text", "\n"])
 def test_a_keyword_has_no_definition(needle: str, asked: Asked) -> None:
-    assert asked.at("definition", REPORT, needle) == []
+    assert not asked.at("definition", REPORT, needle)
 
 
 def test_declaration(asked: Asked) -> None:
@@ -114,10 +114,10 @@ def test_sure_references_come_first(asked: Asked) -> None:
     given = {"uri": (asked.project / "geometry/door.py").as_uri()}
     given["position"] = dict(zip(("line", "character"), find(FILES["geometry/door.py"], "unbolt_it"), strict=True))  # type: ignore[assignment]
     answer = asked.client.ask("workspace/executeCommand", {"command": "codelens.references", "arguments": [given]})
-    assert [(p["certainty"], p["text"].strip()) for p in answer["places"]] == [
+    assert [(p["certainty"], p["text"].strip()) for p in answer["relations"]] == [
         ("by name", "return anything.unbolt_it()")
     ]
-    assert "1 by name only" in answer["notices"][0]
+    assert "1 by name only" in answer["notices"][0]["text"]
 
 
 def test_hover(asked: Asked) -> None:
@@ -274,18 +274,15 @@ def test_search_command(asked: Asked) -> None:
     assert first["range"]["start"]["line"] + 1 == line(SHAPES, "def make_square")[1]
     assert first["signature"] == "def make_square(side: float) -> Square:"
     assert first["reason"]
-    assert "def make_square" in first["snippet"]
+    assert "def make_square" in first["snippet"][0]["text"]
     assert first["score"] > 0
     assert len(answer["hits"]) <= 3
-    assert command(asked, "search", query="make", root=asked.project.as_uri())["hits"]
 
 
 def test_why_command(asked: Asked) -> None:
     answer = command(asked, "why", query="make a square", **at_place(asked, SHAPES, "make_square"))
-    assert answer["rank"] == 1
+    assert answer["explanations"][0]["candidate"]["rank"] == 1
     assert "make_square" in answer["text"]
-    same = command(asked, "why", query="make a square", path=SHAPES, line=line(SHAPES, "make_square")[1])
-    assert same == answer
 
 
 def test_context_command(asked: Asked) -> None:
@@ -296,17 +293,15 @@ def test_context_command(asked: Asked) -> None:
     part = {"start": {"line": start, "character": 0}, "end": {"line": start + 1, "character": 0}}
     changed = command(asked, "context", uri=uri, range=part, budget=4000)["text"]
     assert changed.index("def describe") < changed.index("def report")
-    assert "def report" in command(asked, "context", uri=uri)["text"]
 
 
 def test_impact_command(asked: Asked) -> None:
     answer = command(asked, "impact", **at_place(asked, REPORT, "describe"))
-    assert [(one["name"], one["depth"], one["test"]) for one in answer["items"]] == [
+    assert [(one["source"]["name"], one["depth"], one["test"]) for one in answer["relations"]] == [
         ("report", 1, False),
         ("test_report", 2, True),
     ]
     assert "report" in answer["text"]
-    assert answer["items"][0]["range"]["start"]["line"] + 1 == line(REPORT, "def report")[1]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +309,7 @@ def test_impact_command(asked: Asked) -> None:
     [
         ("search", {}),
         ("search", {"query": 3}),
-        ("why", {"query": "x", "path": SHAPES}),
+        ("why", {"query": "x"}),
         ("context", {}),
         ("impact", {"uri": "file:///x"}),
         ("impact", {"uri": 3, "position": {}}),

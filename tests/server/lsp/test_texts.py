@@ -1,17 +1,15 @@
-"""Unsaved texts, position encodings, and incremental edits."""
+"""Unsaved texts and position encodings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol import types
 
-from codelens.server.lsp.buffers import Buffer, count_bytes, count_units
+from codelens.server.lsp.texts import Buffer, count_bytes, count_units
 from tests.server.lsp.client import LspClient, find, lsp_server, places
 from tests.server.lsp.conftest import FILES
 
@@ -123,34 +121,6 @@ def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
             client.close(path)  # the second time from the index
 
 
-def partial(start: tuple[int, int], end: tuple[int, int], text: str) -> types.TextDocumentContentChangePartial:
-    return types.TextDocumentContentChangePartial(types.Range(types.Position(*start), types.Position(*end)), text)
-
-
-def plain_edit(text: str, start: int, end: int, new: str) -> str:
-    return text[:start] + new + text[end:]
-
-
-def position(text: str, at: int, encoding: str) -> tuple[int, int]:
-    before = text[:at].split("\n")
-    return len(before) - 1, count_units(before[-1].encode(), encoding)
-
-
-@given(
-    TEXTS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), TEXTS), max_size=4), st.sampled_from(ENCODINGS)
-)
-def test_edits_in_parts(text: str, edits: list[tuple[int, int, str]], encoding: str) -> None:
-    """Edits by positions give the text that edits by characters give."""
-    buffer, changes = Buffer(Path("a.py"), text, encoding), list[Any]()
-    for first, second, new in edits:
-        start, end = sorted((min(first, len(text)), min(second, len(text))))
-        if "\r" in (text[start - 1 : start], text[end - 1 : end]):
-            continue  # between \r and \n is no position
-        changes.append(partial(position(text, start, encoding), position(text, end, encoding), new))
-        text = plain_edit(text, start, end, new)
-    assert buffer.changed(changes).text == text
-
-
 @given(TEXTS, st.sampled_from(ENCODINGS))
 def test_positions_and_offsets(text: str, encoding: str) -> None:
     buffer = Buffer(Path("a.py"), text, encoding)
@@ -170,9 +140,5 @@ def test_a_place_beyond_the_line_is_its_end(line: bytes, units: int, encoding: s
         assert at == len(line)
 
 
-def test_edits_beyond_the_end_and_half_characters() -> None:
-    buffer = Buffer(Path("a.py"), "one\n", "utf-16")
-    assert buffer.changed([partial((9, 9), (10, 0), "two")]).text == "one\ntwo"
-    assert buffer.changed([partial((0, 99), (0, 99), "!")]).text == "one!\n"
-    assert Buffer(Path("a.py"), "\ud83d half", "utf-16").text == "? half"
-    assert Buffer(Path("a.py"), "a\r\n", "utf-16").changed([partial((0, 99), (0, 99), "b")]).text == "ab\r\n"
+def test_half_a_character() -> None:
+    assert Buffer(Path("a.py"), "\ud83d half", "utf-16").map.utf8 == b"? half"

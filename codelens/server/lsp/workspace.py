@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache, wraps
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from codelens.errors import CodelensError, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
-from codelens.graph.view import GraphView
 from codelens.index import Index
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import Evaluator
@@ -22,9 +23,9 @@ from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import Named, SourceLine
 from codelens.model.search import Hit
-from codelens.server.lsp.buffers import Buffer, SourceText, count_units
-from codelens.server.lsp.name_resolution import NameMeaning, Names
-from codelens.server.lsp.overlay import OverlaidStore
+from codelens.server.lsp.names import NameMeaning, Names
+from codelens.server.lsp.overlay import EditedStore
+from codelens.server.lsp.texts import Buffer, SourceText, count_units
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.texts import text_of
@@ -33,6 +34,7 @@ UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)
 """Faults of an index, which answers do without; the client's log has them."""
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
+T = TypeVar("T")
 
 
 class Reader:
@@ -41,30 +43,30 @@ class Reader:
     def __init__(self, folder: WorkspaceFolder, encoding: str) -> None:
         self.folder, self.encoding = folder, encoding
         settings = folder.served.settings
-        self.store = cast(OverlaidStore, OverlaidStore.read(folder.served.index, settings.trust_indexes))
+        self.store = cast(EditedStore, EditedStore.read(folder.served.index, settings.trust_indexes))
         self.index = Index(self.store, settings)
-        self.repositories = self.store.documents.repositories()
-        roots = [(os.path.realpath(row.root).rstrip(os.sep) + os.sep, row) for row in self.repositories]
-        self._roots = sorted(roots, key=lambda one: -len(one[0]))
-        self._texts: dict[DocumentId, SourceText] = {}
+        self._roots = {Path(os.path.realpath(row.root)): row for row in self.store.documents.repositories()}
+        self._shown: dict[Path, Buffer] | None = None
+        self.source = lru_cache(MOST_TEXTS)(self._read_source)
+        """The text of a document, open or as indexed."""
 
     def show(self, buffers: Mapping[Path, Buffer]) -> None:
         """Answer for these texts in place of their files."""
-        placed = [(*place, buffer) for path, buffer in buffers.items() if (place := self.place(path)) is not None]
-        if self.store.show(placed):
-            self._texts.clear()
+        if buffers != self._shown:
+            self._shown = dict(buffers)
+            places = ((self._find_place(path), buffer) for path, buffer in buffers.items())
+            self.store.show_buffers([(*place, buffer) for place, buffer in places if place is not None])
 
-    def place(self, path: Path) -> tuple[RepositoryRow, str] | None:
+    def _find_place(self, path: Path) -> tuple[RepositoryRow, str] | None:
         """(repository, path below its root) of a file; of the innermost root around it."""
-        real = os.path.realpath(path)
-        found = next((one for one in self._roots if real.startswith(one[0])), None)
-        return (found[1], real.removeprefix(found[0]).replace(os.sep, "/")) if found else None
+        real = Path(os.path.realpath(path))
+        root = next((folder for folder in real.parents if folder in self._roots), None)
+        return (self._roots[root], real.relative_to(root).as_posix()) if root else None
 
     def document(self, path: Path) -> DocumentRow:
         """The document of a file. Raises NoIndex if the index does not have it."""
-        place = self.place(path)
-        rows = self.store.documents.by_path(place[1]) if place else []
-        found = next((row for row in rows if place and row.repository == place[0].id), None)
+        place = self._find_place(path)
+        found = self.store.documents.at(place[0].id, place[1]) if place else None
         if found is None:
             raise NoIndex(f"{path} is not in the index")
         return found
@@ -83,41 +85,38 @@ class Reader:
         document = self.document(path)
         return Names(self.store, self.resolver(document.repository), document, self.source(document))
 
-    def source(self, document: DocumentRow) -> SourceText:
-        """The text of a document, open or as indexed."""
-        if document.id not in self._texts:
-            if len(self._texts) >= MOST_TEXTS:
-                self._texts.pop(next(iter(self._texts)))
-            stored = text_of(document, self.store)
-            decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
-            self._texts[document.id] = SourceText(decoded, self.encoding)
-        return self._texts[document.id]
+    def _read_source(self, document: DocumentRow) -> SourceText:
+        stored = text_of(document, self.store)
+        return SourceText(DecodedText(stored.text, stored.encoding, 1.0, stored.bom), self.encoding)
 
     def row(self, document: int) -> DocumentRow:
         """The row of a document."""
         return self.store.documents.rows([DocumentId(document)])[0]
 
-    def document_at(self, place: Named | SourceLine) -> DocumentRow:
-        """The document of a place in an answer."""
-        found = self.store.documents.by_path(place.path)
-        return next(row for row in found if self.root(row) == Path(place.root))
-
-    def root(self, document: DocumentRow) -> Path:
-        """The root of a document's repository."""
-        return next(row.root for row in self.repositories if row.id == document.repository)
-
-    def uri(self, document: DocumentRow) -> str:
-        """The URI of a document, below the folder as the client names it."""
-        return self.folder.uri(self.root(document) / document.os_path)
+    def path(self, document: DocumentRow) -> Path:
+        """The file of a document."""
+        return next(row.root for row in self._roots.values() if row.id == document.repository) / document.os_path
 
     def location(self, document: DocumentRow, start: int, end: int) -> types.Location:
         """These bytes of a document as the client counts."""
-        return types.Location(self.uri(document), self.source(document).range(start, end))
+        return types.Location(self.folder.uri(self.path(document)), self.source(document).range(start, end))
 
     def unit_location(self, unit: UnitRow) -> types.Location:
         """The name of a definition; its first byte if it has no name."""
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
         return self.location(self.row(unit.document), start, end)
+
+    def line_location(self, file: Path, place: Named | SourceLine | Hit, name: str) -> types.Location:
+        """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
+        line, column = place.line - 1, place.column - 1
+        if self.encoding == "utf-16" and not isinstance(place, Named):
+            column = place.column_utf16 - 1
+        elif self.encoding != "utf-8":
+            column = count_units(self.source(self.document(file)).line(line)[:column], self.encoding)
+        end = column + count_units(name.encode("utf-8", "replace"), self.encoding)
+        return types.Location(
+            self.folder.uri(file), types.Range(types.Position(line, column), types.Position(line, end))
+        )
 
     def units(self, ids: Iterable[int]) -> list[UnitRow]:
         """The rows of definitions, by path and place."""
@@ -125,25 +124,7 @@ class Reader:
 
     def target(self, unit: UnitRow) -> str:
         """A definition as questions about the graph name it."""
-        return f"{self.file_target(self.row(unit.document))}:{unit.name_line}:{unit.name}"
-
-    def file_target(self, document: DocumentRow) -> str:
-        """A file as questions about the graph name it."""
-        return f"{self.root(document)}/{document.path}"
-
-    def line_location(self, place: SourceLine | Hit, file: Path, name: str) -> types.Location:
-        """A name on a line of a file as it was indexed, without reading the file again if the encoding allows that."""
-        start = {"utf-8": place.column, "utf-16": place.column_utf16}.get(self.encoding, 1) - 1
-        if self.encoding == "utf-32":
-            line = self.source(self.document(file)).line(place.line - 1)
-            start = count_units(line[: place.column - 1], "utf-32")
-        end = start + count_units(name.encode("utf-8", "replace"), self.encoding)
-        where = types.Range(types.Position(place.line - 1, start), types.Position(place.line - 1, end))
-        return types.Location(self.folder.uri(file), where)
-
-    def view(self, least: float = 0.0) -> GraphView:
-        """The symbol graph."""
-        return GraphView(self.store, self.index.info(), None, least)
+        return f"{self.path(self.row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
 
 
 class WorkspaceFolder:
@@ -151,15 +132,15 @@ class WorkspaceFolder:
 
     def __init__(self, path: Path, served: Served, upkeep: Upkeep) -> None:
         self.path, self.served, self.upkeep = path, served, upkeep
-        self.is_stale = True
-        """True if files may have changed since somebody looked."""
         self._real = os.path.realpath(path)
+        self.changed = asyncio.Event()
+        """Set if files may have changed since somebody looked."""
         self._idle: list[Reader] = []
 
     @contextmanager
     def reader(self, buffers: Mapping[Path, Buffer], encoding: str, cancelled: Event) -> Iterator[Reader]:
         """A reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
-        reader = self._take() or Reader(self, encoding)
+        reader = self._take_idle() or Reader(self, encoding)
         is_sound = False
         try:
             reader.store.cancelled = cancelled
@@ -175,15 +156,13 @@ class WorkspaceFolder:
             else:
                 reader.store.close()
 
-    def _take(self) -> Reader | None:
-        while self._idle:
-            try:
+    def _take_idle(self) -> Reader | None:
+        with suppress(IndexError):
+            while True:
                 reader = self._idle.pop()
-            except IndexError:  # another thread was faster
-                return None
-            if reader.store.resume(self.served.settings.trust_indexes):
-                return reader
-            reader.store.close()
+                if reader.store.resume(self.served.settings.trust_indexes):
+                    return reader
+                reader.store.close()
         return None
 
     def uri(self, path: Path) -> str:
@@ -195,43 +174,59 @@ class WorkspaceFolder:
 Serve = Callable[[Path], tuple[Served, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
 
 
-class Folders(dict[Path, WorkspaceFolder]):
-    """The folders of the workspace by path."""
+class NameInFile(NamedTuple):
+    """The name that a request is about, and where to look further."""
 
-    def around(self, path: Path) -> WorkspaceFolder:
-        """The innermost folder around a file. Raises NoIndex."""
-        found = [folder for root, folder in self.items() if path.is_relative_to(root)]
-        if not found:
-            raise NoIndex(f"{path} is not in a folder of the workspace")
-        return max(found, key=lambda folder: len(folder.path.parts))
+    request: LspRequest
+    reader: Reader
+    names: Names
+    meaning: NameMeaning
 
 
 class LspRequest(NamedTuple):
     """One request: the open texts as they were when it came, and where to look."""
 
-    folders: Folders
+    folders: Mapping[Path, WorkspaceFolder]
     buffers: Mapping[Path, Buffer]
     encoding: str
     cancelled: Event
-    options: Mapping[str, Any]  # Wishes of the client: `lens`, `hierarchical`, `markdown`
+    options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
     def buffer(self, uri: str) -> Buffer:
-        """The text of a file, open or on the disk."""
+        """The text of a file, open or on the disk; empty if it cannot be read."""
+        path, text = path_from_uri(uri), ""
+        if path not in self.buffers:
+            with suppress(OSError):
+                text = path.read_bytes().decode("utf-8", "replace")
+        return self.buffers.get(path) or Buffer(path, text, self.encoding)
+
+    def folder(self, uri: str) -> WorkspaceFolder:
+        """The innermost folder around a file. Raises NoIndex."""
         path = path_from_uri(uri)
-        return self.buffers.get(path) or Buffer.read(path, self.encoding)
+        root = next((folder for folder in (path, *path.parents) if folder in self.folders), None)
+        if root is None:
+            raise NoIndex(f"{path} is not in a folder of the workspace")
+        return self.folders[root]
 
     @contextmanager
     def reader(self, uri: str) -> Iterator[Reader]:
         """A reader of the index for a file. Raises NoIndex."""
-        with self.folders.around(path_from_uri(uri)).reader(self.buffers, self.encoding, self.cancelled) as reader:
+        with self.folder(uri).reader(self.buffers, self.encoding, self.cancelled) as reader:
             yield reader
 
-    @contextmanager
-    def meaning(self, uri: str, position: types.Position) -> Iterator[tuple[Reader, Names, NameMeaning | None]]:
-        """The reader, the names of a file, and the meaning of the one at a position."""
-        with self.reader(uri) as reader:
+
+def about_name(answer: Callable[[NameInFile, Any], T]) -> Callable[[LspRequest, Any], T | None]:
+    """Answer a request about the name at a position of a text; None if no name stands there."""
+
+    @wraps(answer)
+    def answer_at(request: LspRequest, params: Any) -> T | None:
+        uri = params.text_document.uri
+        with request.reader(uri) as reader:
             names = reader.names(path_from_uri(uri))
-            yield reader, names, names.at(names.source.offset(position))
+            meaning = names.at(names.source.offset(params.position))
+            return answer(NameInFile(request, reader, names, meaning), params) if meaning else None
+
+    return answer_at
 
 
 def path_from_uri(uri: str) -> Path:

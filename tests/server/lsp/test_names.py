@@ -6,9 +6,9 @@ from pathlib import Path
 from threading import Event
 
 from codelens.config import Settings
-from codelens.server.lsp.buffers import Buffer
-from codelens.server.lsp.folders import WorkspaceFolder
-from codelens.server.lsp.navigation import same_names
+from codelens.server.lsp.navigation import find_same_names
+from codelens.server.lsp.texts import Buffer
+from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder
 from codelens.server.upkeep import Served, Upkeep
 
 
@@ -24,7 +24,8 @@ def count_steps(project: Path, methods: int) -> int:
         names = reader.names(path)
         meaning = names.at(text.index("self.a0"))
         assert meaning is not None
-        assert len(list(same_names(names, meaning))) == 3
+        request = LspRequest({}, {}, "utf-8", Event(), {})
+        assert len(list(find_same_names(NameInFile(request, reader, names, meaning)))) == 3
         return names.steps
 
 

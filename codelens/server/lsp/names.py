@@ -1,0 +1,264 @@
+"""Names in a file → what they mean: a definition, a field, a local name, or a module, as the linker resolves them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from codelens.lang import tokens
+from codelens.lang.registry import is_prose
+from codelens.lang.tokens import NameToken
+from codelens.linking.evaluator import Value
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
+from codelens.linking.imports import find_import
+from codelens.linking.references import Resolver
+from codelens.model.code import CHUNK_KINDS
+from codelens.model.extraction import Binding, Reference
+from codelens.model.graph import EDGE_OF
+from codelens.server.lsp.texts import SourceText
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+
+_WORD = re.compile(rb"[\w\x80-\xff]+[?!]?")
+_LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
+_KINDS = {tokens.CALL: "call", tokens.TYPE: "type", tokens.CATCH: "type", tokens.DECLARATION: "type"}
+UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", "local", "import", "module"
+MOST_GUESSES = 8  # Definitions of one name that an answer lists if nothing tells them apart
+
+
+class NameMeaning(NamedTuple):
+    """The meaning of one name at one place. Names with equal `key` mean the same."""
+
+    token: NameToken
+    reference: Reference
+    key: tuple[object, ...] = ("",)
+    """First the kind: UNIT, FIELD, PARAMETER (of a call), LOCAL, IMPORTED (from outside of the index), MODULE or unknown."""
+    definitions: Sequence[Definition] = ()  # If there are several, which one is meant is a guess
+    declared: Sequence[tuple[int, int]] = ()  # (document, start) of what is no unit
+    holder: Definition | None = None  # The type that declares a field
+    is_guess: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """True if the name has a meaning."""
+        return self.key[0] != ""
+
+    @property
+    def is_local(self) -> bool:
+        """True if the meaning ends with the file."""
+        return self.key[0] in (LOCAL, IMPORTED)
+
+
+class Names:
+    """The meanings of the names of one document."""
+
+    def __init__(self, store: Store, resolver: Resolver, document: DocumentRow, source: SourceText) -> None:
+        self._store, self._resolver, self.document, self.source = store, resolver, document, source
+        self.facts = resolver.catalog.facts(document.id)
+        self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
+        rows = store.units.of_document(document.id)
+        self._named = {row.name_start: row for row in rows if row.name}
+        self.bodies: dict[int, int] = {row.id: row.body_start for row in rows}
+        fields = self.facts.fields.items()
+        self._holders = {b.start: holder for (holder, _), (declared, _) in fields for b in declared}
+        self._has_globals = b"global" in source.map.utf8
+        self._tokens: dict[str, list[NameToken]] = {}
+        self._references: dict[str, dict[int, Reference]] = {}
+        self._starts: dict[tuple[str, str], set[int]] = {}
+        self.steps = 0
+        """Tokens examined so far: a test bounds them."""
+
+    def at(self, offset: int) -> NameMeaning | None:
+        """The meaning of the name at a byte of the file; None if no name stands there."""
+        utf8, place = self.source.map.utf8, self.source.map.to_utf8(offset)
+        line, end = utf8.rfind(b"\n", 0, place) + 1, utf8.find(b"\n", place)
+        for found in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
+            for word in (found[0], found[0].rstrip(b"?!")) if found.start() <= place <= found.end() else ():
+                name = word.decode("utf-8", "replace")
+                for token in tokens.find_tokens(utf8, self.document.language, name, place=place)[0]:
+                    return self.read(token, name)
+        return None
+
+    def tokens(self, name: str) -> list[NameToken]:
+        """The tokens of a name in the document."""
+        if name not in self._tokens:
+            self._tokens[name] = tokens.find_tokens(self.source.map.utf8, self.document.language, name)[0]
+            self.steps += len(self._tokens[name])
+        return self._tokens[name]
+
+    def read(self, token: NameToken, name: str) -> NameMeaning:
+        """The meaning of a token."""
+        start = self.source.map.to_original(token.start)
+        self.steps += 1
+        if name not in self._references:
+            of_name = self._store.references.of_document(self.document.id, name)
+            self._references[name] = {reference.start: reference for reference in of_name}
+        stored, unit = self._references[name].get(start), self._find_unit(start)
+        kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
+        receiver = stored.receiver if stored else token.receiver
+        line = self.source.map.line_column(token.start)[0]
+        here = NameMeaning(token, Reference(kind, name, receiver, unit.place if unit else None, start, line))
+        if (row := self._named.get(start)) is not None and row.name == name:
+            return self._defined(here, [self.facts.by_id[row.id]]) or here
+        return next((found for found in self._find_meanings(here) if found), here)
+
+    def _find_unit(self, start: int) -> Definition | None:
+        """The innermost definition around a place."""
+        before = bisect_right(self._symbols, start, key=attrgetter("start"))
+        unit: Definition | None = self._symbols[before - 1] if before else None
+        while unit is not None and (start >= unit.end or unit.kind in CHUNK_KINDS):
+            unit = unit.parent
+        return unit
+
+    def _find_meanings(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """The meanings of a name, the surest first."""
+        token, reference, name = here.token, here.reference, here.reference.name
+        if token.role == tokens.IMPORT or any(one.line == reference.line for one in self.facts.imports):
+            yield self._imported(here)
+        if token.role == tokens.IMPORT:
+            return
+        if token.role in (tokens.TEXT, tokens.NAME):
+            if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(name):
+                mentioned = self._resolver.catalog.anywhere(name, reference.receiver.rpartition(".")[2])
+                code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
+                yield self._defined(here, code, is_guess=True) if len(code) == 1 else None
+            return
+        if holder := self._holders.get(reference.start, ""):
+            yield self._field(here, next((d for d in self._symbols if d.qualified == holder), None))
+        if token.role == tokens.KEY and token.holder:
+            yield from self._keyed(here)
+        if token.bare and token.role != tokens.KEY:
+            yield self._local(here)
+        if token.bare or reference.receiver:
+            yield from self._evaluated(here)
+        else:
+            yield self._guessed(here)
+
+    def _imported(self, here: NameMeaning) -> NameMeaning | None:
+        """A name in an import statement: what it brings, or the module that the part up to it names."""
+        name, values, imports = here.reference.name, self._resolver.values, self.facts.imports
+        last = bisect_right(imports, here.reference.start, key=attrgetter("start"))
+        same = [one for one in imports if last and one.start == imports[last - 1].start] or list(imports)
+        for one in [*same, *imports]:
+            if name in (one.name, one.alias):
+                value = values.from_module(find_import(values.catalog, self.facts, one), one.name)
+                if value and value.definition and value.how == "definition":
+                    return self._defined(here, [value.definition])
+                if found := self._module(here, value):
+                    return found
+        for one in same:
+            parts = re.split(r"(\W+)", one.module)
+            if name in parts and here.reference.line == one.line:
+                part = one._replace(module="".join(parts[: parts.index(name) + 1]))
+                module = find_import(values.catalog, self.facts, part) or find_import(values.catalog, self.facts, one)
+                return self._module(here, Value("module", module=module)) if module else None
+        return None
+
+    def _keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
+        values, name = self._resolver.values, here.reference.name
+        value = values.expression(here.token.holder, self.facts, here.reference.unit, here.reference.start)
+        if value is None or value.definition is None:
+            return
+        owner, functions = value.definition, [value]
+        if owner.kind not in FUNCTIONS:
+            constructors = sorted(owner.facts.file.language.constructors)
+            functions = [v for one in constructors if (v := values.member(Value("object", owner), one))]
+        for function in (one.definition for one in functions if one.definition):
+            if bound := function.facts.bound(function.place, name, function.start):
+                declared = [(function.facts.file.id, bound[0].start)]
+                yield here._replace(key=(PARAMETER, function.id, name), declared=declared, is_guess=True)
+        if owner.kind not in FUNCTIONS:
+            yield self._field(here, values.declaring(owner, name))
+            yield self._defined(here, self._resolver.catalog.members(owner, name))
+
+    def _local(self, here: NameMeaning) -> NameMeaning | None:
+        """A name that a function around the place defines, binds or takes as the receiver."""
+        name, start = here.reference.name, here.reference.start
+        around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
+        while around is not None:
+            if found := self.facts.locals.get(around.place, {}).get(name):
+                return self._defined(here, found[-1:])
+            if around.kind not in HOLDERS:
+                if bound := self.facts.bound(around.place, name, start):
+                    is_global = self._has_globals and self._find_starts(name, "global")
+                    return None if is_global else self._bound(here, around.place, bound)
+                if name in self.facts.file.language.self_names and (receiver := self._find_receiver(name, around)):
+                    return here._replace(key=(LOCAL, around.place, 0), declared=[(self.document.id, receiver)])
+            around = around.parent
+        return None
+
+    def _find_receiver(self, name: str, function: Definition) -> int:
+        """The start of `self` in the head of a method; 0 if it is not written there."""
+        to_utf8 = self.source.map.to_utf8
+        start, body = to_utf8(function.start), to_utf8(self.bodies.get(function.id, function.start))
+        found = next(tokens.find_name(self.source.map.utf8[start:body], name), None)
+        return self.source.map.to_original(start + found[0]) if found else 0
+
+    def _find_starts(self, name: str, role: str) -> set[int]:
+        """The places at which a name has a role."""
+        if (name, role) not in self._starts:
+            starts = (token.start for token in self.tokens(name) if token.role == role)
+            self._starts[name, role] = {*map(self.source.map.to_original, starts)}
+        return self._starts[name, role]
+
+    def _bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
+        """The last binding before the place, and for a language that declares variables, the last that is not an assignment."""
+        if not self.facts.file.language.assignment_declares:
+            written = self._find_starts(here.reference.name, tokens.WRITE)
+            bound = [b for b in bound if b.start not in written] or bound
+        last = bound[max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)]
+        return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
+
+    def _evaluated(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """What the linker finds for the name, or for the expression that ends with it."""
+        token, reference, name = here.token, here.reference, here.reference.name
+        value = self._resolver.value(self.facts, reference)
+        if reference.kind == "call" and not token.bare and (value is None or value.how != "definition"):
+            value = self._resolver.value(self.facts, reference._replace(kind="use")) or value
+        if value is not None and value.definition is not None and value.how in ("definition", "field"):
+            is_field = value.how == "field"
+            yield self._field(here, value.definition) if is_field else self._defined(here, [value.definition])
+        held = self.evaluate(here)
+        if token.bare:
+            bound = self.facts.bound(None, name, reference.start)
+            yield self._bound(here, None, bound) if bound else None
+            is_own = held is not None and held.how == "object" and name in self.facts.file.language.self_names
+            yield self._defined(here, [held.definition]) if is_own and held and held.definition else None
+        yield self._module(here, held)
+        imported = self.facts.names.get(name) if token.bare else None
+        if imported is not None and imported.start < reference.start:
+            yield here._replace(key=(IMPORTED, name), declared=[(self.document.id, imported.start)])
+        yield self._guessed(here) if value is None else None
+
+    def evaluate(self, here: NameMeaning) -> Value | None:
+        """The value of the expression that ends with a name."""
+        reference = here.reference
+        text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+        return self._resolver.values.expression(text, self.facts, reference.unit, reference.start)
+
+    def _defined(self, here: NameMeaning, found: Sequence[Definition], is_guess: bool = False) -> NameMeaning | None:
+        key = (UNIT, *sorted(d.id for d in found))
+        return here._replace(key=key, definitions=found, is_guess=is_guess or len(found) > 1) if found else None
+
+    def _field(self, here: NameMeaning, owner: Definition | None) -> NameMeaning | None:
+        """A field at its declaration in the type, else where a member first assigns it."""
+        name = here.reference.name
+        if owner is None or (owner.qualified, name) not in owner.facts.fields:
+            return None
+        declared, assigned = owner.facts.fields[owner.qualified, name]
+        places = [(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
+        return here._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
+
+    def _module(self, here: NameMeaning, value: Value | None) -> NameMeaning | None:
+        documents = value.module.documents if value and value.how == "module" and value.module else ()
+        return here._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
+
+    def _guessed(self, here: NameMeaning) -> NameMeaning | None:
+        """The few definitions of the name, if nothing tells which one is meant."""
+        edges = self._resolver.reference(self.facts, here.reference)
+        found = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        return self._defined(here, list(found)[:MOST_GUESSES], is_guess=True)

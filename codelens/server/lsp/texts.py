@@ -1,0 +1,76 @@
+"""Texts as an editor counts them: positions in the client's encoding ↔ bytes of a file, and the texts that it has open."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+
+from lsprotocol import types
+
+from codelens.indexing.derive import LARGE_SIZE
+from codelens.indexing.extract import extract
+from codelens.lang.registry import detect_language
+from codelens.model.extraction import DecodedText, Extraction
+from codelens.text.lines import TextMap
+
+CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+"""Position encoding → (Python's codec, bytes of a unit)."""
+_extracting = Lock()  # a parser serves one thread at a time
+
+
+def count_units(text: bytes, encoding: str) -> int:
+    """The length of a text in the units of a position encoding."""
+    codec, width = CODECS[encoding]
+    return len(text.decode("utf-8", "replace").encode(codec)) // width
+
+
+def count_bytes(line: bytes, units: int, encoding: str) -> int:
+    """The inverse: bytes before a place in a line. A place within a character is its start, one behind the line its end."""
+    codec, width = CODECS[encoding]
+    return len(line.decode("utf-8", "replace").encode(codec)[: width * units].decode(codec, "ignore").encode())
+
+
+class SourceText:
+    """A text whose offsets count the bytes of its file."""
+
+    def __init__(self, decoded: DecodedText, encoding: str) -> None:
+        self.map, self.encoding = TextMap(decoded), encoding
+
+    def position(self, offset: int) -> types.Position:
+        """The client's position of a byte of the file."""
+        utf8 = max(0, min(self.map.to_utf8(offset), len(self.map.utf8)))
+        line, column = self.map.line_column(utf8)
+        return types.Position(line - 1, count_units(self.map.utf8[utf8 - column + 1 : utf8], self.encoding))
+
+    def range(self, start: int, end: int) -> types.Range:
+        """The client's range of these bytes."""
+        return types.Range(self.position(start), self.position(end))
+
+    def offset(self, position: types.Position) -> int:
+        """The byte of the file at the client's position."""
+        number = min(position.line, len(self.map.line_starts) - 1)
+        line = self.line(number).removesuffix(b"\r")
+        return self.map.to_original(self.map.line_starts[number] + count_bytes(line, position.character, self.encoding))
+
+    def line(self, number: int) -> bytes:
+        """A line, from 0, without its line break."""
+        starts, following = self.map.line_starts, number + 1
+        return self.map.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
+
+
+class Buffer(SourceText):
+    """The text of a file as an editor has it, or as it is on the disk if no editor has it open."""
+
+    def __init__(self, path: Path, text: str, encoding: str) -> None:
+        plain = text.encode("utf-8", "replace").decode()  # a client may send half of a surrogate pair
+        super().__init__(DecodedText(plain, "utf-8", 1.0, 0), encoding)
+        self.path = path
+        self.language = detect_language(path.as_posix(), self.map.utf8)
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """The definitions, references and imports of the text."""
+        fault = "too large" if len(self.map.utf8) > LARGE_SIZE else ""
+        with _extracting:
+            return extract(self.map, self.path.as_posix(), self.language, fault)
