@@ -108,7 +108,7 @@ def context(request: LspRequest, argument: Argument) -> Record:
 
 @about_name
 def find_impact(found: NameInFile, place: types.TextDocumentPositionParams) -> Record | None:
-    """What a change of a definition may reach, nearest first."""
+    """List what a change of a definition may reach, nearest first."""
     units, graph = found.reader.units(d.id for d in found.meaning.definitions[:1]), found.reader.index.graph
     return _make_record(graph.impact(found.reader.target(units[0]), RelationOptions())) if units else None
 

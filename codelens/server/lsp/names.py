@@ -37,7 +37,7 @@ class NameMeaning(NamedTuple):
     key: tuple[object, ...] = ("",)
     """First the kind: UNIT, FIELD, PARAMETER (of a call), LOCAL, IMPORTED (from outside of the index), MODULE or unknown."""
     definitions: Sequence[Definition] = ()  # If there are several, which one is meant is a guess
-    declared: Sequence[tuple[int, int]] = ()  # (document, start) of what is no unit
+    declared: Sequence[tuple[int, int]] = ()  # (document, start) of anything that is not a unit
     holder: Definition | None = None  # The type that declares a field
     is_guess: bool = False
 
@@ -133,7 +133,7 @@ class Names:
         if token.bare and token.role != tokens.KEY:
             yield self._local(here)
         if token.bare or reference.receiver:
-            yield from self._evaluated(here)
+            yield from self._find_evaluated(here)
         else:
             yield self._guessed(here)
 
@@ -213,8 +213,8 @@ class Names:
         last = bound[max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)]
         return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
 
-    def _evaluated(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
-        """What the linker finds for the name, or for the expression that ends with it."""
+    def _find_evaluated(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+        """Meanings that the linker finds for the name, or for the expression that ends with it."""
         token, reference, name = here.token, here.reference, here.reference.name
         value = self._resolver.value(self.facts, reference)
         if reference.kind == "call" and not token.bare and (value is None or value.how != "definition"):

@@ -162,7 +162,7 @@ def hover(found: NameInFile, params: types.HoverParams) -> types.Hover | None:
 
 
 def _describe(found: NameInFile) -> Iterator[str]:
-    """What a name means, as paragraphs."""
+    """Describe what a name means, in paragraphs."""
     reader, meaning = found.reader, found.meaning
     units = reader.units(d.id for d in meaning.definitions)
     for unit in units[:MOST_HOVERED]:
