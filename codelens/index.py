@@ -278,10 +278,10 @@ class Index:
     @staticmethod
     def forget_packs() -> int:
         """Remove the cached packs; return their number."""
-        from codelens.context.cache import KeptPacks
+        from codelens.context.cache import PackCache
 
         folder = pack_folder()
-        return KeptPacks(folder).clear() if folder else 0
+        return PackCache(folder).clear() if folder else 0
 
     @staticmethod
     def forget_vectors() -> None:

@@ -32,18 +32,18 @@ QUOTES = frozenset('"`/')
 ENDING = ".pack.json"
 TOKEN = "\0token\0"  # Stands for the token of the next part in a cached text
 
-States = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) of each file of a pack
+FileStates = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) of each file of a pack
 
 
-def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *own: str) -> str:
-    """The hash (64 hex digits) of everything that decides a pack. `own` are the files that settings name."""
+def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *setting_files: str) -> str:
+    """The hash (64 hex digits) of everything that decides a pack. `setting_files` are the files that settings name."""
     parts = {
         "version": __version__,
         "weights": load_weights(),
-        "own": [[path, _file_digest(path)] for path in own],
+        "own": [[path, _hash_file(path)] for path in setting_files],
         "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
         "source": request.source,
-        "query": normalised(request.query),
+        "query": normalize_query(request.query),
         "diff": hashlib.sha256(request.diff or b"").hexdigest(),
         "options": asdict(request.options),
         "budget": request.budget,
@@ -56,23 +56,23 @@ def key_of(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: 
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def normalised(query: str) -> str:
+def normalize_query(query: str) -> str:
     """A task with each run of blanks as one blank, unless it has quotes: blanks do not change its meaning."""
     return " ".join(query.split()) if QUOTES.isdisjoint(query) else query
 
 
-class KeptPacks:
+class PackCache:
     """The cache folder. If it or a file in it is damaged, the pack is made again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, key: str, request: ContextRequest) -> tuple[PackedText, States] | None:
+    def find(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
         """The pack and the states of its files at that time; None if there is no valid one."""
         try:
             record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
             text, more = str(record["text"]), ""
-            if record["key"] != key or record["digest"] != _digest(text):
+            if record["key"] != key or record["digest"] != _hash_text(text):
                 return None
             if sent := record["sent"]:
                 more = write_token(request, SentParts(bytes.fromhex(sent[0]), tuple(map(int, sent[1]))))
@@ -94,7 +94,7 @@ class KeptPacks:
             return None
         return packed, states
 
-    def keep(self, key: str, packed: PackedText, states: States) -> None:
+    def keep(self, key: str, packed: PackedText, states: FileStates) -> None:
         """Write a pack to a temporary file and rename it, so that nobody reads half of it. Failures are ignored."""
         if len(packed.text) > LARGEST or any(n.code not in OF_THE_INDEX for n in packed.notices):
             return
@@ -102,7 +102,7 @@ class KeptPacks:
         text = packed.text.replace(packed.more, TOKEN) if sent else packed.text
         record = {
             "key": key,
-            "digest": _digest(text),
+            "digest": _hash_text(text),
             "exit_code": packed.exit_code,
             "symbols": packed.symbols,
             "total": packed.total,
@@ -116,7 +116,9 @@ class KeptPacks:
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._write(self._folder / (key + ENDING), json.dumps(record))
-            self._forget_old()
+            newest = sorted(self._packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
+            for path in newest[MOST_KEPT:]:
+                path.unlink(missing_ok=True)
 
     def clear(self) -> int:
         """Remove all packs and return their number."""
@@ -128,19 +130,14 @@ class KeptPacks:
         return len(packs)
 
     def _write(self, place: Path, text: str) -> None:
-        handle, beside = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
+        handle, part = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            Path(beside).replace(place)
+            Path(part).replace(place)
         except BaseException:
-            Path(beside).unlink(missing_ok=True)
+            Path(part).unlink(missing_ok=True)
             raise
-
-    def _forget_old(self) -> None:
-        newest = sorted(self._packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
-        for path in newest[MOST_KEPT:]:
-            path.unlink(missing_ok=True)
 
     def _packs(self) -> list[Path]:
         try:
@@ -149,7 +146,7 @@ class KeptPacks:
             return []
 
 
-def _file_digest(path: str) -> str:
+def _hash_file(path: str) -> str:
     """The hash of a file; empty if it is missing or not named, which is reported elsewhere."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
@@ -157,5 +154,5 @@ def _file_digest(path: str) -> str:
         return ""
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens.errors import UsageError
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.context import Change
-from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -30,100 +30,86 @@ MOST_TRIED = 200  # Most positions tried for a hunk that moved, nearest first. T
 DOC_MARKS = 3  # Lines of a doc comment in addition to its text: its first line, and marks that open and close it
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedHunk(NamedTuple):
     """Changed lines (from 1) of the indexed text, and the side of the diff that this text is."""
 
     lines: tuple[int, ...]
     state: str
 
 
-@dataclass(frozen=True, slots=True)
 class IndexedLines:
     """The lines of a document, and the positions (from 0) of each."""
 
-    text: Sequence[str]
-    places: Mapping[str, Sequence[int]]
+    def __init__(self, text: Sequence[str]) -> None:
+        self.text = text
+        self.places: dict[str, list[int]] = {}
+        for number, line in enumerate(text):
+            self.places.setdefault(line, []).append(number)
 
 
-def indexed_lines(text: Sequence[str]) -> IndexedLines:
-    """Lookup tables for `placed`, made once per document."""
-    places: dict[str, list[int]] = {}
-    for number, line in enumerate(text):
-        places.setdefault(line, []).append(number)
-    return IndexedLines(text, places)
-
-
-def placed(hunk: Hunk, document: IndexedLines, encoding: str) -> Placed:
+def place_hunk(hunk: Hunk, document: IndexedLines, encoding: str) -> PlacedHunk:
     """Place a hunk: the new side, then the old side, as written; then both moved; else by its numbers alone."""
     lines = [(mark, line.decode(encoding, "replace")) for mark, line in hunk.lines]
     new = [line for mark, line in lines if mark != "-"]
     old = [line for mark, line in lines if mark != "+"]
     for moved in (False, True):
         for side, start, state in ((new, hunk.new_start, NEW), (old, hunk.old_start, OLD)):
-            at = _found(side, document, max(start - 1, 0), moved) if side else None
+            at = _find_lines(side, document, max(start - 1, 0), moved) if side else None
             if at is not None:
-                return Placed(_changed(lines, at, "+" if state is NEW else "-"), state)
+                return PlacedHunk(_number_changed_lines(lines, at, "+" if state is NEW else "-"), state)
     if not new:  # the removed lines are nowhere, so the index holds the new side
-        return Placed((max(hunk.new_start, 1),), NEW)
+        return PlacedHunk((max(hunk.new_start, 1),), NEW)
     if not old and hunk.old_start:
-        return Placed((hunk.old_start,), OLD)
-    return Placed(_changed(lines, max(hunk.new_start - 1, 0), "+"), OTHER)
+        return PlacedHunk((hunk.old_start,), OLD)
+    return PlacedHunk(_number_changed_lines(lines, max(hunk.new_start - 1, 0), "+"), OTHER)
 
 
-def _found(side: Sequence[str], document: IndexedLines, expected: int, moved: bool) -> int | None:
+def _find_lines(side: Sequence[str], document: IndexedLines, expected: int, moved: bool) -> int | None:
     """The position of these lines: `expected`, or if `moved` the nearest to it, found by their rarest line."""
     starts = [expected]
     if moved:
         rarest = min(range(len(side)), key=lambda n: len(document.places.get(side[n], ())))
-        there = document.places.get(side[rarest], ())
-        middle = bisect_left(there, expected + rarest)
-        near = there[max(0, middle - MOST_TRIED // 2) : middle + MOST_TRIED // 2]
+        places = document.places.get(side[rarest], ())
+        middle = bisect_left(places, expected + rarest)
+        near = places[max(0, middle - MOST_TRIED // 2) : middle + MOST_TRIED // 2]
         starts = sorted((number - rarest for number in near), key=lambda start: (abs(start - expected), start))
     fits = (n for n in starts if n >= 0 and list(document.text[n : n + len(side)]) == list(side))
     return next(fits, None)
 
 
-def _changed(lines: Sequence[tuple[str, str]], at: int, own: str) -> tuple[int, ...]:
-    """Numbers of the lines that only this side has; if it has none, of the line above the gap."""
-    found: list[int] = []
-    number = at  # of the line above, from 1
-    for changed, run in groupby(lines, key=lambda line: line[0] != " "):
+def _number_changed_lines(lines: Sequence[tuple[str, str]], at: int, side: str) -> tuple[int, ...]:
+    """Numbers of the lines that only this side (+ or -) has; if it has none, of the line above the gap."""
+    numbers: list[int] = []
+    above = at  # Number of the line above, from 1
+    for is_changed, run in groupby(lines, key=lambda line: line[0] != " "):
         marks = [mark for mark, _ in run]
-        mine = marks.count(own) if changed else 0
-        found += range(number + 1, number + mine + 1) if mine else [max(number, 1)] if changed else []
-        number += mine if changed else len(marks)
-    return tuple(found)
+        if not is_changed:
+            above += len(marks)
+        elif count := marks.count(side):
+            numbers += range(above + 1, above + count + 1)
+            above += count
+        else:
+            numbers.append(max(above, 1))
+    return tuple(numbers)
 
 
-def owners(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
+def find_holders(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
     """The innermost unit of each line that is not local to a function. A doc comment above a symbol belongs to it."""
-    held: list[UnitId | None] = [None] * lines
+    holders: list[UnitId | None] = [None] * lines
     visible = [u for u in units if not u.local]
     for unit in sorted(visible, key=lambda u: (u.span.start, -u.span.end)):
         last = min(unit.end_line, lines)
-        held[unit.start_line - 1 : last] = [unit.id] * max(0, last - unit.start_line + 1)
+        holders[unit.start_line - 1 : last] = [unit.id] * max(0, last - unit.start_line + 1)
     for unit in sorted(visible, key=lambda u: u.start_line):
         above = unit.doc.count("\n") + DOC_MARKS if unit.doc else 0
         for line in range(unit.start_line - 2, max(unit.start_line - 2 - above, -1), -1):
-            if held[line] is not None:
+            if holders[line] is not None:
                 break
-            held[line] = unit.id
-    return held
+            holders[line] = unit.id
+    return holders
 
 
-NAMED = 5  # Most files that a notice names; it counts the others
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """The innermost units with changed lines, and notices about files that could not be placed."""
-
-    units: Collection[UnitId]
-    notices: tuple[Notice, ...]
-
-
-def diff_of(change: Change, store: Store) -> bytes:
+def read_change(change: Change, store: Store) -> bytes:
     """The given diff, else the staged one, else the diff between the revisions. Raises UsageError outside of git."""
     if change.diff is not None:
         return change.diff
@@ -134,70 +120,8 @@ def diff_of(change: Change, store: Store) -> bytes:
     return staged_diff(repository) if change.staged else diff_between(repository, change.revisions)
 
 
-def touched_by(change: Change, store: Store, texts: Texts) -> Touched:
-    """The units that a change touches, file by file. Raises UsageError if it is not a diff."""
-    diff = diff_of(change, store)
-    files = read_diff(diff)
-    if not files and diff.strip():
-        raise UsageError("this is not a unified diff", "pass the output of `git diff`")
-    units: dict[UnitId, None] = {}
-    files_of: dict[str, list[str]] = {}
-    bases = _bases(change, store)
-    for file in files:
-        name = shown_path(os.fsdecode(file.paths[0]))
-        document = _document(file, bases, store)
-        if file.binary:
-            files_of.setdefault("binary", []).append(name)
-        elif document is None:
-            files_of.setdefault("deleted" if file.new is None else "not-indexed", []).append(name)
-        else:
-            states = _mark(file, document, store, texts, units)
-            for code in sorted(states & {"old-state", "other-state"}):
-                files_of.setdefault(code, []).append(name)
-    return Touched(units, tuple(_notice(code, names) for code, names in sorted(files_of.items())))
-
-
-def _mark(file: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]) -> set[str]:
-    """Add the units of one file to `units`; returns the states in which its hunks were found."""
-    lines = texts.lines(document)
-    known = indexed_lines(lines)
-    found = [placed(hunk, known, document.encoding) for hunk in file.hunks]
-    rows: Sequence[UnitRow] = store.units.of_document(document.id)
-    holders = owners(rows, len(lines))
-    for hunk in found:
-        for line in hunk.lines:
-            holder = holders[line - 1] if 0 < line <= len(lines) else None
-            if holder is not None:
-                units.setdefault(holder)
-    return {hunk.state for hunk in found}
-
-
-def _bases(change: Change, store: Store) -> list[Path]:
-    """Folders to which the paths of a diff may be relative: tops of git repositories, the working directory, indexed roots."""
-    roots = [r.root for r in store.documents.repositories()]
-    tops = [found.top for folder in (Path(change.cwd), *roots) if (found := repository_of(folder)) is not None]
-    return [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, Path(change.cwd), *roots])]
-
-
-def _document(file: FileChange, bases: Sequence[Path], store: Store) -> DocumentRow | None:
-    """The indexed document of a changed file: at its new path, else at its old one."""
-    for path in file.paths:
-        for document in _at(os.fsdecode(path), bases, store):
-            return document
-    return None
-
-
-def _at(path: str, bases: Sequence[Path], store: Store) -> Iterator[DocumentRow]:
-    roots = {r.id: os.path.realpath(r.root) for r in store.documents.repositories()}
-    for base in bases:
-        whole = os.path.normpath(base / path)
-        for repository, root in roots.items():
-            if whole.startswith(root.rstrip(os.sep) + os.sep):
-                below = shown_path(os.path.relpath(whole, root).replace(os.sep, "/"))
-                yield from (d for d in store.documents.by_path(below) if d.repository == repository)
-
-
-_SAID = {
+MOST_NAMED = 5  # Most files that a notice names; it counts the others
+_NOTICES = {
     "binary": "binary, so no symbol of it changes: {}",
     "deleted": "deleted, and not in the index any more: {}",
     "not-indexed": "changed, and not in the index: {}; run `codelens index`, or see `codelens status --skipped`",
@@ -206,6 +130,63 @@ _SAID = {
 }
 
 
-def _notice(code: str, names: Sequence[str]) -> Notice:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return Notice(code, _SAID[code].format(", ".join(names[:NAMED]) + more))
+def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Collection[UnitId], tuple[Notice, ...]]:
+    """The innermost units with changed lines, file by file, and notices about files that could not be placed.
+
+    Raises UsageError if it is not a diff.
+    """
+    diff = read_change(change, store)
+    files = read_diff(diff)
+    if not files and diff.strip():
+        raise UsageError("this is not a unified diff", "pass the output of `git diff`")
+    units: dict[UnitId, None] = {}
+    files_of: dict[str, list[str]] = {}
+    bases = _list_bases(change, store)
+    for file in files:
+        # at its new path, else at its old one
+        paths = (document for path in file.paths for document in _find_documents(os.fsdecode(path), bases, store))
+        document = next(paths, None)
+        if file.binary:
+            codes = {"binary"}
+        elif document is None:
+            codes = {"deleted" if file.new is None else "not-indexed"}
+        else:
+            codes = _add_units(file, document, store, texts, units) & {OLD, OTHER}
+        for code in sorted(codes):
+            files_of.setdefault(code, []).append(shown_path(os.fsdecode(file.paths[0])))
+    notices = []
+    for code, names in sorted(files_of.items()):
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        notices.append(Notice(code, _NOTICES[code].format(", ".join(names[:MOST_NAMED]) + more)))
+    return units, tuple(notices)
+
+
+def _add_units(
+    file: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]
+) -> set[str]:
+    """Add the units of one file to `units`; returns the states in which its hunks were found."""
+    lines = texts.lines(document)
+    indexed = IndexedLines(lines)
+    hunks = [place_hunk(hunk, indexed, document.encoding) for hunk in file.hunks]
+    rows: Sequence[UnitRow] = store.units.of_document(document.id)
+    holders = find_holders(rows, len(lines))
+    numbers = [line for hunk in hunks for line in hunk.lines if 0 < line <= len(lines)]
+    units.update(dict.fromkeys(holder for line in numbers if (holder := holders[line - 1]) is not None))
+    return {hunk.state for hunk in hunks}
+
+
+def _list_bases(change: Change, store: Store) -> list[Path]:
+    """Folders to which the paths of a diff may be relative: tops of git repositories, the working directory, indexed roots."""
+    roots = [r.root for r in store.documents.repositories()]
+    tops = [found.top for folder in (Path(change.cwd), *roots) if (found := repository_of(folder)) is not None]
+    return [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, Path(change.cwd), *roots])]
+
+
+def _find_documents(path: str, bases: Sequence[Path], store: Store) -> Iterator[DocumentRow]:
+    roots = {r.id: os.path.realpath(r.root) for r in store.documents.repositories()}
+    for base in bases:
+        whole = os.path.normpath(base / path)
+        for repository, root in roots.items():
+            if whole.startswith(root.rstrip(os.sep) + os.sep):
+                below = shown_path(os.path.relpath(whole, root).replace(os.sep, "/"))
+                yield from (d for d in store.documents.by_path(below) if d.repository == repository)

@@ -29,14 +29,18 @@ Place = tuple[int, int, int]  # (document, start, end) in bytes
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A symbol to pack. `key` is unique and breaks ties."""
+    """A symbol to pack."""
 
-    key: tuple[object, ...]
+    number: int  # Its position among the offers, which breaks ties
     score: float
     body: int | None  # Tokens; None if it has no such form
     signature: int | None
     heading: int  # Tokens of the line above the signatures of one file
     place: Place
+
+    def order(self) -> tuple[float, int]:
+        """Sort key: the best first."""
+        return -self.score, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +70,12 @@ class Packing:
 
 def pack(items: Sequence[Item], room: int) -> Packing:
     """Give `room` tokens to the best items first. Items that do not fit are skipped; later ones are still tried."""
-    best, choice = sorted(items, key=_by_score), _Choice()
-    choice.add_bodies(best, room - int(room * SIGNATURES_SHARE), int(room * LARGEST_SHARE))
-    choice.add_signatures(best, room)
-    choice.add_bodies(best, room, room)
-    choice.add_signatures(best, room)
-    return choice.packing(best)
-
-
-def _by_score(item: Item) -> tuple[float, tuple[object, ...]]:
-    return (-item.score, item.key)
+    choice = _Choice(sorted(items, key=Item.order))
+    choice.add_bodies(room - int(room * SIGNATURES_SHARE), int(room * LARGEST_SHARE))
+    choice.add_signatures(room)
+    choice.add_bodies(room, room)
+    choice.add_signatures(room)
+    return choice.make_packing()
 
 
 def lies_within(inner: Place, outer: Place) -> bool:
@@ -84,56 +84,55 @@ def lies_within(inner: Place, outer: Place) -> bool:
 
 
 class _Choice:
-    """The choice while it is made."""
+    """The choice among items, the best first, while it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
         self._spent = 0
         self._chosen: dict[int, list[ChosenItem]] = {}
         """By document, since only symbols of one file lie in each other."""
 
-    def add_bodies(self, items: Sequence[Item], room: int, largest: int) -> None:
+    def add_bodies(self, room: int, largest: int) -> None:
         """Add the bodies of at most `largest` tokens that fit, in place of the signatures within them."""
-        for item in items:
-            if item.body is None or item.body > largest:
+        for item in self._items:
+            if item.body is None or item.body > largest or self._is_covered(item):
                 continue
-            beside = self._chosen.get(item.place[0], [])
-            inside = [lies_within(c.item.place, item.place) for c in beside]
-            if self._covers(item) or any(
-                c.form is Form.BODY for c, within in zip(beside, inside, strict=True) if within
-            ):
-                continue
-            outside = [c for c, within in zip(beside, inside, strict=True) if not within]
-            self._replace(item.place[0], [*outside, ChosenItem(item, Form.BODY)], room)
+            neighbours = self._chosen.get(item.place[0], [])
+            inside = [c for c in neighbours if lies_within(c.item.place, item.place)]
+            if all(c.form is Form.SIGNATURE for c in inside):
+                outside = [c for c in neighbours if not lies_within(c.item.place, item.place)]
+                self._replace(item.place[0], [*outside, ChosenItem(item, Form.BODY)], room)
 
-    def add_signatures(self, items: Sequence[Item], room: int) -> None:
+    def add_signatures(self, room: int) -> None:
         """Add the signatures that fit, of items that no packed body contains."""
-        for item in items:
-            beside = self._chosen.get(item.place[0], [])
-            if item.signature is not None and not self._covers(item) and all(c.item is not item for c in beside):
-                self._replace(item.place[0], [*beside, ChosenItem(item, Form.SIGNATURE)], room)
+        for item in self._items:
+            neighbours = self._chosen.get(item.place[0], [])
+            is_chosen = any(chosen.item is item for chosen in neighbours)
+            if item.signature is not None and not is_chosen and not self._is_covered(item):
+                self._replace(item.place[0], [*neighbours, ChosenItem(item, Form.SIGNATURE)], room)
 
-    def packing(self, items: Sequence[Item]) -> Packing:
+    def make_packing(self) -> Packing:
         """The end result."""
-        chosen = [c for beside in self._chosen.values() for c in beside]
-        chosen.sort(key=lambda c: (c.form is not Form.BODY, _by_score(c.item)))
-        packed = {id(c.item) for c in chosen}
-        rest = [item for item in items if id(item) not in packed]
-        covered = tuple(item for item in rest if self._covers(item))
-        left = tuple(item for item in rest if not self._covers(item))
+        chosen = [chosen for of_document in self._chosen.values() for chosen in of_document]
+        chosen.sort(key=lambda chosen: (chosen.form is not Form.BODY, chosen.item.order()))
+        numbers = {chosen.item.number for chosen in chosen}
+        rest = [item for item in self._items if item.number not in numbers]
+        covered = tuple(item for item in rest if self._is_covered(item))
+        left = tuple(item for item in rest if not self._is_covered(item))
         return Packing(tuple(chosen), left, covered, self._spent)
 
-    def _covers(self, item: Item) -> bool:
-        beside = self._chosen.get(item.place[0], ())
-        return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in beside)
+    def _is_covered(self, item: Item) -> bool:
+        neighbours = self._chosen.get(item.place[0], ())
+        return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in neighbours)
 
     def _replace(self, document: int, chosen: list[ChosenItem], room: int) -> None:
         """Take this choice for a document if it fits."""
-        spent = self._spent - _cost(self._chosen.get(document, ())) + _cost(chosen)
+        spent = self._spent - _count_tokens(self._chosen.get(document, ())) + _count_tokens(chosen)
         if spent <= room:
             self._spent, self._chosen[document] = spent, chosen
 
 
-def _cost(chosen: Sequence[ChosenItem]) -> int:
+def _count_tokens(chosen: Sequence[ChosenItem]) -> int:
     """Tokens of all that is chosen of one document."""
     heading = max((c.item.heading for c in chosen if c.form is Form.SIGNATURE), default=0)
     return sum(c.tokens for c in chosen) + heading
@@ -174,7 +173,7 @@ class Offers:
 def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     """The pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
     sent = request.sent or SentParts(offers.state, (0,) * len(offers.offers))
-    items = _items(offers, sent, request, layout)
+    items = _price_offers(offers, sent, request, layout)
     empty = Pack(
         request.source,
         request.budget,
@@ -187,9 +186,9 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
         notices=offers.notices,
         index=offers.index,
     )
-    room = request.budget - _settled(empty, request, layout).tokens
+    room = request.budget - _count_pack(empty, request, layout).tokens
     if room < 0:
-        raise _too_small(request, room)
+        raise _report_small_budget(request, room)
     packing, spare = pack(items, room), 0
     if _is_incomplete(packing):
         longest = replace(empty, more=write_token(request, sent))
@@ -197,7 +196,7 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
         packing = pack(items, room - spare)
     while (packed := _render_pack(packing, empty, offers, sent, request, layout)).tokens > request.budget:
         if spare >= room:
-            raise _too_small(request, request.budget - packed.tokens)
+            raise _report_small_budget(request, request.budget - packed.tokens)
         spare = min(room, spare + max(packed.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
         packing = pack(items, room - spare)
     return packed
@@ -206,7 +205,7 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
 NAMED, WHOLE = 1, 2  # Forms in which a symbol was sent: as a signature; as a body or inside of one
 
 
-def _items(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
+def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
     """The offers with their costs in the allowed forms, without what was sent."""
     allowed, count = allowed_forms(request.forms, layout), request.counter.count
     whole = [offer.place for offer, form in zip(offers.offers, sent.forms, strict=True) if form == WHOLE]
@@ -219,8 +218,7 @@ def _items(offers: Offers, sent: SentParts, request: ContextRequest, layout: Pac
             signature = count(layout.piece(replace(offer.signature, tokens=LIKELY_TOKENS)))
         if body is not None or signature is not None:
             heading = count(layout.heading(offer.signature))
-            key = (*offer.body.unit.content_order(), number)
-            items.append(Item(key, offer.body.score, body, signature, heading, offer.place))
+            items.append(Item(number, offer.body.score, body, signature, heading, offer.place))
     return items
 
 
@@ -243,21 +241,26 @@ def _render_pack(
     """The pack of these choices, with the token of the next part if there is more."""
     forms = list(sent.forms)
     for item in packing.covered:
-        forms[_number(item)] = WHOLE
+        forms[item.number] = WHOLE
     for chosen in packing.chosen:
-        forms[_number(chosen.item)] = WHOLE if chosen.form is Form.BODY else NAMED
+        forms[chosen.item.number] = WHOLE if chosen.form is Form.BODY else NAMED
     more = packing.chosen and _is_incomplete(packing)
+    entries = []
+    for chosen in packing.chosen:
+        offer = offers.offers[chosen.item.number]
+        entry = offer.body if chosen.form is Form.BODY else offer.signature
+        entries.append(replace(entry, tokens=chosen.tokens))
     pack = replace(
         empty,
-        entries=tuple(_entry(chosen, offers) for chosen in packing.chosen),
+        entries=tuple(entries),
         covered=len(packing.covered),
         cut_total=len(packing.left),
         more=write_token(request, SentParts(sent.state, tuple(forms))) if more else "",
     )
-    return _settled(pack, request, layout)
+    return _count_pack(pack, request, layout)
 
 
-def _settled(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
+def _count_pack(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
     """The pack with its own token count. If no count is stable, the larger of the two that alternate."""
     seen: list[int] = []
     for _ in range(MOST_ROUNDS):
@@ -269,19 +272,7 @@ def _settled(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
     return pack
 
 
-def _entry(chosen: ChosenItem, offers: Offers) -> Entry:
-    offer = offers.offers[_number(chosen.item)]
-    return replace(offer.body if chosen.form is Form.BODY else offer.signature, tokens=chosen.tokens)
-
-
-def _number(item: Item) -> int:
-    """The position of an item's offer."""
-    number = item.key[-1]
-    assert isinstance(number, int)
-    return number
-
-
-def _too_small(request: ContextRequest, room: int) -> UsageError:
+def _report_small_budget(request: ContextRequest, room: int) -> UsageError:
     return UsageError(
         f"a budget of {request.budget} tokens is too small: an empty pack takes {request.budget - room}",
         "use a larger --budget, or --format compact",

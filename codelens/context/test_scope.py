@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from codelens.context.changes import touched_by
+from codelens.context.changes import find_changed_units
 from codelens.graph.reach import Link, Reach, Ring, calling, reach, resolve_and_read
 from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, with_insides
@@ -91,32 +91,31 @@ class Fixtures:
     def __init__(self, view: GraphView) -> None:
         self._view = view
         self._taking: dict[int, dict[str, list[Node]]] = {}
-        self._files: list[DocumentRow] | None = None
+        self._test_files: list[DocumentRow] | None = None
 
     def takers(self, node: Node) -> list[Link]:
         """The tests and fixtures that take a fixture as parameter; empty for other nodes."""
         unit = self._view.unit(node)
-        if unit is None or "test" not in unit.roles or not (shared := self._file_of_fixtures(unit.language)):
+        language = languages().get(unit.language) if unit is not None else None
+        if unit is None or "test" not in unit.roles or language is None or not language.fixtures:
             return []
         if not any(_MARK.search(mark) for mark in self._view.store.units.decorators([node]).get(unit.id, ())):
             return []
         folder, _, file = unit.path.rpartition("/")
-        found = []
-        for document in self._tests(unit):
-            below = not folder or document.path.startswith(f"{folder}/")
-            if document.path == unit.path or (file == shared and below):
-                found += [n for n in self._takers_in(document).get(unit.name, ()) if n != node]
-        return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in found]
+        takers: list[Node] = []
+        for document in self._list_test_files(unit):
+            is_below = not folder or document.path.startswith(f"{folder}/")
+            if document.path == unit.path or (file == language.fixtures and is_below):
+                takers += [n for n in self._takers_in(document).get(unit.name, ()) if n != node]
+        return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
 
-    def _file_of_fixtures(self, language: str) -> str:
-        row = languages().get(language)
-        return row.fixtures if row else ""
-
-    def _tests(self, unit: UnitRow) -> Iterator[DocumentRow]:
-        if self._files is None:
-            self._files = [d for d in self._view.store.documents.rows() if "test" in d.roles]
-        own = self._view.document(unit.document)
-        yield from (d for d in self._files if own and d.repository == own.repository and d.language == unit.language)
+    def _list_test_files(self, unit: UnitRow) -> Iterator[DocumentRow]:
+        if self._test_files is None:
+            self._test_files = [d for d in self._view.store.documents.rows() if "test" in d.roles]
+        home = self._view.document(unit.document)
+        for document in self._test_files:
+            if home and (document.repository, document.language) == (home.repository, unit.language):
+                yield document
 
     def _takers_in(self, document: DocumentRow) -> dict[str, list[Node]]:
         """Parameter name → functions of a file that have it."""
@@ -156,88 +155,78 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
-    touched, reached, notices = _reached(view, targets, depth)
+    touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.into(reached.links)
-    said = (*notices, *view.notices(()), *unresolved.notices(uses))
-    return ReachingTests(touched, _tests(view, reached), len(uses), said, view.info)
+    notices = (*notices, *view.notices(()), *unresolved.notices(uses))
+    return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
 
 def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> Related:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
-    touched, reached, notices = _reached(view, targets, depth)
+    touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
-    told = tuple(unresolved.relations(unresolved.into(reached.links)))
-    return Related("test-scope", touched, told, len(told), len(told), notices, view.info)
+    relations = tuple(unresolved.relations(unresolved.into(reached.links)))
+    return Related("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
-def _reached(
+def _reach_from(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[Named, ...], Reach, tuple[Notice, ...]]:
     """(the changed or named code, all that it reaches, notices about the change)."""
-    nodes, notices = _of_change(view, targets) if isinstance(targets, Change) else (_of_targets(view, targets), ())
-    begun = with_insides(tuple(nodes), view, types_too=True)
-    reached = reach(view, begun, _ring(view, frozenset(begun)), DEPTH if depth is None else depth)
+    if isinstance(targets, Change):
+        nodes, notices = _find_changed_nodes(view, targets)
+    else:
+        nodes = list(dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes))
+        notices = ()
+    starts = with_insides(tuple(nodes), view, types_too=True)
+    reached = reach(view, starts, _make_ring(view, frozenset(starts)), DEPTH if depth is None else depth)
     return tuple(view.named(node) for node in sorted(nodes, key=view.order)), reached, notices
 
 
-def _of_change(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:
+def _find_changed_nodes(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:
     """The changed units. A change outside of all symbols counts for the file, because it runs when the file is imported."""
-    touched = touched_by(change, view.store, Texts(view.store))
-    found = dict.fromkeys(Node(unit) for unit in touched.units)
-    for row in view.store.units.rows(touched.units).values():
+    units, notices = find_changed_units(change, view.store, Texts(view.store))
+    nodes = dict.fromkeys(Node(unit) for unit in units)
+    for row in view.store.units.rows(units).values():
         if row.kind in CHUNK_KINDS:
-            found.setdefault(document_node(row.document))
-    return list(found), touched.notices
+            nodes.setdefault(document_node(row.document))
+    return list(nodes), notices
 
 
-def _of_targets(view: GraphView, targets: Sequence[str]) -> list[Node]:
-    return list(dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes))
-
-
-def _ring(view: GraphView, begun: Collection[Node]) -> Ring:
+def _make_ring(view: GraphView, starts: Collection[Node]) -> Ring:
     """One step: over all KINDS, to importers of a changed file, and from a fixture to its tests."""
     by_kind, importing, fixtures = calling(view, KINDS), calling(view, ("imports",)), Fixtures(view)
 
     def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
-        found = dict(by_kind(nodes))
-        files = [n for n in nodes if n < 0 and n in begun]
-        for node, links in importing(files).items() if files else ():
-            found[node] = [*found.get(node, ()), *links]
-        for node in nodes:
-            if served := fixtures.takers(node):
-                found[node] = [*found.get(node, ()), *served]
-        return found
+        files = [n for n in nodes if n < 0 and n in starts]
+        links, importers = by_kind(nodes), importing(files) if files else {}
+        return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.takers(n)] for n in nodes}
 
     return ring
 
 
-def _tests(view: GraphView, reached: Reach) -> tuple[Reaching, ...]:
-    """Each test once, at its smallest depth. A file is left out if a test in it was found."""
-    files = RunnableTests(view)
-    functions: dict[Node, Node] = {}
-    whole: dict[Node, Node] = {}
+def _list_tests(view: GraphView, reached: Reach) -> tuple[Reaching, ...]:
+    """Each test once, at its smallest depth. A file is left out if a test in it was found, unless its own code, outside of
+    functions, reaches the change by more than an import."""
+    runnable = RunnableTests(view)
+    functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
+    files: dict[Node, Node] = {}
     for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
         document = view.document_of(node) if view.is_test(node) else None
         if document is None or not view.includes(document.id):
             continue
-        if (test := files.test_around(node)) is not None:
+        if (test := runnable.test_around(node)) is not None:
             functions.setdefault(test, node)
-        elif files.stands_for_tests(document):
-            whole.setdefault(document_node(document.id), node)
-    inside = {document_node(unit.document) for test in functions if (unit := view.unit(test)) is not None}
-    found = functions | {file: by for file, by in whole.items() if file not in inside or _runs_itself(reached, file)}
-    tests = [Reaching(view.named(t), reached.depth[by], _through(view, reached, by, t)) for t, by in found.items()]
+        elif runnable.stands_for_tests(document):
+            files.setdefault(document_node(document.id), node)
+    with_functions = {document_node(unit.document) for test in functions if (unit := view.unit(test)) is not None}
+    runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}
+    files = {file: by for file, by in files.items() if file not in with_functions or file in runs_itself}
+    tests = []
+    for test, by in (functions | files).items():
+        through = [reached.first[link.node][0] for link in reached.path_to(by)][1:]
+        through += [] if by == test or not is_unit(by) else [by]
+        names = tuple(view.named(node).qualified_name for node in through)
+        tests.append(Reaching(view.named(test), reached.depth[by], names))
     return tuple(sorted(tests, key=lambda r: (r.depth, r.test.content_order())))
-
-
-def _runs_itself(reached: Reach, file: Node) -> bool:
-    """True if code outside of the file's functions reaches the change by more than an import."""
-    return file in reached.first and reached.first[file][1].edge.kind != "imports"
-
-
-def _through(view: GraphView, reached: Reach, node: Node, test: Node) -> tuple[str, ...]:
-    """The names between the changed code and the test."""
-    before = [reached.first[link.node][0] for link in reached.path_to(node)][1:]
-    inner = [] if node == test or not is_unit(node) else [node]
-    return tuple(view.named(n).qualified_name for n in [*before, *inner])

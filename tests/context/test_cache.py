@@ -11,7 +11,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.context import cache
-from codelens.context.cache import KeptPacks
+from codelens.context.cache import PackCache
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import TASK, ContextRequest, Forms, PackedText
@@ -177,7 +177,7 @@ def test_errors_are_not_kept(tree: Tree) -> None:
 
 
 def test_nobody_reads_half_a_pack(tmp_path: Path) -> None:
-    folder = KeptPacks(tmp_path / "p")
+    folder = PackCache(tmp_path / "p")
     made = PackedText("text", 0, 1, 1, 1, (), ())
     folder.keep("a" * 64, made, (("tree", "a.py", "fresh"),))
     assert [p.name for p in (tmp_path / "p").iterdir()] == ["a" * 64 + ".pack.json"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.context import changes
-from codelens.context.changes import NEW, OLD, OTHER, Placed, indexed_lines
+from codelens.context.changes import NEW, OLD, OTHER, IndexedLines, PlacedHunk, place_hunk
 from codelens.worktree.diffs import Hunk, read_diff
 
 
-def placed(hunk: Hunk, text: list[str], encoding: str) -> Placed:
-    return changes.placed(hunk, indexed_lines(text), encoding)
+def placed(hunk: Hunk, text: list[str], encoding: str) -> PlacedHunk:
+    return place_hunk(hunk, IndexedLines(text), encoding)
 
 
 OLD_TEXT = ["def a():", "    one", "    two", "", "", "def b():", "    three"]

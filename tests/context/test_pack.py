@@ -21,11 +21,11 @@ def item(
     place: tuple[int, int, int] | None = None,
     heading: int = 0,
 ) -> Item:
-    return Item((number,), score, body, signature, heading, place or (number, 0, 10))
+    return Item(number, score, body, signature, heading, place or (number, 0, 10))
 
 
 def forms(packing: Packing) -> list[tuple[object, Form]]:
-    return [(c.item.key[0], c.form) for c in packing.chosen]
+    return [(c.item.number, c.form) for c in packing.chosen]
 
 
 BODY, SIGNATURE = Form.BODY, Form.SIGNATURE
@@ -34,7 +34,7 @@ BODY, SIGNATURE = Form.BODY, Form.SIGNATURE
 def test_the_best_come_first_and_what_does_not_fit_is_skipped() -> None:
     packing = pack([item(1, 0.9, 50, None), item(2, 0.5, 45, None), item(3, 0.4, 30, None)], 100)
     assert forms(packing) == [(1, BODY), (3, BODY)]
-    assert [left.key for left in packing.left] == [(2,)]
+    assert [left.number for left in packing.left] == [2]
     assert packing.tokens == 80
 
 
@@ -85,12 +85,12 @@ def test_a_heading_is_paid_once_for_all_signatures_of_a_file() -> None:
 def test_signatures_alone() -> None:
     packing = pack([item(n, 0.5, None, 5) for n in range(4)], 16)
     assert forms(packing) == [(0, SIGNATURE), (1, SIGNATURE), (2, SIGNATURE)]
-    assert [left.key for left in packing.left] == [(3,)]
+    assert [left.number for left in packing.left] == [3]
 
 
 def test_nothing_is_packed_into_nothing() -> None:
     assert pack([], 10).chosen == ()
-    assert pack([item(1, 0.5, 1, 1)], 0).left[0].key == (1,)
+    assert pack([item(1, 0.5, 1, 1)], 0).left[0].number == 1
 
 
 COST = st.integers(1, 60)
@@ -116,7 +116,7 @@ def test_packing_keeps_to_its_room(rows: list[tuple], room: int, bodies: bool, s
             headings[one.item.place[0]] = max(headings.get(one.item.place[0], 0), one.item.heading)
     assert sum(c.tokens for c in packing.chosen) + sum(headings.values()) == packing.tokens <= room
     everywhere = [*(c.item for c in packing.chosen), *packing.left, *packing.covered]
-    assert sorted(i.key for i in everywhere) == [(n,) for n in range(len(items))], "each item has one fate"
+    assert sorted(i.number for i in everywhere) == list(range(len(items))), "each item has one fate"
     for left in packing.left:
         if left.signature is not None:
             assert left.signature + left.heading > room - packing.tokens, "nothing is left out that still fits"

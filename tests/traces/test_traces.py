@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codelens.context.sources import for_files
+from codelens.context.sources import find_for_files
 from codelens.errors import TracesFault
 from codelens.index import Index
 from codelens.model.context import FILES as FILES_NAMED
@@ -264,7 +264,7 @@ def test_a_pack_for_files_prefers_what_runs(index: Index) -> None:
     def scores() -> dict[str, float]:
         asked = ContextRequest(FILES_NAMED, CHARS, SearchOptions(paths=("shop/cart.py",)), 5000)
         with Store.read(Path(index.info().path)) as store, store.reading():
-            return {one.unit.qualified_name: one.score for one in for_files(asked, store).wanted}
+            return {one.unit.qualified_name: one.score for one in find_for_files(asked, store)[0]}
 
     before = scores()
     ingested(index, span(code_function="clear", code_filepath="shop/cart.py"))
