@@ -57,7 +57,7 @@ class Parameter(NamedTuple):
         elif self.choices and value not in self.choices:
             *others, last = self.choices
             raise UsageError(f"{self.spelling} must be {', '.join(others)} or {last}, not '{value}'")
-        elif (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
+        elif not ((self.least is None or value >= self.least) and (self.most is None or value <= self.most)):  # or NaN
             bounds = f"at least {self.least:g}" if self.most is None else f"from {self.least:g} to {self.most:g}"
             raise UsageError(f"{self.spelling} must be {bounds}, not {value}")
 

@@ -26,12 +26,21 @@ OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
 """Option → the place of what shells offer for it, where that is not its words."""
 
 
-def flag_of(name: str, **more: Any) -> Any:
+def flag_of(name: str) -> Any:
     """The flag of a search option. Its default says that it was not given."""
     row = OPTIONS[name]
-    default = False if _flag_type(name) is bool else None
-    values = OFFERS.get(name, row.words or None)
-    return Parameter(default, row.flags, row.metavar, row.help, row.section, values, name == "kinds", **more)
+    return Parameter(
+        default=False if _flag_type(name) is bool else None,
+        names=row.flags,
+        metavar=row.metavar,
+        help=row.help,
+        section=row.section,
+        values=OFFERS.get(name, row.words or None),
+        has_commas=name == "kinds",
+        choices=() if isinstance(row.words, str) else row.words,
+        least=row.least,
+        most=row.most,
+    )
 
 
 def _flag_type(name: str) -> Any:
@@ -219,7 +228,7 @@ class LineFlags(DerivedFlags):
     )
     count: bool = LINES.option(False, "-c --count", "Print the number of matching lines per file; with -o, of matches")
     only_matching: bool = LINES.option(False, "-o --only-matching", "Print only the matching parts")
-    context: int | None = LINES.option(None, "-C --context N", "Show N lines around")
+    context: int | None = LINES.option(None, "-C --context N", "Show N lines around", least=0)
     line_number: bool | None = LINES.option(
         None, "-n/-N --line-number/--no-line-number", "path:line:text, or path:text [default: path:line:column:text]"
     )

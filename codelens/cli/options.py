@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import Change
-from codelens.model.request import OPTIONS, SearchOptions, read_words
+from codelens.model.request import OPTIONS, SearchOptions
 
 EVERYTHING = 1_000_000_000  # The limit of -l, -L and -c, which are about files: far above any pool of candidates
 LIKENESS = "likeness"  # The profile of --like where none is named
@@ -129,11 +128,6 @@ def given_options(flags: object) -> dict[str, Any]:
     for name, row in OPTIONS.items():
         if not row.flags or (value := getattr(flags, name, None)) is None:
             continue
-        if row.least is not None and not row.least <= value <= (inf if row.most is None else row.most):
-            bounds = f"at least {row.least}" if row.most is None else f"between {row.least} and {row.most}"
-            raise UsageError(f"{row.flags[0]} must be {bounds}, not {value}")
-        if name in ("case", "sort") and value not in (words := read_words(row)):
-            raise UsageError(f"{row.spelling} must be {', '.join(words[:-1])} or {words[-1]}, not '{value}'")
         values[name] = CONVERTERS[name](value) if name in CONVERTERS else tuple(value) if row.is_list else value
     return values
 

@@ -133,8 +133,6 @@ def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
 def _shown_part(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
     """The options that say how much is shown of an answer."""
     both = flags.context if flags.context is not None else place.settings.context_lines
-    if both < 0:
-        raise UsageError(f"-C must be at least 0, not {both}")
     values: dict[str, Any] = {
         "context_before": both if flags.context_before is None else flags.context_before,
         "context_after": both if flags.context_after is None else flags.context_after,
@@ -365,7 +363,7 @@ _GLOB = re.compile(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
 
 
 @command("files", brief=FILES_BRIEF, epilog="Exit: 0 files, 1 none, 2 error, 3 no index, 4 not fresh.")
-def search_files(flags: SearchFlags) -> int:
+def search_files(flags: FilesFlags) -> int:
     """Find files by path, contents and meaning.
 
     Ranks by names and words of the path, by what a file defines and imports, and by meaning. One hit is one file. Without a

@@ -38,9 +38,8 @@ class Option(NamedTuple):
     metavar: str | None = None
     section: str = ""
     help: str = ""
-    words: (
-        str | tuple[str, ...]
-    ) = ()  # Allowed words, or `module:NAME` of a collection, or of a function that returns one
+    words: str | tuple[str, ...] = ()
+    """The only words that it takes; or those of `module:NAME`, a collection or a function, which the search checks."""
     least: float | None = None  # Bounds of a number, included
     most: float | None = None
     is_text: bool = False  # True if the command line takes a text, which it converts
@@ -126,7 +125,7 @@ class SearchOptions:
         "auto",
         "--case HOW",
         "yes, no or auto: match case if the query has capitals [default: auto]",
-        words="codelens.query.nodes:CASES",
+        words=("auto", "yes", "no"),
         http="Whether upper case in the query matters",
     )
     prefix: bool = query_option(

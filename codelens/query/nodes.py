@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
 from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.request import OPTIONS, read_words
 from codelens.model.search import Notice
 from codelens.text.terms import BEGINNING, beginning_of
 
@@ -18,7 +19,7 @@ FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is"
 CHANGE_FIELDS = frozenset({"after", "before", "author"})  # Fields that need the last change
 ROLES = ("test", "vendored")  # Values of `is:`
 PUNCTUATION = ".,;:!?"  # Characters that are not part of a word they follow
-CASES = ("auto", "yes", "no")
+CASES = read_words(OPTIONS["case"])
 _KIND_ALIASES = {
     "func": "function",
     "fn": "function",
