@@ -12,10 +12,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 import h11
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -23,11 +24,11 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response, wants_page
+from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response
 from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.keys import KeyRing
 from codelens.server.http.openapi import document, question_of
-from codelens.server.http.page import page_routes
+from codelens.server.http.page import fault_page, page_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,14 @@ def application(
             yield
 
     others = [Route(other.path, _Plain(other.app)) for other in mounted]
+    api = [Route(f"/api/{name}", _answering(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
     app = Starlette(
-        routes=[*_api(desk), Route("/openapi.json", _openapi), *page_routes(desk, rules.hosts is not None), *others],
+        routes=[*api, Route("/openapi.json", _openapi), *page_routes(desk, rules.hosts is not None), *others],
         lifespan=lifespan,
         exception_handlers={RequestRefused: _refused, HTTPException: _http, Exception: _unexpected},
     )
     app.router.redirect_slashes = False
-    return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute))
+    return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute), _respond)
 
 
 class _Plain:
@@ -72,13 +74,6 @@ class _Plain:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
-
-
-def _api(desk: QueryDesk) -> list[BaseRoute]:
-    return [
-        Route(f"/api/{endpoint.name}", _answering(desk, endpoint), methods=["GET", "POST"])
-        for endpoint in ENDPOINTS.values()
-    ]
 
 
 def _answering(desk: QueryDesk, endpoint: Endpoint) -> Handler:
@@ -94,23 +89,29 @@ async def _openapi(request: Request) -> Response:
     return Response(document(), media_type=JSON)
 
 
+def _respond(fault: Fault, scope: Scope) -> Response:
+    """A page for a browser outside the API, else an object."""
+    is_page = not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
+    return fault_response(fault, fault_page(fault) if is_page else "")
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
-    return fault_response(error.fault, wants_page(request.scope))
+    return _respond(error.fault, request.scope)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     """Errors of the router: no such address, no such method."""
     assert isinstance(error, HTTPException)
     fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
-    response = fault_response(fault, wants_page(request.scope))
+    response = _respond(fault, request.scope)
     response.headers.update(error.headers or {})
     return response
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     traceback.print_exception(error, file=sys.stderr)
-    return fault_response(UNEXPECTED, wants_page(request.scope))
+    return _respond(UNEXPECTED, request.scope)
 
 
 BACKLOG = 128

@@ -1,31 +1,147 @@
-"""Questions → answers: from what is kept, from an equal question that is being answered, or by a worker.
+"""Questions → answers: from the cache, from an equal question that is being answered, or by a worker.
 
 Searching is computing, and Python computes in one thread at a time: so workers are processes, unless none are wanted.
+An answer is sent again only from the state of the index, and of the files that decide answers with it, that gave it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError
 from codelens.fleet.open import FleetPlace
+from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import Endpoint, Outcome, outcome
-from codelens.server.http.cache import Answers, Beside, FleetState, IndexState, Key
 from codelens.server.http.faults import Fault, RequestRefused, fault_of
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.questions import ApiRequest
+from codelens.worktree.place import traces_place
 
 MOST_WAITING = 200  # Questions that may wait for a worker; further ones hear that the server is busy
 MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
 THREADS = 2  # Threads if there are no worker processes: one computes while another reads
 RETRY_SECONDS = 2
 ATTEMPTS = 2  # Workers that may die of one question before it fails
+
+
+SECONDS = 300.0  # How long an answer is kept. The marketplace's.
+MOST_BYTES = 64_000_000  # Total size of the cached answers; the least recently used goes first
+UNSURE_NS = 100_000_000
+"""A file that was written this shortly before it was looked at may be written again without another time: file systems count
+in steps of some milliseconds, the coarsest on a network in tens of them. Chosen."""
+
+Key = tuple[str, str, str]  # (state of the index and of the files next to it, endpoint, question)
+Stamp = tuple[
+    tuple[int, int, int] | None, ...
+]  # (inode, size, time of change) of each file; None for one that is not there
+
+
+class AnswerCache:
+    """Answers that may be sent again, for five minutes. Not for several threads: the event loop alone asks it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
+        self._clock = clock
+        self._most = most_bytes
+        self._bytes = 0
+        self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # Body, and when it was made
+
+    def get(self, key: Key) -> tuple[bytes, int] | None:
+        """(body, its age in whole seconds); None if it is missing or too old."""
+        body, made = self._answers.get(key, (b"", -inf))
+        age = self._clock() - made
+        if age >= SECONDS:
+            self._drop(key)
+            return None
+        self._answers.move_to_end(key)
+        return body, int(age)
+
+    def put(self, key: Key, body: bytes) -> None:
+        """Keep an answer, in place of the oldest ones if need be."""
+        self._drop(key)
+        if len(body) > self._most:
+            return
+        self._answers[key] = body, self._clock()
+        self._bytes += len(body)
+        while self._bytes > self._most:
+            self._drop(next(iter(self._answers)))
+
+    def _drop(self, key: Key) -> None:
+        self._bytes -= len(self._answers.pop(key, (b"", 0.0))[0])
+
+
+class WatchedFiles:
+    """Files whose changes are noticed by their stamps."""
+
+    def __init__(self, *files: Path, now: Callable[[], int] = time.time_ns) -> None:
+        self._files, self._now = files, now
+
+    def stamp(self) -> tuple[Stamp, bool]:
+        """(another value after each change of one of them, whether the next change is sure to give another)."""
+        now, stamp = self._now(), tuple(map(_stat, self._files))
+        return stamp, all(part is None or part[2] < now - UNSURE_NS for part in stamp)
+
+
+def files_beside(index: Path, settings: Settings) -> list[Path]:
+    """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
+    return [traces_place(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class IndexState:
+    """The snapshot of an index, and of which files it is known."""
+
+    def __init__(self, index: Path, settings: Settings, now: Callable[[], int] = time.time_ns) -> None:
+        self._files = WatchedFiles(index, index.with_name(f"{index.name}-wal"), now=now)
+        self._index, self._settings = index, settings
+        self._known: tuple[Stamp, str] | None = None
+
+    def known(self) -> str | None:
+        """The snapshot, if nothing has been written since it was read; else `read` says it."""
+        known = self._known
+        return known[1] if known is not None and known[0] == self._files.stamp()[0] else None
+
+    def read(self) -> str:
+        """Open the index and ask it. Raises what opening it raises."""
+        before, is_settled = self._files.stamp()
+        with Index.open(self._index, self._settings) as opened:
+            snapshot = opened.info().snapshot
+        self._known = (before, snapshot) if is_settled else None
+        return snapshot
+
+
+class FleetState:
+    """The snapshot of a fleet: its manifest says it."""
+
+    def __init__(self, fleet: FleetPlace) -> None:
+        self._fleet = fleet
+        self._known = ("", "")
+
+    def known(self) -> None:
+        """Nothing: a store may be far away."""
+
+    def read(self) -> str:
+        """Raises what opening the fleet raises."""
+        stamp = self._fleet.stamp()
+        if self._known[0] != stamp:
+            self._known = stamp, self._fleet.snapshot()
+        return self._known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +156,7 @@ class QueryDesk:
     """Answers questions about one index file or fleet. Close it."""
 
     def __init__(
-        self, index: Path | FleetPlace, settings: Settings, workers: int = 0, answers: Answers | None = None
+        self, index: Path | FleetPlace, settings: Settings, workers: int = 0, answers: AnswerCache | None = None
     ) -> None:
         self._place = index.absolute() if isinstance(index, Path) else index
         self.settings = with_absolute_paths(settings)
@@ -48,8 +164,9 @@ class QueryDesk:
         self._threads = ThreadPoolExecutor(THREADS, "codelens-search")
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = IndexState(index, settings) if isinstance(index, Path) else FleetState(index)
-        self._beside = Beside(Path(index) if isinstance(index, Path) else Path(index.store), settings)
-        self._answers = answers if answers is not None else Answers()
+        place = index if isinstance(index, Path) else Path(index.store)
+        self._beside = WatchedFiles(*files_beside(place, settings))
+        self._answers = answers if answers is not None else AnswerCache()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
     def close(self) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from codelens.errors import (
     CodelensError,
@@ -72,25 +70,14 @@ def fault_of(error: CodelensError) -> Fault:
 
 
 UNEXPECTED = Fault(500, "internal error", "the server's stderr has the traceback")
-
-
 JSON = "application/json"
 CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8"')
 
 
-def json_response(record: Record, status: int = 200) -> Response:
-    """An object."""
-    return Response(to_json(record).encode("utf-8", "backslashreplace"), status, media_type=JSON)
-
-
-def fault_response(fault: Fault, wants_page: bool = False) -> Response:
-    """With the headers that its status asks for."""
-    if wants_page:
-        from codelens.server.http.page import fault_page
-
-        response = Response(fault_page(fault), fault.status, media_type="text/html")
-    else:
-        response = json_response(fault.record(), fault.status)
+def fault_response(fault: Fault, page: str = "") -> Response:
+    """The page, or else the object, with the headers that its status asks for."""
+    body = page or to_json(fault.record()).encode("utf-8", "backslashreplace")
+    response = Response(body, fault.status, media_type="text/html" if page else JSON)
     if fault.retry_after is not None:
         response.headers["Retry-After"] = str(fault.retry_after)
     if fault.status == 413:
@@ -99,13 +86,3 @@ def fault_response(fault: Fault, wants_page: bool = False) -> Response:
         for challenge in CHALLENGES:
             response.headers.append("WWW-Authenticate", challenge)
     return response
-
-
-def wants_page(scope: Scope) -> bool:
-    """True for a request of a browser outside the API."""
-    return not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
-
-
-async def send_fault(fault: Fault, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a fault as an ASGI application does."""
-    await fault_response(fault, wants_page(scope))(scope, receive, send)

@@ -11,15 +11,16 @@ import binascii
 import ipaddress
 import math
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
-from codelens.server.http.faults import Fault, RequestRefused, fault_of, send_fault
+from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.keys import EVERY, KeyRing, holder
 
 VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
@@ -91,14 +92,14 @@ def rules_for(host: str, keys_needed: bool = False) -> Rules:
     return Rules(keys_needed, frozenset({"localhost", "127.0.0.1", "[::1]", host.lower()}))
 
 
+Respond = Callable[[Fault, Scope], Response]  # The response that tells a fault, as the request wants it
+
+
 class Gate:
     """An ASGI application around another."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, keys: KeyRing, buckets: Buckets) -> None:
-        self._app = app
-        self._rules = rules
-        self._keys = keys
-        self._buckets = buckets
+    def __init__(self, app: ASGIApp, rules: Rules, keys: KeyRing, buckets: Buckets, respond: Respond) -> None:
+        self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers by itself what may not pass."""
@@ -116,24 +117,23 @@ class Gate:
         try:
             self._admit(scope)
         except RequestRefused as refused:
-            await send_fault(refused.fault, scope, receive, send_with_headers)
-            return
+            app: ASGIApp = self._respond(refused.fault, scope)
         except CodelensError as error:
-            fault = fault_of(error)
-            await send_fault(Fault(503, fault.error, fault.hint), scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
+            app = self._respond(Fault(503, str(error), error.hint), scope)
+        else:
+            app = self._app
+        await app(scope, receive, send_with_headers)
 
-    def _admit(self, scope: MutableMapping[str, object]) -> None:
-        headers = Headers(scope=scope)
+    def _admit(self, scope: Scope) -> None:
+        headers, path = Headers(scope=scope), str(scope["path"])
         names = [_name_of(host) for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise RequestRefused(Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name"))
-        if not str(scope["path"]).startswith("/"):  # http://other/, as proxies are asked
+        if not path.startswith("/"):  # http://other/, as proxies are asked
             raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
-        if _length(headers.get("content-length", "")) > longest_body(str(scope["path"])):
-            raise RequestRefused(too_long(str(scope["path"])))
-        if str(scope["path"]).startswith(OPEN):
+        if _length(headers.get("content-length", "")) > longest_body(path):
+            raise RequestRefused(too_long(path))
+        if path.startswith(OPEN):
             return
         key = presented(headers.get("authorization", ""))
         row = holder(self._keys.rows(), key) if key is not None else None
@@ -142,7 +142,7 @@ class Gate:
             raise RequestRefused(
                 Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
             )
-        if row is not None and row.repositories != EVERY and scope["path"] == MCP:
+        if row is not None and row.repositories != EVERY and path == MCP:
             raise RequestRefused(Fault(403, f"{MCP} is for keys that may see every repository", "ask at /api/"))
         VISIBLE.set(row.repositories if row is not None else EVERY)
         if row is not None and (seconds := self._buckets.take(row.name)):

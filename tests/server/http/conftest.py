@@ -13,8 +13,7 @@ from starlette.testclient import TestClient
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.server.http.app import application
-from codelens.server.http.cache import Answers
-from codelens.server.http.desk import QueryDesk
+from codelens.server.http.desk import AnswerCache, QueryDesk
 from codelens.server.http.gate import Buckets, Rules, rules_for
 from codelens.server.http.keys import KeyRing
 
@@ -44,7 +43,7 @@ def serve() -> Iterator[Serve]:
         keys: Path | None = None,
         settings: Settings | None = None,
         buckets: Buckets | None = None,
-        answers: Answers | None = None,
+        answers: AnswerCache | None = None,
         workers: int = 0,
     ) -> TestClient:
         desk = QueryDesk(index, settings or Settings(), workers, answers)

@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.cache import UNSURE_NS, Answers, Beside, IndexState
+from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, WatchedFiles, files_beside
 from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
@@ -25,7 +25,7 @@ def own(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_equal_questions_are_answered_once_for_five_minutes(serve: Serve, own: Path) -> None:
     now = [1000.0]
-    client = serve(own / "index.db", answers=Answers(lambda: now[0]))
+    client = serve(own / "index.db", answers=AnswerCache(lambda: now[0]))
     first = client.get("/api/search?q=note&limit=3")
     assert "age" not in first.headers
     now[0] += 299
@@ -78,11 +78,12 @@ def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> N
     """Its next writing may leave the same size and time."""
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
-    assert Beside(own / "index.db", settings).stamp() == ((None, None), True)
+    files = files_beside(own / "index.db", settings)
+    assert WatchedFiles(*files).stamp() == ((None, None), True)
     table.touch()
     written = table.stat().st_mtime_ns
     for after, settled in ((1, False), (2 * UNSURE_NS, True)):
-        assert Beside(own / "index.db", settings, lambda at=written + after: at).stamp()[1] == settled
+        assert WatchedFiles(*files, now=lambda at=written + after: at).stamp()[1] == settled
 
 
 def test_state_is_never_kept(serve: Serve, own: Path) -> None:
@@ -125,7 +126,7 @@ def test_an_index_is_written_while_others_ask(serve: Serve, own: Path) -> None:
 
 
 def test_the_oldest_go_when_there_is_no_room() -> None:
-    answers = Answers(lambda: 0.0, most_bytes=10)
+    answers = AnswerCache(lambda: 0.0, most_bytes=10)
     for name in "abc":
         answers.put(("s", name, ""), b"1234")
     assert [answers.get(("s", name, "")) is not None for name in "abc"] == [False, True, True]
