@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
 from codelens.model.history import LastChange, PastCommit
-from codelens.render.records import SCHEMA, Record, index_record, path_b64, unit_record
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, path_b64, unit_record
 from codelens.render.visible import for_line
 from codelens.text.counts import format_day
 
@@ -31,24 +31,15 @@ def outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Ch
 
 
 def _symbol(unit: UnitRow) -> Record:
-    return unit_record(unit) | {
-        "container": unit.container,
-        "line": unit.name_line,
-        "column": unit.name_column,
-        "signature": unit.signature,
-        "doc": unit.doc,
-        "local": unit.local,
-        "repository": unit.repository,
-    }
+    place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
+    return unit_record(unit) | place | fields_of(unit, "signature doc local repository")
 
 
 def _changed(unit: UnitRow, last: Changes | None) -> Record:
     if last is None:
         return {}
     change = last.get(unit.id)
-    if change is None:
-        return {"changed": None}
-    return {"changed": {"time": change.time, "exact": change.exact, "author": change.author, "commits": change.commits}}
+    return {"changed": None if change is None else fields_of(change, "time exact author commits")}
 
 
 def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
@@ -109,15 +100,9 @@ def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int,
     return {
         "schema": SCHEMA,
         "commits": [
-            {
-                "repository": repository,
-                "commit": commit.name,
-                "time": commit.time,
-                "subject": commit.subject,
-                "body": commit.body,
-                "paths": list(commit.paths),
-                "score": score,
-            }
+            {"repository": repository, "commit": commit.name}
+            | fields_of(commit, "time subject body paths")
+            | {"score": score}
             for score, repository, commit in commits
         ],
         "total": total,
@@ -128,15 +113,7 @@ def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int,
 
 def file_record(file: IndexedFile) -> Record:
     """One file, without its text."""
-    return {
-        "repository": file.repository,
-        "root": file.root,
-        "path": file.path,
-        **path_b64(file.path),
-        "language": file.language,
-        "bytes": file.bytes,
-        "roles": list(file.roles),
-    }
+    return fields_of(file, "repository root path") | path_b64(file.path) | fields_of(file, "language bytes roles")
 
 
 def source_record(source: SourceFile, index: IndexInfo) -> Record:

@@ -33,6 +33,15 @@ def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
+def fields_of(item: object, names: str) -> Record:
+    """The fields of an object with these names, in this order, as JSON has them."""
+    return {name: _to_plain(getattr(item, name)) for name in names.split()}
+
+
+def _to_plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+
+
 def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
     """One object; `results` is empty where nothing was found."""
     yield to_json(search_record(result, exit_code, stats))
@@ -67,21 +76,8 @@ def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, floa
 
 def like_record(trace: Trace) -> Record:
     """`like`: what the hits are to resemble, as it was understood; nothing for a search by a query alone."""
-    original = trace.original
-    if original is None:
-        return {}
-    return {
-        "like": {
-            "target": original.target,
-            "name": original.name,
-            "kind": original.kind,
-            "language": original.language,
-            "repository": original.repository,
-            "path": original.path,
-            "start_line": original.start_line,
-            "end_line": original.end_line,
-        }
-    }
+    names = "target name kind language repository path start_line end_line"
+    return {} if trace.original is None else {"like": fields_of(trace.original, names)}
 
 
 def hit_record(hit: Hit, contributions: bool) -> Record:
@@ -98,35 +94,20 @@ def hit_record(hit: Hit, contributions: bool) -> Record:
         ],
         "freshness": str(hit.freshness),
         "repository": hit.unit.repository,
-        "line": hit.line,
-        "column": hit.column,
-        "column_utf16": hit.column_utf16,
+        **fields_of(hit, "line column column_utf16"),
     }
 
 
 def unit_record(unit: UnitRow) -> Record:
     """The fields that say which piece of which file a unit is."""
-    return {
-        "name": unit.name,
-        "qualified_name": unit.qualified_name,
-        "kind": unit.kind,
-        "language": unit.language,
-        "path": unit.path,
-        "start_line": unit.start_line,
-        "end_line": unit.end_line,
-        "start_byte": unit.span.start,
-        "end_byte": unit.span.end,
-    } | path_b64(unit.path)
+    named = fields_of(unit, "name qualified_name kind language path start_line end_line")
+    return named | {"start_byte": unit.span.start, "end_byte": unit.span.end} | path_b64(unit.path)
 
 
 def place_record(unit: UnitRow) -> Record:
     """The place of a unit, for events and neighbours."""
-    return {
-        "repository": unit.repository,
-        "path": unit.path,
-        "start_byte": unit.span.start,
-        "qualified_name": unit.qualified_name,
-    } | path_b64(unit.path)
+    place = fields_of(unit, "repository path") | {"start_byte": unit.span.start}
+    return place | {"qualified_name": unit.qualified_name} | path_b64(unit.path)
 
 
 def path_b64(path: str) -> Record:
@@ -145,13 +126,7 @@ def score_record(scored: Hit | Candidate) -> Record:
 
 def contribution_record(contribution: Contribution) -> Record:
     """A part of a score, with the rule and operands from which `recompute` gets its amount again."""
-    return {
-        "source": contribution.source,
-        "amount": contribution.amount,
-        "reason": contribution.reason,
-        "rule": contribution.rule,
-        "operands": dict(contribution.operands),
-    }
+    return fields_of(contribution, "source amount reason rule operands")
 
 
 def candidate_record(candidate: Candidate, rank: int | None) -> Record:
@@ -167,7 +142,7 @@ def candidate_record(candidate: Candidate, rank: int | None) -> Record:
 
 def notice_record(notice: Notice) -> Record:
     """A notice by its stable code and its sentence."""
-    return {"code": notice.code, "text": notice.text}
+    return fields_of(notice, "code text")
 
 
 def index_record(index: IndexInfo, named: Collection[str] | None = None) -> Record:
@@ -178,33 +153,14 @@ def index_record(index: IndexInfo, named: Collection[str] | None = None) -> Reco
     every = named is None or len(index.repositories) <= MOST_REPOSITORIES
     listed = [r for r in index.repositories if every or (named and r.name in named)]
     left_out = len(index.repositories) - len(listed)
-    return {
-        "path": index.path,
-        "schema": index.schema,
-        "snapshot": index.snapshot,
-        "embedder": index.embedder,
-        "indexed_at": index.indexed_at,
-        "repositories": [
-            {
-                "name": r.name,
-                "root": r.root,
-                "documents": r.documents,
-                "bytes": r.bytes,
-            }
-            | ({} if r.tree is None else {"tree": _tree_record(r.tree)})
-            for r in listed
-        ],
-    } | ({"repositories_left_out": left_out} if left_out else {})
+    record = fields_of(index, "path schema snapshot embedder indexed_at")
+    record["repositories"] = [
+        fields_of(r, "name root documents bytes") | ({} if r.tree is None else {"tree": _tree_record(r.tree)})
+        for r in listed
+    ]
+    return record | ({"repositories_left_out": left_out} if left_out else {})
 
 
 def _tree_record(tree: TreeLook) -> Record:
     """The state of an index, as far as a look at its tree tells."""
-    return {
-        "state": str(tree.state),
-        "files": tree.files,
-        "checked": tree.checked,
-        "new": list(tree.new),
-        "changed": list(tree.changed),
-        "deleted": list(tree.deleted),
-        "head_moved": tree.head_moved,
-    }
+    return {"state": str(tree.state)} | fields_of(tree, "files checked new changed deleted head_moved")

@@ -15,7 +15,6 @@ from codelens.model.graph import (
     RESOLVED,
     SURE,
     UNRESOLVED,
-    Central,
     GraphStream,
     Named,
     Reaching,
@@ -26,7 +25,7 @@ from codelens.model.graph import (
 )
 from codelens.render.formats import ended, parse_template
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64, to_json
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json
 from codelens.render.visible import for_line, for_terminal
 
 PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
@@ -64,44 +63,21 @@ def relation_record(relation: Relation) -> Record:
         "depth": relation.depth,
         "source": node_record(relation.source),
         "target": node_record(relation.target),
-        "provenance": relation.provenance,
-        "confidence": relation.confidence,
-        "via": relation.via,
-        "again": relation.again,
-        "certainty": relation.certainty,
-        "role": relation.role,
+        **fields_of(relation, "provenance confidence via again certainty role"),
         "start_byte": relation.span.start,
         "end_byte": relation.span.end,
         "test": relation.test,
-        "repository": place.repository,
-        "root": place.root,
-        "path": place.path,
+        **fields_of(place, "repository root path"),
         **path_b64(place.path),
-        "line": place.line,
-        "column": place.column,
-        "column_utf16": place.column_utf16,
-        "text": place.text,
+        **fields_of(place, "line column column_utf16 text"),
         "freshness": str(place.freshness),
     }
 
 
 def node_record(named: Named) -> Record:
     """A symbol, a file or an external; `line` is 0 and `path` empty for what lies outside of the index."""
-    return {
-        "name": named.name,
-        "qualified_name": named.qualified_name,
-        "kind": named.kind,
-        "language": named.language,
-        "repository": named.repository,
-        "path": named.path,
-        **path_b64(named.path),
-        "line": named.line,
-        "column": named.column,
-        "start_byte": named.start_byte,
-        "end_byte": named.end_byte,
-        "signature": named.signature,
-        "test": named.test,
-    }
+    place = fields_of(named, "name qualified_name kind language repository path") | path_b64(named.path)
+    return place | fields_of(named, "line column start_byte end_byte signature test")
 
 
 def map_record(result: RepositoryMap, exit_code: int) -> Record:
@@ -109,27 +85,17 @@ def map_record(result: RepositoryMap, exit_code: int) -> Record:
     return {
         "schema": SCHEMA,
         "files": [
-            {
-                "repository": file[0].named.repository,
-                "root": file[0].named.root,
-                "path": file[0].named.path,
-                **path_b64(file[0].named.path),
-                "symbols": [_central_record(c) for c in file],
-            }
+            fields_of(file[0].named, "repository root path")
+            | path_b64(file[0].named.path)
+            | {"symbols": [node_record(c.named) | fields_of(c, "share used_by depth") for c in file]}
             for file in result.files
         ],
         "uses": [list(pair) for pair in result.uses],
-        "total": result.total,
-        "budget": result.budget,
-        "tokens": result.tokens,
+        **fields_of(result, "total budget tokens"),
         "notices": [notice_record(n) for n in result.notices],
         "index": index_record(result.index),
         "exit_code": exit_code,
     }
-
-
-def _central_record(central: Central) -> Record:
-    return node_record(central.named) | {"share": central.share, "used_by": central.used_by, "depth": central.depth}
 
 
 def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:

@@ -8,26 +8,14 @@ from pathlib import Path
 from codelens.model.code import SeenFile, Skip
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
 from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
-from codelens.render.records import SCHEMA, Record, index_record, notice_record, path_b64
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64
 from codelens.render.visible import for_column, for_line
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.text.counts import format_day, quantity
 
 _REPORT_FIELDS = (
-    *("root", "seen", "indexed", "added", "changed", "renamed", "removed", "unchanged", "symbols", "chunks"),
-    *(
-        "skipped",
-        "encodings",
-        "encoding_errors",
-        "languages",
-        "faults",
-        "source_bytes",
-        "index_bytes",
-        "seconds",
-        "wrote",
-        "resumed",
-    ),
-    *("references", "cpu_seconds"),
+    "root seen indexed added changed renamed removed unchanged symbols chunks skipped encodings encoding_errors languages "
+    "faults source_bytes index_bytes seconds wrote resumed references cpu_seconds"
 )
 
 
@@ -42,9 +30,7 @@ def index_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
 
 
 def _report_record(report: IndexReport) -> Record:
-    values = {name: getattr(report, name) for name in _REPORT_FIELDS}
-    record = {name: dict(v) if isinstance(v, Mapping) else v for name, v in values.items()}
-    return record | {"notices": [notice_record(n) for n in report.notices]}
+    return fields_of(report, _REPORT_FIELDS) | {"notices": [notice_record(n) for n in report.notices]}
 
 
 def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
@@ -172,10 +158,7 @@ def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Ski
     record: Record = {
         "schema": SCHEMA,
         "index": index_record(status.index),
-        "file_bytes": status.file_bytes,
-        "tables": dict(status.tables),
-        "journal_mode": status.journal_mode,
-        "unfinished": status.unfinished,
+        **fields_of(status, "file_bytes tables journal_mode unfinished"),
         "repositories": [_repository_record(r) for r in status.repositories],
         "notices": [notice_record(n) for n in status.notices],
     }
@@ -188,35 +171,12 @@ def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Ski
 
 
 def _repository_record(r: RepositoryStatus) -> Record:
-    return {
-        "name": r.name,
-        "root": r.root,
-        "documents": r.documents,
-        "units": dict(r.units),
-        "languages": dict(r.languages),
-        "encodings": dict(r.encodings),
-        "skipped": dict(r.skipped),
-        "faults": dict(r.faults),
-        "source_bytes": r.source_bytes,
-        "references": dict(r.references),
-        "stale": r.stale,
-        "changes": _changes_record(r.changes),
-        "history": _history_record(r.history),
+    names = "name root documents units languages encodings skipped faults source_bytes references stale"
+    return fields_of(r, names) | {
+        "changes": None if r.changes is None else fields_of(r.changes, "new changed deleted"),
+        "history": None if r.history is None else fields_of(r.history, "head time commits whole fault"),
         "gone": r.gone,
     }
-
-
-def _history_record(history: HistoryRead | None) -> Record | None:
-    if history is None:
-        return None
-    names = ("head", "time", "commits", "whole", "fault")
-    return {name: getattr(history, name) for name in names}
-
-
-def _changes_record(changes: Changes | None) -> Record | None:
-    if changes is None:
-        return None
-    return {"new": list(changes.new), "changed": list(changes.changed), "deleted": list(changes.deleted)}
 
 
 def status_lines(status: Status) -> Iterator[str]:
@@ -358,16 +318,7 @@ def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
     return {
         "schema": SCHEMA,
         "snapshots": [
-            {
-                "back": back,
-                "snapshot": line.snapshot,
-                "root": line.root,
-                "time": line.time,
-                "documents": line.documents,
-                "symbols": line.symbols,
-                "edges": line.edges,
-                "kept": line.kept,
-            }
+            {"back": back} | fields_of(line, "snapshot root time documents symbols edges kept")
             for back, line in enumerate(log)
         ],
         "exit_code": exit_code,

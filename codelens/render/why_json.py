@@ -16,6 +16,7 @@ from codelens.render.records import (
     SCHEMA,
     Record,
     candidate_record,
+    fields_of,
     index_record,
     like_record,
     notice_record,
@@ -66,8 +67,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
 
 
 def _intent(trace: Trace) -> Record | None:
-    intent = trace.intent
-    return None if intent is None else {"name": intent.name, "reason": intent.reason, "shares": dict(intent.shares)}
+    return None if trace.intent is None else fields_of(trace.intent, "name reason shares")
 
 
 def _explanation(explanation: Explanation, trace: Trace) -> Record:
@@ -93,9 +93,7 @@ def _candidate(candidate: Candidate | None, rank: int | None, trace: Trace) -> R
 
 def families_record(contributions: Sequence[Contribution]) -> list[Record]:
     """The families of a score, the largest amount first."""
-    return [
-        {"family": f.name, "amount": f.amount, "share": f.share, "reasons": f.reasons} for f in families(contributions)
-    ]
+    return [{"family": f.name} | fields_of(f, "amount share reasons") for f in families(contributions)]
 
 
 def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
@@ -104,16 +102,15 @@ def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
     for channel, rank in sorted(candidate.channels.items()):
         ranking = trace.rankings.get(channel, ())
         if rank <= len(ranking):
-            match = ranking[rank - 1]
-            found[channel] = {"rank": rank, "raw_score": match.raw_score, "reason": match.reason}
+            found[channel] = {"rank": rank} | fields_of(ranking[rank - 1], "raw_score reason")
     return found
 
 
 def _loss(loss: Loss | None) -> Record | None:
     if loss is None:
         return None
-    found = {"stage": loss.stage, "text": loss.text, "remedy": loss.remedy, "remedy_query": loss.remedy_query}
-    return found | {"remedy_flags": [*option_flags(loss.remedy_options)] if loss.remedy_options else []}
+    lost = fields_of(loss, "stage text remedy remedy_query")
+    return lost | {"remedy_flags": [*option_flags(loss.remedy_options)] if loss.remedy_options else []}
 
 
 def _channels(trace: Trace) -> list[Record]:
@@ -124,22 +121,8 @@ def _channels(trace: Trace) -> list[Record]:
 
 
 def _options(options: SearchOptions) -> Record:
-    return {
-        "mode": options.mode,
-        "profile": options.profile,
-        "weights": dict(sorted(options.weights.items())),
-        "rrf_k": options.rrf_k,
-        "fusion": options.fusion,
-        "limit": options.limit,
-        "offset": options.offset,
-        "intent": options.intent,
-        "expand": options.expand,
-        "depth": options.depth,
-        "decay": options.decay,
-        "min_score": options.min_score,
-        "sort": options.sort,
-        "reverse": options.reverse,
-    }
+    names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
+    return fields_of(options, names) | {"weights": dict(sorted(options.weights.items()))}
 
 
 def recompute(why: Parsed) -> tuple[int, list[str]]:
