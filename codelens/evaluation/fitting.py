@@ -19,7 +19,7 @@ import numpy as np
 from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
-from codelens.evaluation.metrics import NamedHit, loose, parts, same_file
+from codelens.evaluation.metrics import NamedHit, loose, match_filter, same_file
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
@@ -37,11 +37,11 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 Numbers = np.ndarray[Any, np.dtype[np.int16]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
+# The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned.
 RANKS = "rrf"
-"""The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned."""
 COLUMNS = (*FEATURES, WALK, *COMPANY, RANKS)  # The feature columns of a sample
+# A weight for features that have none, so that their values are computed. It is too small to change an order.
 TINY = 1e-9
-"""A weight for features that have none, so that their values are computed. It is too small to change an order."""
 ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits often change along with the code
 
 
@@ -76,23 +76,22 @@ def sample_tasks(
     """
     options = SearchOptions()
     settings = replace(settings, query_seconds=0.0)  # what is learned must not depend on how busy the machine is
-    profile = probing(load_profile(options, settings.weights))
-    found = []
+    profile = _with_all_features(load_profile(options, settings.weights))
+    samples = []
     with Store.read(index) as store, store.reading():
         for task in tasks:
             try:
-                ranking = rank(task.query, store, options, settings, profile)
-                found.append(_sample(task, ranking))
+                samples.append(_sample(task, rank(task.query, store, options, settings, profile)))
             except UsageError:
                 raise
             except CodelensError:
-                found.append(_without(task, (0.0,) * len(SHAPES)))
+                samples.append(_empty_sample(task, (0.0,) * len(SHAPES)))
             if on_done:
-                on_done(len(found))
-    return found
+                on_done(len(samples))
+    return samples
 
 
-def probing(profile: Profile) -> Profile:
+def _with_all_features(profile: Profile) -> Profile:
     """The profile with a weight for every feature in every set, so that all of them are computed."""
     features: dict[str, float | Mapping[str, float]] = {}
     for name in (*FEATURES, WALK, *COMPANY):
@@ -109,44 +108,41 @@ def _sample(task: Task, ranking: SearchRun) -> Sample:
     shares = tuple(intent.shares.get(shape, 0.0) for shape in SHAPES) if intent else (0.0,) * len(SHAPES)
     credits = _credits(ranking.candidates, task.relevant)
     if max(credits, default=-1) < 0:
-        return _without(task, shares)
-    place = {name: at for at, name in enumerate(COLUMNS)}
+        return _empty_sample(task, shares)
+    column = {name: at for at, name in enumerate(COLUMNS)}
     values = np.zeros((len(credits), len(COLUMNS)), np.float32)
     for row, candidate in zip(values, ranking.candidates, strict=True):
         for name, _, value in candidate.measured:
-            row[place[name]] = value
+            row[column[name]] = value
         for contribution in candidate.recorded:
             if contribution.source in candidate.channels:
-                row[place[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
+                row[column[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
     aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
     hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in ranking.candidates]
     right = [any(loose(hit, entry) for entry in task.relevant) for hit in hits]
-    return Sample(
-        *(task.key, task.repository, task.kind, shares, len(task.relevant), values),
-        *(np.array(credits, np.int16), np.array(aside, np.bool_), np.array(right, np.bool_)),
-    )
+    arrays = values, np.array(credits, np.int16), np.array(aside, np.bool_), np.array(right, np.bool_)
+    return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), *arrays)
 
 
-def _without(task: Task, shares: tuple[float, ...]) -> Sample:
-    none = np.zeros((0, len(COLUMNS)), np.float32)
-    left = np.zeros(0, np.int16), np.zeros(0, np.bool_), np.zeros(0, np.bool_)
-    return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), none, *left)
+def _empty_sample(task: Task, shares: tuple[float, ...]) -> Sample:
+    flags = np.zeros(0, np.bool_)
+    arrays = np.zeros((0, len(COLUMNS)), np.float32), np.zeros(0, np.int16), flags, flags
+    return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), *arrays)
 
 
 def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list[int]:
     """For each candidate the first relevant entry it matches by name and file."""
-    names = {part for entry in truth for part in parts(entry.symbol)[-1:]}
-    whole = {file for entry in truth if not entry.symbol for file in entry.files}
-    found = []
+    may_match = match_filter(truth)
+    credits = []
     for candidate in candidates:
-        unit, credit = candidate.unit, -1
-        if not names.isdisjoint(parts(unit.qualified_name)[-1:]) or unit.path in whole:
-            answer = NamedHit(unit.qualified_name, unit.path)
-            credit = next((at for at, entry in enumerate(truth) if same_file(answer, entry)), -1)
-        found.append(credit)
-    return found
+        hit = NamedHit(candidate.unit.qualified_name, candidate.unit.path)
+        entries = enumerate(truth) if may_match(hit) else ()
+        credits.append(next((at for at, entry in entries if same_file(hit, entry)), -1))
+    return credits
 
 
+# Kind of task → total weight of all its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the
+# development tasks, within .01 of each other. Explained commits weigh little: their answers are those of the commits' subjects.
 KINDS: Mapping[str, float] = {
     "commit": 4.0,
     "topic": 4.0,
@@ -161,54 +157,45 @@ KINDS: Mapping[str, float] = {
     "namesake": 0.3,
     "qualified": 0.3,
 }
-"""Kind of task → total weight of all its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the
-development tasks, within .01 of each other. Explained commits weigh little: their answers are those of the commits' subjects."""
+# Number of tasks made from the user's repository. Takes a few minutes.
 OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, concepts=40, queries=10)
-"""Number of tasks made from the user's repository. Chosen: takes a few minutes."""
 FEWEST_OF_A_KIND = 30  # A kind with fewer tasks than this weighs proportionally less
+# Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
 OWN_PULL = 10.0
-"""Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
-Chosen."""
+# Relevance of code that is right only by the loose rule, such as another method of an answer's class: it belongs to the theme.
+# P@10 and nDCG@10 of the development tasks after learning the set `task`: .497 and .454 with .3 for topics and tasks alone, .499
+# and .457 with .1 for all kinds. With topics weighing 1 and nothing for such code .474 and .450.
 LOOSE = 0.1
-"""Relevance of code that is right only by the loose rule, such as another method of an answer's class: it belongs to the theme.
-P@10 and nDCG@10 of the development tasks after learning the set `task`: .497 and .454 with .3 for topics and tasks alone, .499
-and .457 with .1 for all kinds. With topics weighing 1 and nothing for such code .474 and .450."""
+# Relevance of an answer in tests, documentation or examples if the query also has answers in code. nDCG@10 of the development
+# commits after learning from 540: .404; with .2 .401, with 1 .396.
 SIDE = 0.0
-"""Relevance of an answer in tests, documentation or examples if the query also has answers in code. nDCG@10 of the development
-commits after learning from 540: .404; with .2 .401, with 1 .396."""
 
+# Features that generated tasks cannot teach, and why. Their weights stay as they are.
 UNTAUGHT: Mapping[str, str] = {
     "own_class": "no generated task uses the user's own classes",
     "fragment": "it goes before all that is learned",
     "resemblance": "few generated tasks have typing mistakes",
 }
-"""Features that generated tasks cannot teach, and why. Their weights stay as they are."""
-
-_NEVER_FOR = "such a path or chunk is never right because of what it is, unless the query asks for it"
-_NEVER_AGAINST = "a stronger match never speaks against a candidate"
-SIGNS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "at most 0": (_NEVER_FOR, frozenset(["test", "example", "docs", "local", "chunk"])),
-    "at least 0": (
-        _NEVER_AGAINST,
-        frozenset(
-            [
-                "bm25",
-                "coverage",
-                "file",
-                "exact_name",
-                "whole_name",
-                "name_match",
-                "file_name",
-                "scope",
-                "messages",
-                "nearest",
-                "walk",
-                *COMPANY,
-            ]
+# Features whose weights have a known sign, so that habits of the generated tasks cannot reverse their meaning: such a path or
+# chunk is never right because of what it is, unless the query asks for it; a stronger match never speaks against a candidate.
+NEVER_POSITIVE = frozenset(("test", "example", "docs", "local", "chunk"))
+NEVER_NEGATIVE = frozenset(
+    (
+        *(
+            "bm25",
+            "coverage",
+            "file",
+            "exact_name",
+            "whole_name",
+            "name_match",
+            "file_name",
+            "scope",
+            "messages",
+            "nearest",
         ),
-    ),
-}
-"""Sign → reason, and the features that must have it, so that habits of the generated tasks cannot reverse their meaning."""
+        *("walk", *COMPANY),
+    )
+)
 
 
 def bounds_of(feature: str) -> Bounds:
@@ -217,9 +204,9 @@ def bounds_of(feature: str) -> Bounds:
         return Bounds(1.0, 1.0)  # the unit
     if feature in UNTAUGHT:
         return Bounds(0.0, 0.0)
-    if feature in SIGNS["at most 0"][1]:
+    if feature in NEVER_POSITIVE:
         return Bounds(None, 0.0)
-    return Bounds(0.0, None) if feature in SIGNS["at least 0"][1] else Bounds()
+    return Bounds(0.0, None) if feature in NEVER_NEGATIVE else Bounds()
 
 
 STEPS = 300  # Limit of L-BFGS-B iterations; it converges after about 100
@@ -257,29 +244,26 @@ def fit(
     answered = [q for q in questions if q.relevance.any()]
     if not answered:
         raise ValueError("no question has an answer among its candidates")
-    blocks = [_QueryBlock(part) for part in _parted(answered)]
+    blocks = [_QueryBlock(part) for part in _split_queries(answered)]
     total = sum(q.weight for q in answered)
     origin = np.asarray(start, np.float64)
 
     def loss(flat: Any) -> tuple[float, Any]:
         weights = flat.reshape(origin.shape)
-        found, slope = 0.0, np.zeros(origin.shape)
-        for block in blocks:
-            of_block, its_slope = block.loss(weights)
-            found += of_block
-            slope += its_slope
+        losses, slopes = zip(*(block.loss(weights) for block in blocks), strict=True)
         away = weights - origin
-        return found / total + pull * float((away * away).sum()), (slope / total + 2 * pull * away).ravel()
+        slope = sum(slopes, np.zeros(origin.shape)) / total + 2 * pull * away
+        return sum(losses) / total + pull * float((away * away).sum()), slope.ravel()
 
     limits = [(b.least, b.most) for b in bounds for _ in range(origin.shape[1])]
     lowest = [-np.inf if low is None else low for low, _ in limits]
     highest = [np.inf if high is None else high for _, high in limits]
     begin = np.clip(origin.ravel(), lowest, highest)
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
-    return [[float(w) for w in row] for row in found.x.reshape(origin.shape)], float(found.fun)
+    fitted = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
+    return fitted.x.reshape(origin.shape).tolist(), float(fitted.fun)
 
 
-def _parted(questions: Sequence[TrainingQuery]) -> Iterator[list[TrainingQuery]]:
+def _split_queries(questions: Sequence[TrainingQuery]) -> Iterator[list[TrainingQuery]]:
     """The queries in order, in groups of about ROWS candidates."""
     part, rows = list[TrainingQuery](), 0
     for question in questions:
@@ -296,8 +280,6 @@ class _QueryBlock:
     """Several queries in one matrix."""
 
     def __init__(self, questions: Sequence[TrainingQuery]) -> None:
-        import numpy as np
-
         sizes = np.array([len(q.relevance) for q in questions])
         self.values = np.concatenate([q.values for q in questions])
         self.sizes = sizes
@@ -308,8 +290,6 @@ class _QueryBlock:
 
     def loss(self, weights: Any) -> tuple[float, Any]:
         """The weighted sum of the losses, and its gradient, features × sets."""
-        import numpy as np
-
         scores = ((self.values @ weights.astype(np.float32)) * self.shares).sum(axis=1)
         highest = np.maximum.reduceat(scores, self.begins)
         powers = np.exp(scores - np.repeat(highest, self.sizes))
@@ -342,29 +322,29 @@ def need_scipy() -> None:
         raise MissingExtra("learning weights", ["scipy"], "train") from None
 
 
-def fit_weights(measured: Sequence[Sample], start: Weights, pull: float) -> Fitted:
+def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitted:
     """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
     need_scipy()
-    taught = [one for one in measured if one.answered and KINDS.get(one.kind)]
-    counts = Counter(one.kind for one in taught)
+    taught = [sample for sample in samples if sample.answered and KINDS.get(sample.kind)]
+    counts = Counter(sample.kind for sample in taught)
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")
     origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
-    found, loss = fit(list(_questions(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
+    fitted, loss = fit(list(_training_queries(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}
     shipped: Weights = load_weights()["codelens"]["features"]
-    for name, row in zip(COLUMNS, found, strict=True):
+    for name, row in zip(COLUMNS, fitted, strict=True):
         weights[name] = shipped.get(name, 0.0) if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
     weights |= {name: weight for name, weight in shipped.items() if name not in weights}
     return Fitted(weights, loss, dict(sorted(counts.items())))
 
 
-def scores(measured: Sample, weights: Weights) -> Floats:
+def scores(sample: Sample, weights: Weights) -> Floats:
     """Score of each candidate, in units of the best score that ranks alone can give."""
-    weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, measured.shares, strict=True))
+    weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, sample.shares, strict=True))
     mixed = [math.fsum(share * _weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS]
-    found: Floats = measured.values @ np.array(mixed, np.float32)
-    return found
+    values: Floats = sample.values @ np.array(mixed, np.float32)
+    return values
 
 
 def _weight(weights: Weights, name: str, shape: str) -> float:
@@ -372,22 +352,22 @@ def _weight(weights: Weights, name: str, shape: str) -> float:
     return float(weight if isinstance(weight, float | int) else weight.get(shape, 0.0))
 
 
-def _questions(measured: Sequence[Sample], counts: Mapping[str, int]) -> Iterator[TrainingQuery]:
+def _training_queries(samples: Sequence[Sample], counts: Mapping[str, int]) -> Iterator[TrainingQuery]:
     """The training queries. The section that a topic task was made from is removed from its candidates."""
-    for one in measured:
-        weight = KINDS[one.kind] / max(counts[one.kind], FEWEST_OF_A_KIND)
-        values, relevance = one.values, relevance_of(one)
-        if one.kind == TOPIC:
-            kept = (values[:, SECTION] == 0) | (one.credits >= 0)
-            values, relevance = values[kept], relevance[kept]
-        yield TrainingQuery(values, relevance, one.shares, weight)
+    for sample in samples:
+        weight = KINDS[sample.kind] / max(counts[sample.kind], FEWEST_OF_A_KIND)
+        values, relevance = sample.values, relevance_of(sample)
+        if sample.kind == TOPIC:
+            is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
+            values, relevance = values[is_other], relevance[is_other]
+        yield TrainingQuery(values, relevance, sample.shares, weight)
 
 
-def relevance_of(measured: Sample) -> Floats:
+def relevance_of(sample: Sample) -> Floats:
     """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code, and LOOSE for
     code that the loose rule accepts."""
-    answers = measured.credits >= 0
-    in_code = answers & ~measured.aside
+    answers = sample.credits >= 0
+    in_code = answers & ~sample.aside
     beside = SIDE if in_code.any() else 1.0
-    beyond = np.where(measured.loosely_right & ~measured.aside, LOOSE, 0.0)
+    beyond = np.where(sample.loosely_right & ~sample.aside, LOOSE, 0.0)
     return np.where(in_code, 1.0, np.where(answers, beside, beyond)).astype(np.float32)

@@ -39,18 +39,18 @@ _NAME = re.compile(r"\w[\w.+-]*")
 _OWN = re.compile(rf"(\w[\w.+-]*)-({'|'.join(KINDS)})(\.jsonl)?")
 
 
-def repository_meant(place: Path) -> Repository:
+def find_repository(place: Path) -> Repository:
     """The repository that contains a folder, or a bare one at it. Raises UsageError."""
     hint = "name a clone with its history, as codelens eval make-tasks ../clone --out ../tasks"
     if not place.is_dir():
         raise UsageError(f"no such folder: {place}", hint)
-    found = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
-    if found is None:
+    repository = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
+    if repository is None:
         raise UsageError(f"{place} is not in a git repository", hint)
-    return found
+    return repository
 
 
-def name_meant(name: str, repository: Repository) -> str:
+def name_of(repository: Repository, name: str = "") -> str:
     """The repository's name in tasks and files: the given one, or its folder's. Raises UsageError."""
     if name:
         if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
@@ -58,8 +58,8 @@ def name_meant(name: str, repository: Repository) -> str:
                 f"'{name}' cannot be part of a file name", "letters, digits, `_`, `-`, `+` and `.`, as --name our-code"
             )
         return name
-    own = repository.top.parent if repository.top.name == ".git" else repository.top
-    return re.sub(r"[^\w.+-]+", "-", own.name.removesuffix(".git")).strip("-.+")[:LONGEST_NAME] or "tree"
+    folder = repository.top.parent if repository.top.name == ".git" else repository.top
+    return re.sub(r"[^\w.+-]+", "-", folder.name.removesuffix(".git")).strip("-.+")[:LONGEST_NAME] or "tree"
 
 
 def clear(folder: Path, name: str) -> None:
@@ -73,11 +73,10 @@ def clear(folder: Path, name: str) -> None:
         raise UsageError(f"{folder} is not a folder", "name a new folder, or one made by make-tasks")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        strange = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
-        if strange is not None:
-            raise UsageError(
-                f"{folder} contains files that make-tasks did not write: {strange}", "name an empty or a new folder"
-            )
+        foreign = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
+        if foreign is not None:
+            message = f"{folder} contains files that make-tasks did not write: {foreign}"
+            raise UsageError(message, "name an empty or a new folder")
         for tree in TREES:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")
@@ -94,10 +93,10 @@ def cannot_write(folder: Path, fault: OSError) -> CannotWrite:
 
 def _is_own(entry: Path) -> bool:
     """True for a task file of our own, or the tree next to one."""
-    found = _OWN.fullmatch(entry.name)
-    if not found or entry.is_symlink():
+    match = _OWN.fullmatch(entry.name)
+    if not match or entry.is_symlink():
         return False
-    name, kind, is_file = found.groups()
+    name, kind, is_file = match.groups()
     if not is_file:
         return kind in TREES and entry.is_dir() and _is_own(entry.with_name(f"{entry.name}.jsonl"))
     try:
@@ -169,9 +168,9 @@ class MadeTasks:
     files: int  # Number of files that an index of the tree would hold
     not_drawn: int  # Number of files that are too large, or more than wanted
     not_written: int  # Number of files that this file system cannot hold
-    tasks: tuple[tuple[str, int], ...]
+    tasks: dict[str, int]
     looked_at: int
-    left_out: tuple[tuple[str, int], ...]  # (reason, number of commits), most first
+    left_out: dict[str, int]  # Reason → number of commits, most first
 
 
 def make_tasks(
@@ -197,8 +196,8 @@ def make_tasks(
     paths = sample_paths(files, needed, wanted.max_files)
     failed = write_tree(reader, chosen.base, paths, tree)
     texts = list(read_tree(tree, progress, len(paths)))
-    there = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
-    tasks, left_out = _findable(chosen, there)
+    indexed = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
+    tasks, left_out = _keep_indexed(chosen, indexed)
     bare = write_undocumented_tree(texts, folder / f"{name}-docs")
     rows = {
         "commits": commit_rows(name, chosen.base, tasks),
@@ -210,22 +209,27 @@ def make_tasks(
         **query_rows(name, texts, wanted.queries),
         "behaviours": behaviour_rows(name, bare, wanted.queries),
     }
-    for kind, found in rows.items():
-        write_rows(folder / f"{name}-{kind}.jsonl", found)
-    counts = tuple((kind, len(found)) for kind, found in rows.items())
-    ordered = tuple(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0])))
+    for kind, rows_of_kind in rows.items():
+        write_rows(folder / f"{name}-{kind}.jsonl", rows_of_kind)
     return MadeTasks(
-        chosen.base, chosen.head, len(texts), len(files) - len(paths), failed, counts, chosen.looked_at, ordered
+        chosen.base,
+        chosen.head,
+        files=len(texts),
+        not_drawn=len(files) - len(paths),
+        not_written=failed,
+        tasks={kind: len(rows_of_kind) for kind, rows_of_kind in rows.items()},
+        looked_at=chosen.looked_at,
+        left_out=dict(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0]))),
     )
 
 
-def _findable(chosen: ChosenCommits, there: set[Place]) -> tuple[list[ChangingCommit], Counter[str]]:
+def _keep_indexed(chosen: ChosenCommits, indexed: set[Place]) -> tuple[list[ChangingCommit], Counter[str]]:
     """The tasks, reduced to answers that an index of the tree holds."""
     left_out = Counter(chosen.left_out)
     tasks = []
-    for one in chosen.tasks:
-        if kept := tuple(place for place in one.places if place in there):
-            tasks.append(ChangingCommit(one.message, kept))
+    for commit in chosen.tasks:
+        if places := tuple(place for place in commit.places if place in indexed):
+            tasks.append(ChangingCommit(commit.message, places))
         else:
             left_out["changes only what an index leaves out"] += 1
     return tasks, left_out
@@ -233,11 +237,11 @@ def _findable(chosen: ChosenCommits, there: set[Place]) -> tuple[list[ChangingCo
 
 def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:
     """Lines that report what was made of which commit, and what was left out and why."""
-    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks)}"
+    yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks.items())}"
     commits, files = quantity(tasks.looked_at, "commit"), quantity(tasks.files, "file")
     yield f"{name}: the tree is that of {tasks.base[:12]}, {commits} before {tasks.head[:12]}: {files}"
     if tasks.not_drawn or tasks.not_written:
         yield f"{name}: files left out: {tasks.not_drawn} too large or too many, {tasks.not_written} that cannot be written here"
-    kept = tasks.looked_at - sum(count for _, count in tasks.left_out)
-    reasons = ", ".join(f"{count} {why}" for why, count in tasks.left_out)
+    kept = tasks.looked_at - sum(tasks.left_out.values())
+    reasons = ", ".join(f"{count} {why}" for why, count in tasks.left_out.items())
     yield f"{name}: {commits} looked at, {kept} kept; left out: {reasons or 'none'}"

@@ -124,27 +124,29 @@ def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable
         loosely_right=tuple(map(any, matches)),
         loosely_found=tuple(i for i in range(len(truth)) if any(row[i] for row in matches)),
         in_files=tuple(hit.path in files for hit in top) if files else None,
-        among_candidates=_found(candidates, truth, rule),
+        among_candidates=_find_entries(candidates, truth, rule),
     )
 
 
-def _credited(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
-    found: list[int | None] = []
-    for hit in hits:
-        found.append(next((i for i, entry in enumerate(truth) if i not in found and rule(hit, entry)), None))
-    return tuple(found)
-
-
-def _found(candidates: Iterable[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int, ...]:
-    """Only candidates that share a name with an entry, or lie in a relevant whole file, are compared."""
-    missing = dict(enumerate(truth))
+def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
+    """A fast test: False for hits that share no name with an entry, and lie in no relevant whole file."""
     names = {part for entry in truth for part in parts(entry.symbol)[-1:]}
     whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
-    for candidate in candidates:
-        if names.isdisjoint(parts(candidate.qualified_name)[-1:]) and candidate.path not in whole_files:
-            continue
-        for i in [i for i, entry in missing.items() if rule(candidate, entry)]:
-            del missing[i]
+    return lambda hit: not names.isdisjoint(parts(hit.qualified_name)[-1:]) or hit.path in whole_files
+
+
+def _credited(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
+    credited: list[int | None] = []
+    for hit in hits:
+        credited.append(next((i for i, entry in enumerate(truth) if i not in credited and rule(hit, entry)), None))
+    return tuple(credited)
+
+
+def _find_entries(candidates: Iterable[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int, ...]:
+    """Entries that any candidate matches."""
+    missing = dict(enumerate(truth))
+    for candidate in filter(match_filter(truth), candidates):
+        missing = {i: entry for i, entry in missing.items() if not rule(candidate, entry)}
         if not missing:
             break
     return tuple(i for i in range(len(truth)) if i not in missing)

@@ -5,14 +5,16 @@ The kept weights are those that were measured: nothing is fitted again with the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from codelens.config import Settings, load_weights
 from codelens.evaluation.compare import Comparison, compare
 from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, Fitted, Sample, Weights, fit_weights, sample_tasks
-from codelens.evaluation.make_tasks import KINDS, TREES, MadeTasks, make_tasks
-from codelens.evaluation.metrics import Values, compute_metrics, same_file
+from codelens.evaluation.make_tasks import KINDS, MadeTasks, make_tasks
+from codelens.evaluation.metrics import compute_metrics, same_file
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
@@ -26,6 +28,14 @@ from codelens.worktree.repository import Repository
 
 TABLE = "[codelens.features]"
 DECIMALS = 3  # Decimals of a weight. More would be noise.
+# Kinds of tasks whose words come from documentation. They are evaluated on the tree without documentation.
+WITHOUT_DOCUMENTATION = frozenset(("docs", "concepts", "behaviours"))
+NEWEST = 0.2  # Share of held-out tasks, as in `codelens model train`
+EXPLAINED = "-task-"  # Part of the id of a task made from a commit's explanation
+METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}  # Column title → metric
+DECIDES = "nDCG@10"  # The metric that decides whether the weights are a gain
+FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6  # Minimum number of tasks
+ALL = "all"
 
 
 def features_text(weights: Weights) -> str:
@@ -34,98 +44,50 @@ def features_text(weights: Weights) -> str:
     for name in NAMES:
         weight = weights.get(name, 0.0)
         if isinstance(weight, float | int):
-            if rounded := _rounded(weight):
+            if rounded := _round(weight):
                 lines.append(f"{name} = {rounded}")
-        elif held := {shape: value for shape in SHAPES if (value := _rounded(weight.get(shape, 0.0)))}:
-            lines.append(f"{name} = {{ {', '.join(f'{shape} = {value}' for shape, value in held.items())} }}")
+        elif by_shape := {shape: value for shape in SHAPES if (value := _round(weight.get(shape, 0.0)))}:
+            lines.append(f"{name} = {{ {', '.join(f'{shape} = {value}' for shape, value in by_shape.items())} }}")
     return "\n".join(lines) + "\n"
 
 
-def _rounded(weight: float) -> float:
+def _round(weight: float) -> float:
     return round(float(weight), DECIMALS) + 0.0  # no minus before a zero
 
 
-def own_text(weights: Weights, origin: Sequence[str]) -> str:
-    """A weights file: comments on the origin, then the table."""
-    return "".join(f"# {line}\n" for line in origin) + features_text(weights)
-
-
-WITHOUT_DOCUMENTATION = frozenset(("docs", "concepts", "behaviours"))
-"""Kinds of tasks whose words come from documentation. They are evaluated on the tree without documentation."""
-
-
-def batches_of(name: str, folder: Path, settings: Settings, progress: ProgressSink | None = None) -> list[TaskBatch]:
+def index_tasks(name: str, folder: Path, settings: Settings, progress: ProgressSink | None = None) -> list[TaskBatch]:
     """Batches of tasks made earlier; their indexes are brought up to date."""
-    found = []
-    for tree in TREES:
-        tasks = _tasks(name, folder, [kind for kind in KINDS if _tree_of(kind) == tree])
-        if tasks:
+    batches = []
+    for tree in ("commits", "docs"):
+        kinds = [kind for kind in KINDS if (kind in WITHOUT_DOCUMENTATION) == (tree == "docs")]
+        files = [folder / "tasks" / f"{name}-{kind}.jsonl" for kind in kinds]
+        if tasks := read_tasks([file for file in files if file.is_file()]):
             index = folder / f"{tree}.db"
             Index.build(index, [folder / "tasks" / f"{name}-{tree}"], settings, progress=progress)
-            found.append(TaskBatch(index, tuple(tasks)))
-    return found
+            batches.append(TaskBatch(index, tuple(tasks)))
+    return batches
 
 
-def _tree_of(kind: str) -> str:
-    return "docs" if kind in WITHOUT_DOCUMENTATION else "commits"
-
-
-def _tasks(name: str, folder: Path, kinds: Sequence[str]) -> list[Task]:
-    files = [folder / "tasks" / f"{name}-{kind}.jsonl" for kind in kinds]
-    return read_tasks([file for file in files if file.is_file()])
-
-
-NEWEST = 0.2  # Share of held-out tasks, as in `codelens model train`
-EXPLAINED = "-task-"  # Part of the id of a task made from a commit's explanation
-
-
-def split(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
+def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
     """Older and newest tasks, each in the given order, which has the oldest commit first.
 
     A commit's subject and its explanation stay on one side, because they have the same answers. Tasks without a date are split
     by their place in the file, which a hash decides.
     """
-    kinds: dict[str, list[Task]] = {}
+    by_kind: dict[str, list[Task]] = {}
     for task in tasks:
-        kinds.setdefault(task.kind, []).append(task)
-    newest = {
-        task.key
-        for kind, own in kinds.items()
-        for task in own[_older(own) :]
-        if not (kind == "task" and kinds.get("commit"))
-    }
-    newest |= {task.key for task in tasks if _subject(task) in newest}
+        by_kind.setdefault(task.kind, []).append(task)
+    if by_kind.get("commit"):
+        by_kind.pop("task", None)  # they follow the commit's subject
+    newest = {task.key for same in by_kind.values() for task in same[len(same) - round(len(same) * NEWEST) :]}
+    newest |= {task.key for task in tasks if _subject_key(task) in newest}
     return [task for task in tasks if task.key not in newest], [task for task in tasks if task.key in newest]
 
 
-def _older(tasks: Sequence[Task]) -> int:
-    return len(tasks) - round(len(tasks) * NEWEST)
-
-
-def _subject(task: Task) -> str:
+def _subject_key(task: Task) -> str:
     """Key of the task made from the same commit's subject."""
     name, explained, commit = task.id.rpartition(EXPLAINED)
     return f"{task.repository}/{name}-{commit}" if task.kind == "task" and explained else ""
-
-
-def kinds_of(tasks: Sequence[Task]) -> Mapping[str, int]:
-    """Kind → number of tasks, sorted by name."""
-    names = sorted({task.kind for task in tasks})
-    return {name: sum(task.kind == name for task in tasks) for name in names}
-
-
-METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}  # Column title → metric
-DECIDES = "nDCG@10"  # The metric that decides whether the weights are a gain
-FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6  # Minimum number of tasks
-ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class TuneGroup:
-    """The newest tasks of one kind, or of all: metric → shipped weights compared with learned ones."""
-
-    kind: str
-    metrics: Mapping[str, Comparison]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +96,22 @@ class TunedWeights:
 
     tasks: MadeTasks
     older: Mapping[str, int]
-    newest: Mapping[str, int]  # Kind → number of tasks
-    fitted: Fitted | None  # None if there are too few tasks
-    weights: Weights  # The weights as written, rounded; these were measured
-    groups: tuple[TuneGroup, ...]  # ALL first; empty if there are too few tasks
+    newest: Mapping[str, int]  # Kind → number of tasks, sorted by name
+    fitted: Fitted | None = None  # None if there are too few tasks
+    weights: Weights | None = None  # The weights as written, rounded; these were measured
+    groups: Mapping[str, Mapping[str, Comparison]] | None = None
+    """ALL or kind → title → shipped weights compared with learned ones on the newest tasks; None if there are too few tasks."""
 
     @property
-    def gained(self) -> bool:
+    def has_gained(self) -> bool:
         """True if the newest tasks rank better than with the shipped weights, significantly or not."""
-        return bool(self.groups) and self.deciding.after > self.deciding.before
+        return self.groups is not None and self.deciding.after > self.deciding.before
 
     @property
     def deciding(self) -> Comparison:
         """The comparison that decides."""
-        return self.groups[0].metrics[DECIDES]
+        assert self.groups is not None
+        return self.groups[ALL][DECIDES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +124,7 @@ class FeatureWeights:
         return replace(profile, features=self.features)
 
 
-def tune_own(
+def tune_weights(
     repository: Repository,
     name: str,
     head: str,
@@ -171,57 +135,57 @@ def tune_own(
     """Make tasks, learn from the older and measure the newest. The caller removes `folder`. Raises GitError, OSError and
     CodelensError."""
     settings = replace(settings, weights="", query_seconds=0.0)
-    tasks = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
-    batches = batches_of(name, folder, settings, progress)
-    older, newest = split([task for batch in batches for task in batch.tasks])
-    learning, asking = _only(batches, {t.key for t in older}), _only(batches, {t.key for t in newest})
-    counts = kinds_of(older), kinds_of(newest)
+    made = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
+    batches = index_tasks(name, folder, settings, progress)
+    older, newest = split_by_age([task for batch in batches for task in batch.tasks])
+    counts = _count_kinds(older), _count_kinds(newest)
     if len(older) < FEWEST_TO_LEARN or len(newest) < FEWEST_TO_ASK:
-        return TunedWeights(tasks, *counts, None, {}, ())
-    fitted = _fitted(learning, settings, len(older), progress)
+        return TunedWeights(made, *counts)
+    fitted = _fit(_select(batches, older), settings, progress)
     weights = parse_toml(features_text(fitted.weights))["codelens"]["features"]
-    return TunedWeights(
-        tasks, *counts, fitted, weights, tuple(_groups(asking, settings, weights, len(newest), progress))
-    )
+    groups = _compare_weights(_select(batches, newest), settings, weights, progress)
+    return TunedWeights(made, *counts, fitted, weights, groups)
 
 
-def _only(batches: Sequence[TaskBatch], keys: set[str]) -> list[TaskBatch]:
-    parted = [replace(b, tasks=tuple(task for task in b.tasks if task.key in keys)) for b in batches]
-    return [batch for batch in parted if batch.tasks]
+def _count_kinds(tasks: Sequence[Task]) -> dict[str, int]:
+    return dict(sorted(Counter(task.kind for task in tasks).items()))
 
 
-def _fitted(batches: Sequence[TaskBatch], settings: Settings, total: int, progress: ProgressSink | None) -> Fitted:
-    measured = list[Sample]()
+def _select(batches: Sequence[TaskBatch], tasks: Sequence[Task]) -> list[TaskBatch]:
+    keys = {task.key for task in tasks}
+    selected = [replace(b, tasks=tuple(task for task in b.tasks if task.key in keys)) for b in batches]
+    return [batch for batch in selected if batch.tasks]
+
+
+def _fit(batches: Sequence[TaskBatch], settings: Settings, progress: ProgressSink | None) -> Fitted:
+    samples, total = list[Sample](), sum(len(batch.tasks) for batch in batches)
+
+    def report(before: int, index: str, done: int) -> None:
+        if progress:
+            progress(Progress("measure", before + done, total, index))
+
     for batch in batches:
-        before = len(measured)
-
-        def report(done: int, before: int = before, index: str = batch.index.name) -> None:
-            if progress:
-                progress(Progress("measure", before + done, total, index))
-
-        measured += sample_tasks(batch.tasks, batch.index, settings, report)
-    answered = sum(one.answered for one in measured)
-    return fit_weights(measured, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
+        samples += sample_tasks(batch.tasks, batch.index, settings, partial(report, len(samples), batch.index.name))
+    answered = sum(sample.answered for sample in samples)
+    return fit_weights(samples, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
 
 
-def _groups(
-    batches: Sequence[TaskBatch], settings: Settings, weights: Weights, total: int, progress: ProgressSink | None
-) -> list[TuneGroup]:
+def _compare_weights(
+    batches: Sequence[TaskBatch], settings: Settings, weights: Weights, progress: ProgressSink | None
+) -> dict[str, dict[str, Comparison]]:
     shipped = Setup(SearchOptions(), settings, same_file)
-    before, after = list[TaskResult](), list[TaskResult]()
+    before, after, total = list[TaskResult](), list[TaskResult](), 2 * sum(len(batch.tasks) for batch in batches)
     for batch in batches:
-        for found, setup in ((before, shipped), (after, replace(shipped, change=FeatureWeights(weights)))):
-            found += run_batch(batch, setup)
+        for results, setup in ((before, shipped), (after, replace(shipped, change=FeatureWeights(weights)))):
+            results += run_batch(batch, setup)
             if progress:
-                progress(Progress("ask", len(before) + len(after), 2 * total, batch.index.name))
-    values = [compute_metrics({answer.task.key: answer.judged for answer in results}) for results in (before, after)]
-    kinds = {answer.task.key: answer.task.kind for answer in before}
-    named = [ALL, *sorted(set(kinds.values()))]
-    return [_group(kind, [k for k, own in kinds.items() if kind in (ALL, own)], *values) for kind in named]
-
-
-def _group(kind: str, keys: Sequence[str], before: Values, after: Values) -> TuneGroup:
-    def of(values: Values, metric: str) -> dict[str, float]:
-        return {key: values[key][metric] for key in keys}
-
-    return TuneGroup(kind, {name: compare(of(before, m), of(after, m)) for name, m in METRICS.items()})
+                progress(Progress("ask", len(before) + len(after), total, batch.index.name))
+    values = [compute_metrics({result.task.key: result.judged for result in results}) for results in (before, after)]
+    groups = {}
+    for kind in (ALL, *sorted({result.task.kind for result in before})):
+        keys = [result.task.key for result in before if kind in (ALL, result.task.kind)]
+        groups[kind] = {
+            title: compare(*({key: side[key][metric] for key in keys} for side in values))
+            for title, metric in METRICS.items()
+        }
+    return groups

@@ -15,8 +15,9 @@ from codelens.evaluation.fitting import (
     COLUMNS,
     KINDS,
     LOOSE,
+    NEVER_NEGATIVE,
+    NEVER_POSITIVE,
     RANKS,
-    SIGNS,
     UNTAUGHT,
     Bounds,
     Sample,
@@ -28,7 +29,7 @@ from codelens.evaluation.fitting import (
     relevance_of,
     scores,
 )
-from codelens.evaluation.tune import DECIMALS, features_text, own_text
+from codelens.evaluation.tune import DECIMALS, features_text
 from codelens.search.intent import SHAPES
 from tools.model.choose import excluded_names, exclusion
 from tools.weights.__main__ import with_features
@@ -211,10 +212,10 @@ def test_a_score_is_ranks_and_features() -> None:
 
 
 def test_every_rule_is_of_a_feature_that_there_is() -> None:
-    named = set(UNTAUGHT).union(*(features for _, features in SIGNS.values()))
+    named = set(UNTAUGHT) | NEVER_POSITIVE | NEVER_NEGATIVE
     assert named <= set(COLUMNS)
     assert bounds_of(RANKS) == Bounds(1.0, 1.0)
-    assert not SIGNS["at most 0"][1] & SIGNS["at least 0"][1]
+    assert not NEVER_POSITIVE & NEVER_NEGATIVE
     assert all(share > 0 for share in KINDS.values())
 
 
@@ -225,8 +226,8 @@ WEIGHTS: Weights = {"bm25": {"task": 1.23456, "change": 0.0001, "identifier": -0
 
 
 def test_a_table_reads_as_what_was_learned() -> None:
-    text = own_text(WEIGHTS, ["of 3 tasks"])
-    assert text == "# of 3 tasks\n[codelens.features]\nbm25 = { task = 1.235 }\nown_class = 30.0\n"
+    text = features_text(WEIGHTS)
+    assert text == "[codelens.features]\nbm25 = { task = 1.235 }\nown_class = 30.0\n"
     assert tomllib.loads(text) == {"codelens": {"features": {"bm25": {"task": 1.235}, "own_class": 30.0}}}
 
 

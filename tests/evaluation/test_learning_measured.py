@@ -16,7 +16,7 @@ from codelens.evaluation.metrics import same_file
 from codelens.evaluation.rounds import replay_rounds
 from codelens.evaluation.runner import Setup, TaskBatch
 from codelens.evaluation.tasks import Relevant, Task
-from codelens.evaluation.tune import split
+from codelens.evaluation.tune import split_by_age
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.worktree.place import memory_place
@@ -126,7 +126,7 @@ def test_the_newest_fifth_has_a_commits_subject_and_its_explanation_on_one_side(
     commits = [task(f"a-task-b-{at:010x}", "commit") for at in range(10)]
     explained = [task(f"a-task-b-task-{at:010x}", "task") for at in (1, 8, 9)]
     docs = [task(f"a-doc-{at}", "documentation") for at in range(5)]
-    older, newest = split([*commits, *explained, *docs])
+    older, newest = split_by_age([*commits, *explained, *docs])
     assert [t.id for t in newest] == [*(t.id for t in commits[8:]), *(t.id for t in explained[1:]), "a-doc-4"]
     assert sorted(t.id for t in older + newest) == sorted(t.id for t in (*commits, *explained, *docs))
 

@@ -15,9 +15,9 @@ from codelens.evaluation.make_tasks import (
     KINDS,
     MadeTasks,
     TaskCounts,
+    find_repository,
     make_tasks,
-    name_meant,
-    repository_meant,
+    name_of,
     summary_lines,
 )
 from codelens.evaluation.tasks import read_tasks
@@ -106,7 +106,7 @@ def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def made(larder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MadeTasks]:
     folder = tmp_path_factory.mktemp("tasks") / "new" / "place"
-    return folder, make_tasks(repository_meant(larder), "larder", folder, SMALL)
+    return folder, make_tasks(find_repository(larder), "larder", folder, SMALL)
 
 
 def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def test_a_subject_asks_for_what_its_commit_changed(made: tuple[Path, MadeTasks]
 
 
 def test_what_makes_no_task_is_counted(made: tuple[Path, MadeTasks]) -> None:
-    left_out = dict(made[1].left_out)
+    left_out = made[1].left_out
     assert left_out == {
         "a release or a version": 1,
         "by a bot": 1,
@@ -143,7 +143,7 @@ def test_what_makes_no_task_is_counted(made: tuple[Path, MadeTasks]) -> None:
         "changes no definition": 2,
         "changes only what the base does not have": 1,
     }
-    kept = dict(made[1].tasks)["commits"]
+    kept = made[1].tasks["commits"]
     assert kept + sum(left_out.values()) == made[1].looked_at == 18
     assert "18 commits looked at, 8 kept; left out: 2 changes no definition, 2 no source file" in "\n".join(
         summary_lines("larder", made[1])
@@ -213,22 +213,22 @@ def digest(folder: Path) -> str:
 def test_the_same_history_gives_the_same_bytes(larder: Path, made: tuple[Path, MadeTasks], tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     History(tmp_path / "any").git("clone", "-q", "--bare", str(larder), str(bare))
-    make_tasks(repository_meant(bare), "larder", tmp_path / "again", SMALL)
+    make_tasks(find_repository(bare), "larder", tmp_path / "again", SMALL)
     assert digest(tmp_path / "again") == digest(made[0])
-    make_tasks(repository_meant(larder / ".git"), "larder", tmp_path / "again", SMALL)
+    make_tasks(find_repository(larder / ".git"), "larder", tmp_path / "again", SMALL)
     assert digest(tmp_path / "again") == digest(made[0]), "in place of what was made before"
 
 
 def test_the_base_is_no_farther_than_the_tasks_need(larder: Path, tmp_path: Path) -> None:
-    made = make_tasks(repository_meant(larder), "larder", tmp_path / "few", TaskCounts(commits=2))
+    made = make_tasks(find_repository(larder), "larder", tmp_path / "few", TaskCounts(commits=2))
     found = rows(tmp_path / "few", "commits")
     assert len(found) == 2
     assert made.looked_at < 18
-    assert dict(made.left_out).get("more than were wanted", 0) <= 1
+    assert made.left_out.get("more than were wanted", 0) <= 1
 
 
 def test_another_head_is_used(larder: Path, tmp_path: Path) -> None:
-    made = make_tasks(repository_meant(larder), "larder", tmp_path / "old", SMALL, head="side~14")
+    made = make_tasks(find_repository(larder), "larder", tmp_path / "old", SMALL, head="side~14")
     assert [row["query"] for row in rows(tmp_path / "old", "commits")] == [
         "store: allow twenty jars in all",
         "Take the oldest jar first",
@@ -240,18 +240,18 @@ def test_another_head_is_used(larder: Path, tmp_path: Path) -> None:
 def test_a_single_commit_has_a_tree_and_no_commits_to_ask(tmp_path: Path) -> None:
     history = History(tmp_path / "one")
     history.commit("Begin with the jars", {"store.py": STORE})
-    made = make_tasks(repository_meant(history.top), "one", tmp_path / "out", SMALL)
+    made = make_tasks(find_repository(history.top), "one", tmp_path / "out", SMALL)
     counts = {"commits": 0, "tasks": 0, "docs": 3, "names": 5, "topics": 0, "concepts": 0}
-    assert {kind: count for kind, count in made.tasks if kind in counts} == counts
+    assert {kind: count for kind, count in made.tasks.items() if kind in counts} == counts
     assert (made.base, made.looked_at) == (made.head, 0)
 
 
 def test_a_large_tree_is_drawn_from_and_keeps_the_answers(larder: Path, tmp_path: Path) -> None:
-    made = make_tasks(repository_meant(larder), "larder", tmp_path / "cut", TaskCounts(commits=40, max_files=4))
+    made = make_tasks(find_repository(larder), "larder", tmp_path / "cut", TaskCounts(commits=40, max_files=4))
     tree = tmp_path / "cut/larder-commits"
     laid = {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()}
     assert laid == {"src/store.py", "docs/guide.md", "tests/test_store.py", "src/größe.py"}
-    assert (made.not_drawn, dict(made.tasks)["commits"]) == (2, 8)
+    assert (made.not_drawn, made.tasks["commits"]) == (2, 8)
 
 
 def test_links_and_other_repositories_are_not_laid(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_links_and_other_repositories_are_not_laid(tmp_path: Path) -> None:
     inner = history.commit("Begin with the jars", {"store.py": STORE, "picture.png": b"\x89PNG\0\0\1"})
     history.git("update-index", "--add", "--cacheinfo", f"160000,{inner},module")
     history.git("commit", "-q", "-m", "Add a module from elsewhere")
-    make_tasks(repository_meant(history.top), "linked", tmp_path / "tasks", SMALL)
+    make_tasks(find_repository(history.top), "linked", tmp_path / "tasks", SMALL)
     tree = tmp_path / "tasks/linked-commits"
     assert [p.name for p in tree.rglob("*")] == ["store.py"]
 
@@ -281,7 +281,7 @@ def test_a_tree_that_leads_out_of_its_folder_is_not_followed(tmp_path: Path) -> 
     for outer in ("..", ".git", ".GIT", "."):
         made = tree(outer, "tree", tree("escaped.py", "blob", blob))
         commit = history.git("commit-tree", made, "-m", "Lead out of the folder")
-        make_tasks(repository_meant(history.top), "bad", tmp_path / "tasks" / "deep", SMALL, head=commit)
+        make_tasks(find_repository(history.top), "bad", tmp_path / "tasks" / "deep", SMALL, head=commit)
         assert not list((tmp_path / "tasks/deep/bad-commits").rglob("*"))
         assert not list(tmp_path.rglob("escaped.py"))
 
@@ -290,9 +290,9 @@ def test_what_is_ignored_in_the_tree_is_no_answer(tmp_path: Path) -> None:
     history = History(tmp_path / "hidden")
     history.commit("Begin with the jars", {".gitignore": "", ".secret/store.py": STORE, "store.py": STORE})
     history.commit("Allow twenty jars in all", {".secret/store.py": STORE.replace("12", "20")})
-    made = make_tasks(repository_meant(history.top), "hidden", tmp_path / "tasks", SMALL)
-    assert dict(made.tasks)["commits"] == 0
-    assert dict(made.left_out) == {"changes only what an index leaves out": 1}
+    made = make_tasks(find_repository(history.top), "hidden", tmp_path / "tasks", SMALL)
+    assert made.tasks["commits"] == 0
+    assert made.left_out == {"changes only what an index leaves out": 1}
     tree = tmp_path / "tasks/hidden-commits"
     assert any(".secret" in entry.path for entry in walk(tree, Settings()))
 
@@ -306,36 +306,36 @@ def test_what_others_made_is_not_written_over(larder: Path, tmp_path: Path, name
     else:
         (folder / name).write_text('{"mine": 1}\n')
     with pytest.raises(UsageError, match=f"did not write: {name}"):
-        make_tasks(repository_meant(larder), "larder", folder, SMALL)
+        make_tasks(find_repository(larder), "larder", folder, SMALL)
     assert [entry.name for entry in folder.iterdir()] == [name]
 
 
 def test_repositories_share_a_folder(larder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        make_tasks(repository_meant(larder), name, tmp_path / "both", TaskCounts(2, 0, 0))
+        make_tasks(find_repository(larder), name, tmp_path / "both", TaskCounts(2, 0, 0))
     assert len(list((tmp_path / "both").glob("*.jsonl"))) == 2 * len(KINDS)
 
 
 def test_an_impossible_folder_is_reported(larder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is not a folder"):
-        make_tasks(repository_meant(larder), "larder", tmp_path / "file", SMALL)
+        make_tasks(find_repository(larder), "larder", tmp_path / "file", SMALL)
     with pytest.raises(CannotWrite):
-        make_tasks(repository_meant(larder), "larder", tmp_path / "file" / "below", SMALL)
+        make_tasks(find_repository(larder), "larder", tmp_path / "file" / "below", SMALL)
     with pytest.raises(UsageError, match="lies in a git repository"):
-        make_tasks(repository_meant(larder), "larder", larder / "tasks", SMALL)
+        make_tasks(find_repository(larder), "larder", larder / "tasks", SMALL)
 
 
 def test_a_repository_is_named_as_its_folder_is(larder: Path, tmp_path: Path) -> None:
-    assert name_meant("", repository_meant(larder)) == "larder"
-    assert name_meant("", repository_meant(larder / ".git")) == "larder"
-    assert name_meant("own", repository_meant(larder / "src")) == "own"
+    assert name_of(find_repository(larder)) == "larder"
+    assert name_of(find_repository(larder / ".git")) == "larder"
+    assert name_of(find_repository(larder / "src"), "own") == "own"
     odd = History(tmp_path / "-an odd name!")
-    assert name_meant("", repository_meant(odd.top)) == "an-odd-name"
+    assert name_of(find_repository(odd.top)) == "an-odd-name"
     for wrong in ("a/b", "..", "-x"):
         with pytest.raises(UsageError):
-            name_meant(wrong, repository_meant(larder))
+            name_of(find_repository(larder), wrong)
     with pytest.raises(UsageError, match="not in a git repository"):
-        repository_meant(tmp_path)
+        find_repository(tmp_path)
     with pytest.raises(UsageError, match="no such folder"):
-        repository_meant(tmp_path / "none")
+        find_repository(tmp_path / "none")

@@ -12,7 +12,7 @@ import pytest
 from codelens.evaluation.comments import MarkedComment, without_names
 from codelens.evaluation.drafts import PlacedUnit, UnitsByName, contains_name
 from codelens.evaluation.guides import section_query
-from codelens.evaluation.make_tasks import KINDS, TaskCounts, make_tasks, repository_meant
+from codelens.evaluation.make_tasks import KINDS, TaskCounts, find_repository, make_tasks
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
 from codelens.training.phrases import sentence
@@ -99,7 +99,7 @@ def history(top: Path) -> History:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("ports")
-    make_tasks(repository_meant(history(top / "port").top), "port", top / "tasks", TaskCounts())
+    make_tasks(find_repository(history(top / "port").top), "port", top / "tasks", TaskCounts())
     return top / "tasks"
 
 
@@ -153,7 +153,7 @@ def test_they_are_tasks_like_the_others(folder: Path) -> None:
 
 
 def test_so_many_are_drawn_and_always_the_same(folder: Path, tmp_path: Path) -> None:
-    repository = repository_meant(history(tmp_path / "port").top)
+    repository = find_repository(history(tmp_path / "port").top)
     make_tasks(repository, "port", tmp_path / "again", TaskCounts())
     make_tasks(repository, "port", tmp_path / "few", TaskCounts(topics=1, concepts=2))
     for kind, count in (("topics", 1), ("concepts", 2)):

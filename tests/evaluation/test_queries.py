@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codelens.evaluation.make_tasks import KINDS as ENDINGS
-from codelens.evaluation.make_tasks import TaskCounts, make_tasks, repository_meant
+from codelens.evaluation.make_tasks import TaskCounts, find_repository, make_tasks
 from codelens.evaluation.queries import FEWEST_WORDS, FRAGMENT, KINDS, MOST_ANSWERS, MOST_WORDS
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.text.identifiers import fold_identifier, split_identifier
@@ -143,7 +143,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> History:
 @pytest.fixture(scope="module")
 def folder(tree: History) -> Path:
     made = tree.top.parent / "tasks"
-    make_tasks(repository_meant(tree.top), "quay", made, TaskCounts(queries=100))
+    make_tasks(find_repository(tree.top), "quay", made, TaskCounts(queries=100))
     return made
 
 
@@ -252,6 +252,6 @@ def test_each_kind_says_what_it_is(folder: Path) -> None:
 
 def test_so_many_are_drawn_and_always_the_same(tree: History, folder: Path, tmp_path: Path) -> None:
     for number in (0, 1, 2):
-        make_tasks(repository_meant(tree.top), "quay", tmp_path / "few", TaskCounts(queries=number))
+        make_tasks(find_repository(tree.top), "quay", tmp_path / "few", TaskCounts(queries=number))
         for ending in NEW:
             assert rows(tmp_path / "few", ending) == rows(folder, ending)[:number]

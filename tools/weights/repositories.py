@@ -19,8 +19,8 @@ import xxhash
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.evaluation.fitting import COLUMNS, Sample, sample_tasks
-from codelens.evaluation.make_tasks import TaskCounts, make_tasks, repository_meant
-from codelens.evaluation.tune import batches_of
+from codelens.evaluation.make_tasks import TaskCounts, find_repository, make_tasks
+from codelens.evaluation.tune import index_tasks
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.processes.pool import WorkerPool
@@ -158,10 +158,10 @@ def measure_one(source: Source) -> list[Sample]:
             if source.work.exists():
                 _clear(source.work)
             tasks = source.work / "tasks"
-            made = make_tasks(repository_meant(source.clone), source.row.name, tasks, MANIFEST_TASKS, source.row.head)
+            made = make_tasks(find_repository(source.clone), source.row.name, tasks, MANIFEST_TASKS, source.row.head)
             add_history(source.clone, tasks / f"{source.row.name}-commits", made.base)
             done.write_text(making, encoding="utf-8")
-        batches = batches_of(source.row.name, source.work, settings)
+        batches = index_tasks(source.row.name, source.work, settings)
     except GitError as fault:
         raise UsageError(f"{source.clone}: {fault}", f"fetch {source.row.head} of {source.row.repository}") from None
     measured = [one for batch in batches for one in sample_tasks(batch.tasks, batch.index, settings)]

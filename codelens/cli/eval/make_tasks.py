@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
@@ -11,9 +12,6 @@ from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write_record
 from codelens.cli.workplace import working_folder
 from codelens.errors import UsageError
-
-if TYPE_CHECKING:
-    from codelens.evaluation.make_tasks import MadeTasks
 
 MUCH = Section("How much")
 
@@ -48,58 +46,55 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     NAME-docs.jsonl, NAME-concepts.jsonl (comments, for their definition and those that they name) and NAME-behaviours.jsonl
     (telling words of comments) with NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
     """
-    from codelens.evaluation.make_tasks import TaskCounts, cannot_write, make_tasks, name_meant, repository_meant
-    from codelens.worktree.repository import GitError
+    from codelens.evaluation.make_tasks import TaskCounts, find_repository, make_tasks, name_of, summary_lines
+    from codelens.render.records import SCHEMA
 
     if flags.out is None:
         raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
     cwd = working_folder()
-    repository = repository_meant(cwd / flags.repo if flags.repo else cwd)
-    name = name_meant(flags.name, repository)
+    repository = find_repository(cwd / flags.repo if flags.repo else cwd)
+    name = name_of(repository, flags.name)
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts, flags.queries
     wanted = TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
             "--commits, --docs, --identifiers, --topics, --concepts and --queries must be at least 0, --max-files at least 1"
         )
-    try:
-        with watcher(flags.progress, flags.quiet) as progress:
-            tasks = make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
-    except GitError as fault:
-        raise UsageError(
-            f"{flags.repo or cwd}: {fault}", "`git log` there shows what there is; --head names a commit"
-        ) from None
-    except OSError as fault:
-        raise cannot_write(flags.out, fault) from None
-    _show(flags, name, tasks)
-    return 0 if any(count for _, count in tasks.tasks) else 1
-
-
-def _show(flags: MakeTasksFlags, name: str, tasks: MadeTasks) -> None:
+    with explain_failures(flags.repo or cwd, flags.out), watcher(flags.progress, flags.quiet) as progress:
+        made = make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
+    code = 0 if any(made.tasks.values()) else 1
     if flags.json:
-        write_record(_record(name, tasks))
-    if flags.quiet:
-        return
-    from codelens.evaluation.make_tasks import summary_lines
+        record = {
+            "schema": SCHEMA,
+            "name": name,
+            "base": made.base,
+            "head": made.head,
+            "tasks": made.tasks,
+            "files": made.files,
+            "files_left_out": made.not_drawn + made.not_written,
+            "commits": made.looked_at,
+            "commits_left_out": made.left_out,
+            "exit_code": code,
+        }
+        write_record(record)
+    if not flags.quiet:
+        for line in summary_lines(name, made):
+            say(line)
+        if code:
+            say_plain(["hint: name a repository with more history, or in another language\n"])
+    return code
 
-    for line in summary_lines(name, tasks):
-        say(line)
-    if not any(count for _, count in tasks.tasks):
-        say_plain(["hint: name a repository with more history, or in another language\n"])
 
+@contextmanager
+def explain_failures(source: Path, folder: Path) -> Iterator[None]:
+    """Turn errors of git about `source`, and of the system about `folder`, into errors for the user."""
+    from codelens.evaluation.make_tasks import cannot_write
+    from codelens.worktree.repository import GitError
 
-def _record(name: str, tasks: MadeTasks) -> dict[str, Any]:
-    from codelens.render.records import SCHEMA
-
-    return {
-        "schema": SCHEMA,
-        "name": name,
-        "base": tasks.base,
-        "head": tasks.head,
-        "tasks": dict(tasks.tasks),
-        "files": tasks.files,
-        "files_left_out": tasks.not_drawn + tasks.not_written,
-        "commits": tasks.looked_at,
-        "commits_left_out": dict(tasks.left_out),
-        "exit_code": 0 if any(count for _, count in tasks.tasks) else 1,
-    }
+    try:
+        yield
+    except GitError as fault:
+        hint = "`git log` there shows what there is; --head names a commit"
+        raise UsageError(f"{source}: {fault}", hint) from None
+    except OSError as fault:
+        raise cannot_write(folder, fault) from None
