@@ -19,8 +19,7 @@ from codelens.indexing.look import note_run
 from codelens.indexing.pipeline import finish_run, update_repository
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
 from codelens.indexing.walk_rules import with_stored_rules
-from codelens.indexing.worker import derive_file
-from codelens.indexing.workers import KeptWorkers
+from codelens.indexing.workers import KeptWorkers, derive_file
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, replace

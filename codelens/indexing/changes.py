@@ -6,7 +6,7 @@ or with --verify, the hash of its content decides.
 
 from __future__ import annotations
 
-import marshal
+import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +16,7 @@ from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, Moved
 from codelens.indexing.files import let_clock_tick
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
-from codelens.indexing.worker import Result, pack_extraction
+from codelens.indexing.workers import Result
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
 from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
@@ -107,7 +107,7 @@ def find_renames(
             with suppress(OSError):
                 path = root / seen.os_path
                 if hash_of_file(path) == state.content_hash and _language(seen.path, path) == state.language:
-                    packed = marshal.dumps(pack_extraction(store.extraction_of(state.id)))
+                    packed = pickle.dumps(store.extraction_of(state.id))
                     moved[seen.path] = Moved(state.content_hash, state.path, packed)
                     gone[seen.stamp.size].remove(state)
                     break

@@ -47,7 +47,7 @@ else:
                 "noun_values": staticmethod(attrgetter(*rules) if rules else lambda noun: ()),
             }
             if frozen:
-                shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _set_state}
+                shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__reduce__": _reduce}
             shared = {name: made for name, made in shared.items() if name not in cls.__dict__}
             shared["__hash__"] = _hash if frozen else None
             defined = _with_slots(cls, own, rules, shared) if slots else _with_defaults(cls, own, shared)
@@ -189,7 +189,6 @@ def _refuse(self: Any, name: str, *value: Any) -> None:
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 
-def _set_state(self: Any, state: Any) -> None:
-    for part in state if isinstance(state, tuple) else (state,):
-        for name, value in (part or {}).items():
-            object.__setattr__(self, name, value)
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """For pickle: the class with its arguments, which takes half the time of a state by names."""
+    return self.__class__, tuple(getattr(self, name) for name, rule in self.noun_rules.items() if rule.init)

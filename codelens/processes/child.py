@@ -1,13 +1,11 @@
 """The inside of a Python process that we started: it runs a function, exchanges frames with its parent, and ends when
 the parent ends.
 
-Frames hold marshalled plain values, so reading one cannot run code. Both ends run the same Python, which marshal
-requires.
+A frame is a length and so many bytes.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import signal
 import struct
@@ -16,7 +14,7 @@ import threading
 import time
 from _thread import interrupt_main
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 LOOK_SECONDS = 0.5
 """Time between two checks for the parent where the kernel does not report its end. Chosen: a fourth of the two seconds
@@ -32,17 +30,6 @@ def main() -> Any:
     sys.argv = ["codelens", *rest[: int(count)]]
     module, _, function = program.partition(":")
     return getattr(import_module(module), function)()
-
-
-def work() -> None:
-    """Run `main` of the module named in the first argument, as a worker of the process whose id is the second.
-
-    SIGINT and SIGTERM reach the whole process group; the parent answers them.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_with(int(sys.argv[2]))
-    import_module(sys.argv[1]).main()
 
 
 def end_with(parent: int) -> None:
@@ -104,7 +91,7 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
     os._exit(128 + number)
 
 
-def connection() -> tuple[BinaryIO, BinaryIO]:
+def connection() -> tuple[IO[bytes], IO[bytes]]:
     """The pipes (from parent, to parent) of a worker, for our frames only.
 
     What a library prints goes to stderr instead, and programs that the worker starts have an empty stdin.
@@ -118,18 +105,16 @@ def connection() -> tuple[BinaryIO, BinaryIO]:
 
 
 _LENGTH = struct.Struct("<I")
-_FORMAT = 2  # marshal's version 2 has no table of shared objects, which would cost more here than it saves
 
 
-def write_frame(pipe: BinaryIO, value: Any) -> None:
-    """Send plain values (tuples, str, bytes, int, float, None). Raises OSError if the other side is gone."""
-    payload = marshal.dumps(value, _FORMAT)
+def write_frame(pipe: IO[bytes], payload: bytes) -> None:
+    """Send a message. Raises OSError if the other side is gone."""
     pipe.write(_LENGTH.pack(len(payload)) + payload)
     pipe.flush()
 
 
-def read_frame(pipe: BinaryIO) -> bytes | None:
-    """The next frame, still marshalled; None if the other side has ended, even in the middle of a frame."""
+def read_frame(pipe: IO[bytes]) -> bytes | None:
+    """The next message; None if the other side has ended, even in the middle of one."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None

@@ -1,80 +1,133 @@
 """A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
-Arguments and results are pickled; both ends are our own code. The pool is ours because ProcessPoolExecutor puts the
-current folder, which is somebody's repository, on the import path of its processes, and because its processes outlive a
-parent that is killed.
+Calls and results are pickled; both ends are our own code. The pool is ours because ProcessPoolExecutor puts the
+current folder, which is somebody's repository, on the import path of its processes, because its processes outlive a
+parent that is killed, and because one that dies ends its whole pool.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import marshal
+import math
+import os
 import pickle
+import signal
+import subprocess
+import tempfile
 import threading
+import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from typing import Any, ParamSpec, Self, TypeVar
+from queue import SimpleQueue
+from typing import IO, Any, NamedTuple, ParamSpec, Self, TypeVar
 
-from codelens.processes.child import connection, read_frame, write_frame
-from codelens.processes.worker import WorkerProcess
+from codelens.errors import CodelensError
+from codelens.model.fast_dataclass import dataclass
+from codelens.processes.child import connection, end_with, read_frame, write_frame
+from codelens.processes.python import environment, start
 
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
-
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
+SMALL_CALL = (
+    1000  # Bytes. A few such calls fit into a pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet
+)
+STREAM_AHEAD = 2  # Values of a stream that may wait for its reader
+WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of their limit
+KEY = "CODELENS_API_KEY"
+"""The key of a model's endpoint. Parsers do not need it, so a grammar that a hostile file has taken over finds none."""
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+_CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class WorkerPool:
-    """Up to `count` processes, which threads can share. Close it."""
+class WorkerDied(BrokenExecutor):
+    """A worker process ended before it answered; `ending` says how, as a predicate: crashed (SIGSEGV)."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._waiting: deque[tuple[Future[Any], bytes]] = deque()
-        self._workers: list[_PoolThread] = []
+    def __init__(self, ending: str) -> None:
+        super().__init__(f"a worker process {ending}")
+        self.ending = ending
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRules:
+    """How the processes of a pool are started and limited."""
+
+    purpose: str = "calls"  # Shown in lists of processes and threads
+    initializer: Callable[[], object] | None = None  # Called first in each process; must be picklable
+    calls_ahead: int = 1  # Calls that a process holds, so that it need not wait for the next one
+    cpu_seconds: float = math.inf  # Named in the ending of a process that SIGPROF ended; the functions set the timer
+    wall_seconds: float = math.inf  # Limit for each call, and for each value of a stream
+    trusted: bool = True
+    """A trusted process runs no grammars: it gets the key of a model's endpoint, its stderr is shown, and it may clean up."""
+
+
+class PendingCall(NamedTuple):
+    """A call that waits for its result."""
+
+    future: Future[Any]
+    message: bytes  # Pickled function, arguments and keywords
+
+
+class WorkerPool:
+    """Up to `most` processes, which threads can share. Close it."""
+
+    def __init__(self, most: int, rules: WorkerRules | None = None) -> None:
+        self.most = most
+        self.rules = rules or WorkerRules()
+        self.is_closed = False
+        self._waiting: deque[PendingCall] = deque()
+        self._workers: list[_Worker] = []
         self._idle = 0
-        self._closed = False
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
         """Call a module-level function in a worker. Raises what pickle raises.
 
-        The future raises what the function raised, BrokenExecutor if the worker died, and CodelensError if none could
-        be started.
+        The future raises what the function raised, WorkerDied if the worker died, and CodelensError if none could
+        be started. The result of a generator function is a CallStream.
         """
-        call = pickle.dumps((function, arguments, keywords))
-        future = Future[T]()
+        call = PendingCall(Future(), pickle.dumps((function, arguments, keywords), pickle.HIGHEST_PROTOCOL))
         with self._changed:
-            if self._closed:
+            if self.is_closed:
                 raise RuntimeError("the pool is closed")
-            self._waiting.append((future, call))
-            if len(self._waiting) > self._idle and len(self._workers) < self._count:
-                self._workers.append(_PoolThread(self))
+            self._waiting.append(call)
+            if len(self._waiting) > self._idle and len(self._workers) < self.most:
+                self._workers.append(_Worker(self))
+                if len(self._workers) == 1 and self.rules.wall_seconds < math.inf:
+                    threading.Thread(target=self._end_overdue, name="codelens-watch", daemon=True).start()
             self._changed.notify()
-        return future
+        return call.future
 
-    def next_call(self) -> tuple[Future[Any], bytes] | None:
-        """Wait for a call, in the thread of a worker; None when the pool is closed."""
+    def next_call(self, is_busy: bool) -> PendingCall | None:
+        """For a worker's thread: the next call. An idle worker waits for it until the pool is closed.
+
+        A busy worker gets None instead of waiting, and instead of a large call: its process may be writing a result,
+        and would then not read a large message from the pipe.
+        """
         with self._changed:
-            self._idle += 1
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            self._idle -= 1
-            return self._waiting.popleft() if self._waiting else None
+            if not is_busy:
+                self._idle += 1
+                self._changed.wait_for(lambda: self._waiting or self.is_closed)
+                self._idle -= 1
+            if not self._waiting or (is_busy and len(self._waiting[0].message) > SMALL_CALL):
+                return None
+            return self._waiting.popleft()
 
     def close(self) -> None:
         """End all workers, whatever they are doing, and cancel the calls that wait."""
         with self._changed:
-            self._closed = True
+            self.is_closed = True
             waiting = list(self._waiting)
             self._waiting.clear()
             self._changed.notify_all()
-        for future, _ in waiting:
-            future.cancel()
+        for call in waiting:
+            call.future.cancel()
         for worker in self._workers:
             worker.stop()
 
@@ -84,81 +137,266 @@ class WorkerPool:
     def __exit__(self, *fault: object) -> None:
         self.close()
 
+    def _end_overdue(self) -> None:
+        while not self.is_closed:
+            time.sleep(min(WATCH_SECONDS, self.rules.wall_seconds / 4))
+            for worker in self._workers:
+                if process := worker.process:
+                    process.kill_if_overdue()
 
-class _PoolThread:
-    """A thread with the process that it owns, if that has started."""
+
+class CallStream:
+    """Iterates over what a generator function yields in a worker, as it arrives. The worker waits for the reader."""
+
+    def __init__(self) -> None:
+        self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._room = threading.Semaphore(STREAM_AHEAD)
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            kind, value = self._answers.get()
+            self._room.release()
+            if kind == "fault":
+                raise value
+            if kind == "result":
+                return
+            yield value
+
+    def put(self, kind: str, value: Any) -> None:
+        """For a worker's thread: add a yielded value, or what ends the stream."""
+        self._answers.put((kind, value))
+
+    def wait_for_room(self) -> None:
+        """For a worker's thread: wait until the reader has taken enough."""
+        self._room.acquire()
+
+    def let_go(self) -> None:
+        """Let the worker's thread go on without a reader."""
+        self._room.release()
+
+
+class _Worker:
+    """A thread, the process that it owns, if that has started, and the calls that the process has not answered."""
 
     def __init__(self, pool: WorkerPool) -> None:
+        self.process: WorkerProcess | None = None
         self._pool = pool
-        self._process: WorkerProcess | None = None
-        self._busy = False
-        self._thread = threading.Thread(target=self._serve, name="codelens-pool", daemon=True)
+        self._calls: deque[PendingCall] = deque()
+        self._stream: CallStream | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"codelens-{pool.rules.purpose}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Kill a busy process. An idle one ends by itself, or semaphores of its libraries would stay behind."""
+        """Kill a busy process. An idle one that is trusted ends by itself, or semaphores of its libraries would stay behind."""
         while self._thread.is_alive():
-            if self._busy and (process := self._process):
+            if (process := self.process) and (self._calls or not self._pool.rules.trusted):
                 process.kill()
+            if stream := self._stream:
+                stream.let_go()
             self._thread.join(STOP_SECONDS)
 
     def _serve(self) -> None:
-        while (given := self._pool.next_call()) is not None:
-            future, call = given
-            if future.set_running_or_notify_cancel():
-                self._busy = True
-                try:
-                    future.set_result(self._answer(call))
-                except BaseException as fault:  # the caller must hear of every fault
-                    future.set_exception(fault)
-                self._busy = False
-        if process := self._process:
-            process.end(END_SECONDS)
+        while self._send_calls():
+            self._receive_answer()
+        if self.process:
+            self.process.end(END_SECONDS)
         self._bury()
 
-    def _answer(self, call: bytes) -> Any:
-        process = self._process or self._started()
-        process.send(call)
-        answer = process.receive(more=False)
-        if answer is None:
-            raise BrokenExecutor(f"a worker process {self._bury()}")
-        went_well, result = pickle.loads(marshal.loads(answer))
-        if not went_well:
-            raise result
-        return result
+    def _send_calls(self) -> bool:
+        """Send calls to the process, waiting for one if it has none; False when the pool is closed."""
+        while len(self._calls) < self._pool.rules.calls_ahead and (call := self._pool.next_call(bool(self._calls))):
+            if call.future.set_running_or_notify_cancel():
+                self._calls.append(call)
+                if self.process:
+                    self.process.send(call.message)
+        while self._calls and self._pool.is_closed:
+            self._calls.popleft().future.set_exception(WorkerDied("was ended"))
+        return bool(self._calls)
 
-    def _started(self) -> WorkerProcess:
-        process = self._process = WorkerProcess("codelens.processes.pool", None, trusted=True)
+    def _receive_answer(self) -> None:
+        """Complete the oldest call. If its process dies, the next one gets the other calls."""
         try:
-            process.greet()
-        except BaseException:
+            process = self.process or self._start()
+        except BaseException as fault:
             self._bury()
-            raise
-        return process
+            self._calls.popleft().future.set_exception(fault)
+            return
+        kind, value = self._receive(process)
+        future = self._calls[0].future
+        if kind == "item":
+            self._stream = CallStream()
+            future.set_result(self._stream)
+            self._receive_stream(process, self._stream, value)
+            self._stream = None
+        elif kind == "fault":
+            future.set_exception(value)
+        else:
+            future.set_result(value)
+        self._calls.popleft()
+
+    def _receive_stream(self, process: WorkerProcess, stream: CallStream, value: Any) -> None:
+        """Receive the values of a stream, no faster than they are read."""
+        kind = "item"
+        while kind == "item":
+            stream.put(kind, value)
+            process.rest()
+            stream.wait_for_room()
+            kind, value = self._receive(process)
+        stream.put(kind, value)
+
+    def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
+        """The next answer of `_answers`; a fault if the process has ended."""
+        try:
+            if (frame := process.receive(more=len(self._calls) > 1)) is not None:
+                answer: tuple[str, Any] = pickle.loads(frame)
+                return answer
+        except Exception as fault:  # it cannot be unpickled
+            return "fault", fault
+        return "fault", WorkerDied(self._bury())
+
+    def _start(self) -> WorkerProcess:
+        self.process = WorkerProcess(self._pool.rules)
+        self.process.wait_until_ready()
+        for call in self._calls:
+            self.process.send(call.message)
+        return self.process
 
     def _bury(self) -> str:
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is None:
             return ""
         process.kill()
         return process.bury()
 
 
+class WorkerProcess:
+    """A process that runs `main`. It ends with the thread that started it.
+
+    One thread owns it; other threads may only call `kill` and `kill_if_overdue`.
+    """
+
+    def __init__(self, rules: WorkerRules) -> None:
+        self._rules = rules
+        self._errors = None if rules.trusted else tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._was_killed = self._is_overdue = False
+        self._busy_since: float | None = time.monotonic()
+        variables = environment() | _ONE_THREAD
+        self._process = start(
+            "codelens.processes.pool:main",
+            *(str(os.getpid()), rules.purpose),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={name: value for name, value in variables.items() if rules.trusted or name != KEY},
+        )
+        self.send(pickle.dumps(rules.initializer))
+
+    def wait_until_ready(self) -> None:
+        """Raises CodelensError if the process ends before it is ready, unless we killed it."""
+        if self.receive(more=False) is not None or self._was_killed:
+            return
+        cause = f"exit code {self._process.wait()}"
+        if self._errors:
+            self._errors.seek(0)
+            cause = f"({cause}): " + self._errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise CodelensError(f"a worker process ended at its start {cause}", "`codelens doctor` checks the installation")
+
+    def send(self, message: bytes) -> None:
+        """Send a message. A dead process raises nothing here; its missing answer shows it."""
+        self._busy_since = self._busy_since or time.monotonic()
+        with contextlib.suppress(OSError):
+            write_frame(_pipe(self._process.stdin), message)
+
+    def receive(self, more: bool) -> bytes | None:
+        """The next answer; None if the process has ended. `more` says that further answers are due."""
+        self._busy_since = self._busy_since or time.monotonic()
+        answer = read_frame(_pipe(self._process.stdout))
+        self._busy_since = time.monotonic() if more else None
+        return answer
+
+    def rest(self) -> None:
+        """Do not count the time until the next `receive`: the process may have to wait for us."""
+        self._busy_since = None
+
+    def kill(self) -> None:
+        """End the process at once; it holds nothing that could be lost."""
+        self._was_killed = True
+        self._process.kill()
+
+    def end(self, seconds: float) -> None:
+        """Let an idle process end by itself, so that its libraries leave nothing behind; kill it if that takes longer."""
+        with contextlib.suppress(OSError):
+            _pipe(self._process.stdin).close()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill_if_overdue(self) -> None:
+        """Kill the process if it has worked on one message longer than its limit."""
+        since = self._busy_since
+        if since is not None and time.monotonic() - since > self._rules.wall_seconds:
+            self._is_overdue = True
+            self._process.kill()
+
+    def bury(self) -> str:
+        """Wait for the process to end and close its pipes. Returns how it ended, as a predicate."""
+        code = self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        if self._is_overdue:
+            return f"ran over {self._rules.wall_seconds:g} s"
+        if code == -_CPU_LIMIT_SIGNAL:
+            return f"ran over {self._rules.cpu_seconds:g} s"
+        return f"crashed ({_name_ending(code)})"
+
+
+def _name_ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
 def main() -> None:
-    """Answer calls from standard input until it ends. Runs inside the worker process."""
+    """Answer calls from standard input until it ends. Runs inside the worker process, whose parent's id is the first argument.
+
+    SIGINT and SIGTERM reach the whole process group; the parent answers them.
+    """
+    import sys
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    end_with(int(sys.argv[1]))
     gc.set_threshold(OBJECTS)
     inbox, outbox = connection()
-    read_frame(inbox)  # the greeting, which is empty
-    write_frame(outbox, "ready")
-    while (frame := read_frame(inbox)) is not None:
-        write_frame(outbox, _answer(marshal.loads(frame)))
+    if initialize := pickle.loads(read_frame(inbox) or pickle.dumps(None)):
+        initialize()
+    write_frame(outbox, b"")
+    while (call := read_frame(inbox)) is not None:
+        for answer in _answers(call):
+            write_frame(outbox, answer)
 
 
-def _answer(call: bytes) -> bytes:
-    """The pickled pair (success, result or exception)."""
+def _answers(call: bytes) -> Iterator[bytes]:
+    """Pickled pairs: (item, what a generator yields), then (result, result) or (fault, exception)."""
     try:
         function, arguments, keywords = pickle.loads(call)
-        return pickle.dumps((True, function(*arguments, **keywords)))
+        result = function(*arguments, **keywords)
+        if isinstance(result, Generator):
+            for value in result:
+                yield pickle.dumps(("item", value), pickle.HIGHEST_PROTOCOL)
+            result = None
+        yield pickle.dumps(("result", result), pickle.HIGHEST_PROTOCOL)
     except Exception as fault:
         fault.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((False, fault))
+        yield pickle.dumps(("fault", fault))

@@ -31,8 +31,8 @@ PATIENCE = 120.0  # Time limit for a command's work, for the slowest machine
 LEFT_SECONDS = 30.0
 """Time after which a process counts as left behind. Two seconds are promised, but this machine may be busy."""
 FILES = 450  # Above 400 files, two processes link them
-WORKER = "codelens.indexing.worker"
-POOL, WATCH, BUILDER = "codelens.processes.pool", "codelens.cli.main:run", "codelens.server.builder:main"
+WORKER, POOL = "derive", "calls"
+WATCH, BUILDER = "codelens.cli.main:run", "codelens.server.builder:main"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 

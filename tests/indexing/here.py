@@ -1,11 +1,12 @@
-"""Index runs whose files are derived in this process: the same function and the same frames, without the workers' start."""
+"""Index runs whose files are derived in this process: the same function and the same pickles, without the workers' start."""
 
 from __future__ import annotations
 
-import marshal
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -13,11 +14,14 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing.derive import Job
 from codelens.indexing.embedding import workers_embedder
-from codelens.indexing.worker import Result, derive_file, pack, pack_part, unpack, unpack_part
+from codelens.indexing.workers import Result, derive_file
 from codelens.model.code import Skip, SkipReason
-from codelens.model.extraction import DerivedDocument, DerivedPart
+from codelens.model.extraction import DerivedDocument
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import IndexReport
 from tests.dump import dump, orphans
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -36,14 +40,15 @@ class Derivations:
                 result = Skip(job.seen.path, SkipReason.UNREADABLE, str(fault), job.seen.stamp)
             if isinstance(result, DerivedDocument):
                 self.derived.append(job.seen.path)
-            yield unpack(marshal.dumps(pack(result)), job.seen, _parts(result))
+                yield replace(sent(replace(result, parts=())), parts=map(sent, result.parts))
+            else:
+                yield sent(result)
 
 
-def _parts(result: Result) -> Iterator[DerivedPart] | tuple[()]:
-    if not isinstance(result, DerivedDocument) or not result.parts:
-        return ()
-    frames = (marshal.dumps(pack_part(part)) for part in result.parts)
-    return (part for frame in frames if (part := unpack_part(frame)))
+def sent(value: T) -> T:
+    """What arrives of a value that a worker sends."""
+    copy: T = pickle.loads(pickle.dumps(value))
+    return copy
 
 
 def derive_here(monkeypatch: pytest.MonkeyPatch) -> Derivations:

@@ -18,11 +18,10 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.indexing.derive import Job
-from codelens.indexing.worker import Result
-from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, derive_all
+from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, Result, derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, Unchanged
-from codelens.processes.worker import WorkerProcess
+from codelens.processes.pool import WorkerProcess
 from codelens.text.terms import joined_trigrams
 from codelens.worktree.files import content_hash
 
@@ -141,7 +140,7 @@ def test_a_grammar_that_loops_is_ended_by_the_limit_of_cpu_time(tmp_path: Path, 
 def test_a_grammar_that_sleeps_is_ended_by_the_wall_limit(tmp_path: Path, bad_lua: BadGrammar) -> None:
     bad_lua("import time\ndef language(): time.sleep(1000)\n")
     jobs = [*some_files(tmp_path, 2), job(tmp_path, "sleeps.lua", b"x = 1\n")]
-    documents = all_derived(list(derive_all(jobs, Settings(), wall_seconds=4.0)))
+    documents = all_derived(list(derive_all(jobs, Settings(), KeptWorkers(wall_seconds=4.0))))
     assert documents[2].extraction.fault == "grammar ran over 4 s"
 
 
@@ -229,7 +228,7 @@ def children() -> list[int]:
     listed = subprocess.run(
         ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True
     )
-    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "codelens.indexing.worker" in line]
+    return [int(line.split()[0]) for line in listed.stdout.splitlines() if " derive " in line]
 
 
 def alive(pid: int) -> bool:
@@ -264,7 +263,7 @@ def test_workers_go_on_from_one_small_repository_to_the_next(tmp_path: Path, mon
 
 
 def threads_of_workers() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == "codelens-worker"]
+    return [thread.name for thread in threading.enumerate() if thread.name == "codelens-derive"]
 
 
 def test_kept_workers_end_when_they_are_closed(tmp_path: Path) -> None:
