@@ -45,7 +45,7 @@ _MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
 
 def find_headings(utf8: bytes, language: str) -> list[Heading]:
     """All headings of a text in order. Languages without rules here use Markdown's."""
-    return list(_SYNTAXES.get(language, _markdown)(lines_of(utf8)))
+    return list(_HEADING_SYNTAXES.get(language, _markdown_headings)(lines_of(utf8)))
 
 
 def lines_of(utf8: bytes) -> list[Line]:
@@ -58,7 +58,7 @@ def lines_of(utf8: bytes) -> list[Line]:
     return lines
 
 
-def _markdown(lines: list[Line]) -> Iterator[Heading]:
+def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
     fence = b""
     paragraph: int | None = None
     """First line of a paragraph, which a setext underline would make a heading."""
@@ -87,7 +87,7 @@ def _front_matter(lines: list[Line]) -> int:
     return next((i + 1 for i in range(1, len(lines)) if lines[i][1].rstrip() in (b"---", b"...")), 0)
 
 
-def _restructured(lines: list[Line]) -> Iterator[Heading]:
+def _restructured_headings(lines: list[Line]) -> Iterator[Heading]:
     levels: dict[tuple[bytes, bool], int] = {}
     for i in range(1, len(lines)):
         title, under = lines[i - 1][1].rstrip(), lines[i][1].rstrip()
@@ -103,7 +103,7 @@ def _restructured(lines: list[Line]) -> Iterator[Heading]:
         yield _heading(lines, i - 1, i, None, level, first=i - 2 if over else i - 1)
 
 
-def _asciidoc(lines: list[Line]) -> Iterator[Heading]:
+def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
     block = b""
     for i, (_, line) in enumerate(lines):
         if block:
@@ -114,7 +114,7 @@ def _asciidoc(lines: list[Line]) -> Iterator[Heading]:
             yield _heading(lines, i, i, found, len(found[1]))
 
 
-def _org(lines: list[Line]) -> Iterator[Heading]:
+def _org_headings(lines: list[Line]) -> Iterator[Heading]:
     inside = False
     for i, (_, line) in enumerate(lines):
         if block := _ORG_BLOCK.match(line):
@@ -123,12 +123,12 @@ def _org(lines: list[Line]) -> Iterator[Heading]:
             yield _heading(lines, i, i, found, len(found[1]))
 
 
-_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
-    "markdown": _markdown,
-    "rst": _restructured,
-    "restructuredtext": _restructured,
-    "asciidoc": _asciidoc,
-    "org": _org,
+_HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
+    "markdown": _markdown_headings,
+    "rst": _restructured_headings,
+    "restructuredtext": _restructured_headings,
+    "asciidoc": _asciidoc_headings,
+    "org": _org_headings,
 }
 
 
@@ -158,13 +158,13 @@ MOST_BLOCKS = 500  # Limit for one document. The longest guides have about two h
 FALLBACK = "python"  # Language to try for a block of reStructuredText that names none
 
 _CODE_FENCE = re.compile(rb"([ \t>]*)(`{3,}+|~{3,}+)[ \t]*+([^`\n]*)$")
-_DIRECTIVE = re.compile(rb"([ \t]*)\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
+_DIRECTIVE = re.compile(rb"[ \t]*\.\.[ ]+(?:code-block|code|sourcecode|testcode|ipython|prompt)::[ \t]*(.*)$")
 _HIGHLIGHT = re.compile(rb"[ \t]*\.\.[ ]+highlight::[ \t]*(\S+)")
-_LITERAL = re.compile(rb"([ \t]*)(?!\.\. )\S.*::[ \t]*$|([ \t]*)::[ \t]*$")
+_LITERAL = re.compile(rb"[ \t]*(?!\.\. )\S.*::[ \t]*$|[ \t]*::[ \t]*$")
 _OPTION = re.compile(rb"[ \t]*:[\w-]+:")
 _SOURCE = re.compile(rb"\[(?:source)?(?:%[\w%]+)?[ \t]*,[ \t]*([\w+#.-]++)[^\]]*+\][ \t]*$")
 _CODE_LISTING = re.compile(rb"(-{4,}|\.{4,})[ \t]*$")
-_ORG_BEGIN = re.compile(rb"([ \t]*)#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
+_ORG_BEGIN = re.compile(rb"[ \t]*#\+BEGIN_SRC[ \t]+(\S+)", re.IGNORECASE)
 _ORG_END = re.compile(rb"[ \t]*#\+END_SRC", re.IGNORECASE)
 _INFO = re.compile(r"[{.]*(?:code-block\}|code\}|code-cell\})?[ \t]*\.?([\w+#-]+)")
 
@@ -178,7 +178,7 @@ class CodeBlock:
     guessed: bool = False  # The block names no language; it counts only if it parses without an error
 
 
-Found = tuple[str, int, int, bool]
+Block = tuple[str, int, int, bool]
 """(language as written, first line, line after the last, whether the language is a guess)"""
 
 
@@ -189,9 +189,9 @@ def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
         return []
     lines, blocks = lines_of(utf8), []
     for info, first, last, guessed in find(lines):
-        named = code_language(info)
-        if named and last > first:
-            blocks.append(CodeBlock(named, _dedented(utf8, lines[first:last]), guessed))
+        code_name = code_language(info)
+        if code_name and last > first:
+            blocks.append(CodeBlock(code_name, _dedent(utf8, lines[first:last]), guessed))
         if len(blocks) == MOST_BLOCKS:
             break
     return blocks
@@ -204,35 +204,65 @@ def code_language(info: str) -> str:
     return row.name if row and row.grammar else ""
 
 
-def _dedented(utf8: bytes, lines: Sequence[Line]) -> Excerpt:
+def _dedent(utf8: bytes, lines: Sequence[Line]) -> Excerpt:
     """The lines without their common indentation, including line ends."""
-    margins = [len(line) - len(line.lstrip(b" \t")) for _, line in lines if line.strip()]
-    margin = min(margins, default=0)
-    spans = [(start + min(margin, len(line) - len(line.lstrip(b" \t"))), start + len(line)) for start, line in lines]
+    margin = min((_indent(line) for _, line in lines if line.strip()), default=0)
+    spans = [(start + min(margin, _indent(line)), start + len(line)) for start, line in lines]
     ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
     return excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
 
 
-def _markdown_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+Opening = tuple[bytes, int, Callable[[bytes], object]]
+"""(language as written, first line of the code, test for the line that ends it)"""
+
+
+def _delimited_blocks(lines: Sequence[Line], opens: Callable[[Sequence[Line], int], Opening | None]) -> Iterator[Block]:
+    """Blocks between an opening line, as `opens` recognizes it, and a closing one or the end of the text."""
     i = 0
     while i < len(lines):
-        opened = _CODE_FENCE.match(lines[i][1])
+        opening = opens(lines, i)
         i += 1
-        if not opened:
+        if not opening:
             continue
-        first = i
-        while i < len(lines) and not _closes(lines[i][1], opened[2]):
+        language, first, closes = opening
+        i = first
+        while i < len(lines) and not closes(lines[i][1]):
             i += 1
-        yield opened[3].decode("utf-8", "replace"), first, i, False
+        yield language.decode("utf-8", "replace"), first, i, False
         i += 1
 
 
-def _closes(line: bytes, fence: bytes) -> bool:
-    bare = line.strip(b" \t>")
-    return len(bare) >= len(fence) and not bare.strip(fence[:1])
+def _open_markdown(lines: Sequence[Line], i: int) -> Opening | None:
+    opening = _CODE_FENCE.match(lines[i][1])
+    if not opening:
+        return None
+    fence = opening[2]
+
+    def closes(line: bytes) -> bool:
+        bare = line.strip(b" \t>")
+        return len(bare) >= len(fence) and not bare.strip(fence[:1])
+
+    return opening[3], i + 1, closes
 
 
-def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Found]:
+def _open_asciidoc(lines: Sequence[Line], i: int) -> Opening | None:
+    source, fence = _SOURCE.match(lines[i][1]), _CODE_FENCE.match(lines[i][1])
+    if fence and fence[3].strip():
+        return fence[3], i + 1, lambda line: line.rstrip() == fence[2]
+    if not source:
+        return None
+    i += 1
+    i += i < len(lines) and lines[i][1][:1] == b"." and not _CODE_LISTING.match(lines[i][1])  # a title
+    listing = _CODE_LISTING.match(lines[i][1]) if i < len(lines) else None
+    return (source[1], i + 1, lambda line: line.rstrip() == listing[1]) if listing else None
+
+
+def _open_org(lines: Sequence[Line], i: int) -> Opening | None:
+    begin = _ORG_BEGIN.match(lines[i][1])
+    return (begin[1], i + 1, _ORG_END.match) if begin else None
+
+
+def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Block]:
     i, default = 0, ""
     while i < len(lines):
         line = lines[i][1]
@@ -242,13 +272,13 @@ def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Found]:
         i += 1
         if not directive and not literal:
             continue
-        indent = len(directive[1]) if directive else len(line) - len(line.lstrip(b" \t"))
+        indent = _indent(line)
         while i < len(lines) and directive and _OPTION.match(lines[i][1]):
             i += 1
         first = i
         while i < len(lines) and (not lines[i][1].strip() or _indent(lines[i][1]) > indent):
             i += 1
-        named_language = directive[2].decode("utf-8", "replace").strip() if directive else ""
+        named_language = directive[1].decode("utf-8", "replace").strip() if directive else ""
         yield named_language or default or FALLBACK, first, i, not named_language
 
 
@@ -256,45 +286,9 @@ def _indent(line: bytes) -> int:
     return len(line) - len(line.lstrip(b" \t"))
 
 
-def _asciidoc_blocks(lines: Sequence[Line]) -> Iterator[Found]:
-    i = 0
-    while i < len(lines):
-        source, fence = _SOURCE.match(lines[i][1]), _CODE_FENCE.match(lines[i][1])
-        i += 1
-        if fence and fence[3].strip():
-            named_language, closing = fence[3], fence[2]
-        elif source:
-            i += i < len(lines) and lines[i][1][:1] == b"." and not _CODE_LISTING.match(lines[i][1])  # a title
-            listing = _CODE_LISTING.match(lines[i][1]) if i < len(lines) else None
-            if not listing:
-                continue
-            named_language, closing = source[1], listing[1]
-            i += 1
-        else:
-            continue
-        first = i
-        while i < len(lines) and lines[i][1].rstrip() != closing:
-            i += 1
-        yield named_language.decode("utf-8", "replace"), first, i, False
-        i += 1
-
-
-def _org_blocks(lines: Sequence[Line]) -> Iterator[Found]:
-    i = 0
-    while i < len(lines):
-        opened = _ORG_BEGIN.match(lines[i][1])
-        i += 1
-        if not opened:
-            continue
-        first = i
-        while i < len(lines) and not _ORG_END.match(lines[i][1]):
-            i += 1
-        yield opened[2].decode("utf-8", "replace"), first, i, False
-
-
-_BLOCK_SYNTAXES: dict[str, Callable[[Sequence[Line]], Iterator[Found]]] = {
-    "markdown": _markdown_blocks,
+_BLOCK_SYNTAXES: dict[str, Callable[[Sequence[Line]], Iterator[Block]]] = {
+    "markdown": lambda lines: _delimited_blocks(lines, _open_markdown),
     "restructuredtext": _restructured_blocks,
-    "asciidoc": _asciidoc_blocks,
-    "org": _org_blocks,
+    "asciidoc": lambda lines: _delimited_blocks(lines, _open_asciidoc),
+    "org": lambda lines: _delimited_blocks(lines, _open_org),
 }

@@ -144,17 +144,17 @@ class LazyTransaction:
 
 def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
     """The run with the walk rules for this repository, which are stored in the index."""
-    kept = stored_walk_rules(store, repository.name)
+    stored = stored_walk_rules(store, repository.name)
     if run.settings_of is not None:
-        rules = choose_walk_rules(kept, run.settings_of(repository.root))
-    elif run.as_indexed and kept:
-        rules = kept
+        rules = choose_walk_rules(stored, run.settings_of(repository.root))
+    elif run.as_indexed and stored:
+        rules = stored
     else:
         rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
-    if rules != kept:
+    if rules != stored:
         transaction.begin()
         store.set_meta(f"walk:{repository.name}", rules.as_text())
-    settings = rules.applied_to(run.settings)
+    settings = rules.apply_to(run.settings)
     key = skip_rules_key(repository)
     if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
         transaction.begin()
@@ -185,25 +185,18 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
     The embedder is stored separately, since a change of it needs neither the file nor a parser.
     """
     row = languages().get(language)
-    source = query_source(row) if row else ""
     # A new row may claim documents that have no grammar now.
-    known = "" if row and row.grammar else _all_rows()
+    all_rows = "" if row and row.grammar else _all_rows()
     # The code that a document quotes is read by the grammars of other languages.
-    quoting = bool(row and row.chunks in ("headings", "cells"))
-    readers = [other for other in languages().values() if other.grammar and quoting]
+    is_quoting = bool(row and row.chunks in ("headings", "cells"))
+    readers = [other for other in languages().values() if other.grammar and is_quoting]
     quoted = [(grammar_version(other.name), query_source(other)) for other in readers]
+    headers = "".join(other.headers for other in languages().values() if language in ("c", other.name))
     parts = [
-        RULES,
-        encoding_rules(),
-        known,
-        _row_text(row),
-        grammar_version(language),
-        source,
-        quoted,
-        fuzzy,
-        encoding_threshold,
+        *(RULES, encoding_rules(), all_rows, _row_text(row), grammar_version(language)),
+        *(query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
         *filter(None, [reader_rules(language)]),
-        "".join(other.headers for other in languages().values() if language in ("c", other.name)),
+        headers,
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 

@@ -12,7 +12,7 @@ from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.changes import UpdatePlan, compare
 from codelens.indexing.derive import Job, judge_large
 from codelens.indexing.files import read_text, unreadable
-from codelens.indexing.run import current_recipe, with_features
+from codelens.indexing.run import IndexRun, with_features
 from codelens.indexing.walk_rules import WalkRules, choose_walk_rules, stored_walk_rules, with_stored_rules
 from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
@@ -42,16 +42,15 @@ def is_stale(store: Store, settings: Settings) -> bool:
     for row in store.documents.repositories():
         if not row.root.is_dir():
             continue
-        walked = with_stored_rules(store, row.name, settings)
-        plan = _compared(store, row, walked, _todays(walked))
-        if plan.suspects or plan.removed or _new(store, row, plan):
+        plan = _compare_tree(store, row, with_stored_rules(store, row.name, settings))
+        if plan.suspects or plan.removed or _new_files(store, row, plan):
             return True
     return False
 
 
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
     settings = with_stored_rules(store, row.name, settings)
-    states, todays = store.documents.states(row.id), _todays(settings)
+    is_current = IndexRun(settings, store.path).is_current
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     documents, source_bytes = store.documents.totals(row.id)
     return RepositoryStatus(
@@ -65,16 +64,16 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         faults=store.documents.faults(row.id),
         source_bytes=source_bytes,
         references=store.edges.link_counts(row.id),
-        stale=sum(not todays(state) for state in states.values()),
-        changes=_changes(store, row, settings) if check and row.root.is_dir() else None,
+        stale=sum(not is_current(state) for state in store.documents.states(row.id).values()),
+        changes=_find_changes(store, row, settings) if check and row.root.is_dir() else None,
         history=store.history.read(row.id),
         gone=not row.root.is_dir(),
     )
 
 
-def _changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
+def _find_changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
     """New, changed and deleted files, by stamp and then by content, so that a touched file does not count."""
-    plan = _compared(store, row, settings, lambda _: True)
+    plan = _compare_tree(store, row, settings, lambda _: True)
     changed = []
     for seen, state in plan.suspects:
         try:
@@ -83,22 +82,19 @@ def _changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
         except OSError:
             changed.append(seen.path)
     deleted = tuple(state.path for state in plan.removed)
-    return Changes(new=_new(store, row, plan), changed=tuple(changed), deleted=deleted)
+    return Changes(new=_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
 
 
-def _todays(settings: Settings) -> Callable[[DocumentState], bool]:
-    return lambda state: state.recipe == current_recipe(state.language, settings)
-
-
-def _compared(
-    store: Store, row: RepositoryRow, settings: Settings, is_current: Callable[[DocumentState], bool]
+def _compare_tree(
+    store: Store, row: RepositoryRow, settings: Settings, is_current: Callable[[DocumentState], bool] | None = None
 ) -> UpdatePlan:
     skipped = {skip.path: skip for skip in store.documents.skips(row.id)}
     tree = walk(row.root, settings, own_files(store.path))
+    is_current = is_current or IndexRun(settings, store.path).is_current
     return compare(tree, store.documents.states(row.id), skipped, is_current)
 
 
-def _new(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
+def _new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
     """Files that no run has seen in this state, without those that are only tried again."""
     known = {skip.path: skip.stamp for skip in store.documents.skips(row.id) if skip.stamp}
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
@@ -110,43 +106,43 @@ Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
     """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
     for root in roots:
-        settings = _settings(index, root, settings_of)
+        settings = _load_settings(index, root, settings_of)
         for entry in walk(root, settings, own_files(index)):
-            yield root, _judged(root, entry, settings)
+            yield root, _judge_content(root, entry, settings)
 
 
 def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
     """The file or skip that one path below the root would become; None for a directory that is walked."""
-    settings = _settings(index, root, settings_of)
-    found = explain_path(root, path, settings, own_files(index))
-    return _judged(root, found, settings) if found is not None else None
+    settings = _load_settings(index, root, settings_of)
+    entry = explain_path(root, path, settings, own_files(index))
+    return _judge_content(root, entry, settings) if entry is not None else None
 
 
 def sight(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
     """A test whether a run would reach a path below the root, without `settings_of` by the rules of its last run."""
     if settings_of:
-        settings = _settings(index, root, settings_of)
-    elif kept := _kept(index, root):
-        settings = kept.applied_to(settings)
+        settings = _load_settings(index, root, settings_of)
+    elif rules := _rules_of_last_run(index, root):
+        settings = rules.apply_to(settings)
     return Sight(root, settings, own_files(index)).holds
 
 
-def _judged(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:
+def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:
     if isinstance(entry, Skip):
         return entry
     try:
-        found: object = judge_large(Job(str(root), entry), settings) or read_text(root, entry, settings)
+        result: object = judge_large(Job(str(root), entry), settings) or read_text(root, entry, settings)
     except OSError as fault:
         return unreadable(entry, fault)
-    return found if isinstance(found, Skip) else entry
+    return result if isinstance(result, Skip) else entry
 
 
-def _settings(index: Path, root: Path, settings_of: Loader) -> Settings:
+def _load_settings(index: Path, root: Path, settings_of: Loader) -> Settings:
     loaded = settings_of(root)
-    return choose_walk_rules(_kept(index, root), loaded).applied_to(loaded.values)
+    return choose_walk_rules(_rules_of_last_run(index, root), loaded).apply_to(loaded.values)
 
 
-def _kept(index: Path, root: Path) -> WalkRules | None:
+def _rules_of_last_run(index: Path, root: Path) -> WalkRules | None:
     with (
         suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew),
         Store.read(index) as store,

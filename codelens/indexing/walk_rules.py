@@ -24,7 +24,7 @@ class WalkRules(NamedTuple):
     explicit: frozenset[str] = frozenset()
     """Keys that a flag or environment variable set for one run; they stay in force for later runs."""
 
-    def applied_to(self, settings: Settings) -> Settings:
+    def apply_to(self, settings: Settings) -> Settings:
         """The settings with these rules in place of their own."""
         return replace(settings, **self.values)
 
@@ -38,22 +38,22 @@ def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
     text = store.meta(f"walk:{repository}")
     if not text:
         return None
-    kept = json.loads(text)
-    return WalkRules(kept["values"], frozenset(kept["said"]))
+    stored = json.loads(text)
+    return WalkRules(stored["values"], frozenset(stored["said"]))
 
 
 def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
     """The settings with the stored walk rules of this repository."""
-    kept = stored_walk_rules(store, repository)
-    return kept.applied_to(settings) if kept else settings
+    rules = stored_walk_rules(store, repository)
+    return rules.apply_to(settings) if rules else settings
 
 
-def choose_walk_rules(kept: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
+def choose_walk_rules(stored: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
     """The rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
     values = {key: getattr(loaded.values, key) for key in WALK_KEYS}
     explicit = {key for key in WALK_KEYS if loaded.origin[key].startswith(("flag", "$"))}
-    for key in kept.explicit - explicit if kept else ():
-        if loaded.origin[key] == "default" and kept:
-            values[key] = kept.values[key]
+    for key in stored.explicit - explicit if stored else ():
+        if loaded.origin[key] == "default" and stored:
+            values[key] = stored.values[key]
             explicit.add(key)
     return WalkRules(values, frozenset(explicit))

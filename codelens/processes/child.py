@@ -17,9 +17,7 @@ from importlib import import_module
 from typing import IO, Any
 
 LOOK_SECONDS = 0.5
-"""Time between two checks for the parent where the kernel does not report its end. Chosen: a fourth of the two seconds
-promised.
-"""
+"""Time between two checks for the parent where the kernel does not report its end: a fourth of the promised two seconds."""
 GRACE_SECONDS = 1.0  # Time that a process gets to end in order after its parent is gone
 _PR_SET_PDEATHSIG = 1
 
@@ -72,9 +70,7 @@ def _await_end(parent: int) -> None:
 
 
 def end_at_eof(number: signal.Signals) -> None:
-    """Send this process the signal when stdin is closed. If the parent is gone and this process still runs a little
-    later, end it.
-    """
+    """Send this process the signal when stdin is closed, and end it a little later if the parent is gone."""
     threading.Thread(target=_await_eof, args=(number, os.getppid()), name="codelens-eof", daemon=True).start()
 
 

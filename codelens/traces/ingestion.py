@@ -25,8 +25,7 @@ SAME_NAME = 500  # Most units of one name that are considered if a span names no
 PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
 """Folders of installed packages, which are not part of the repository. `mod` is Go's pkg/mod, `registry` Cargo's."""
 LEAST_SHARED = 2
-"""Fewest components at the end that two paths share, unless all of the indexed path is shared. Chosen: a file name is too
-little."""
+"""Fewest components at the end that two paths share, unless the whole indexed path is shared: a file name is too little."""
 _BETWEEN = re.compile(r"<locals>|\W+")
 _CLOSURE = re.compile(r"func\d+|\d+")  # Suffix of a closure in Go, after the name of its function: Total.func1.2
 

@@ -23,9 +23,7 @@ class WatchProcess:
     def __init__(
         self, index: Path, *, poll: float = 0.0, tell: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
-        """`tell` is called in its own thread with each object of `--progress json`, and with {"type": "text", "text":
-        …} for other lines.
-        """
+        """`tell` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""
         arguments = ["watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"]
         self._process = start(
             "codelens.cli.main:run",

@@ -161,9 +161,7 @@ rest, among them new folders, which would never be watched.
 """
 POLL_SECONDS = 2.0  # Time between two walks if there are no events
 POLL_SHARE = 20
-"""The pause between two walks is at least this many times a walk's CPU time, so that polling a large tree takes 5 % of
-a core. Chosen.
-"""
+"""The pause between two walks is at least this many times a walk's CPU time: polling a large tree takes 5 % of a core."""
 ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Faults that waiting cannot fix
 
 
@@ -215,9 +213,7 @@ class Watch:
         self._stop.set()
 
     def run(self) -> None:
-        """Watch until `stop`. Raises faults that waiting cannot fix: the index is removed, damaged or too new, or no
-        root is left.
-        """
+        """Watch until `stop`. Raises faults that waiting cannot fix: an unusable index, or no root is left."""
         if not self._roots.present():
             raise UsageError(f"no such folder: {self._roots.all[0] if self._roots.all else '-'}")
         while not self._stop.is_set():

@@ -19,13 +19,11 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.files import shown_path
+from codelens.worktree.files import os_path_of, shown_path
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000
-"""Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB.
-Chosen.
-"""
+"""Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB."""
 RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")
@@ -77,73 +75,61 @@ def line_terms(head: Head) -> str:
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:
-    """The commits that wrote the lines of the head's files. `known` is what was read up to the commit `before`; it
-    saves time and does not change the result. Raises GitError, and TooSlow after SECONDS.
+    """The commits that wrote the lines of the head's files. Raises GitError, and TooSlow after SECONDS.
+
+    `known` is what was read up to the commit `before`; it saves time and does not change the result.
     """
     until = time.monotonic() + SECONDS
-    records = _first_line(head, until)
-    names = [one.name for one in records]
-    new = records[: names.index(before)] if known is not None and before in names else records
-    files = _loaded(head, known or {}) if len(new) < len(records) else {}
+    lineage = _read_lineage(head, until)
+    names = [commit.name for commit in lineage]
+    new = lineage[: names.index(before)] if known is not None and before in names else lineage
+    files: Files = {}
+    if known and len(new) < len(lineage):
+        above = f"{head.below}/" if head.below else ""
+        for path, lines in known.items():
+            files[os.fsencode(above + os_path_of(path))] = (lines.last, list(lines.runs))
     for start in range(len(new), 0, -AT_ONCE):
-        _carry_on(files, head, new[max(0, start - AT_ONCE) : start][::-1], until)
-    commits = {one.number: one.commit for one in records}
-    return LinesRead(commits, dict(_written(head, files, commits, until)))
+        _apply_diffs(files, head, new[max(0, start - AT_ONCE) : start][::-1], until)
+    commits = {commit.number: commit.commit for commit in lineage}
+    return LinesRead(commits, dict(_collect_lines(head, files, commits, until)))
 
 
-def _first_line(head: Head, until: float) -> list[_LineageCommit]:
+def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
     """The last commits on the first-parent line, newest first, without those at which a shallow clone ends."""
-    form = "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00"
-    shape = ("--no-show-signature", "--no-notes", "--no-color", form)
-    raw = git_within(head, until, "log", "--first-parent", f"--max-count={MOST_COMMITS}", *shape, head.commit, "--")
-    rows = [row for row in _rows(raw) if row[0] not in head.cut]
+
+    def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
+        """(commit, parents, time, author) of each commit."""
+        shape = ("--no-show-signature", "--no-notes", "--no-color", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00")
+        fields = git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
+        return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
+
+    last = read_log("--first-parent", f"--max-count={MOST_COMMITS}", head.commit, "--")
+    rows = [row for row in last if row[0] not in head.cut]
     merged = {row[0]: row[1].split()[1] for row in rows if len(row[1].split()) > 1}
     given = "".join(f"{name}\n" for name in dict.fromkeys(merged.values())).encode()
-    authors = (
-        {r[0]: r[3] for r in _rows(git_within(head, until, "log", "--no-walk", "--stdin", *shape, given=given))}
-        if given
-        else {}
-    )
-    return [
-        _LineageCommit(
-            name,
-            tuple(parents.split()),
-            LineCommit(min(int(at or LATEST), LATEST), authors.get(merged.get(name, ""), author)),
-        )
-        for name, parents, at, author in rows
-    ]
+    authors = {row[0]: row[3] for row in read_log("--no-walk", "--stdin", given=given)} if given else {}
+    lineage = []
+    for name, parents, at, author in rows:
+        commit = LineCommit(min(int(at or LATEST), LATEST), authors.get(merged.get(name, ""), author))
+        lineage.append(_LineageCommit(name, tuple(parents.split()), commit))
+    return lineage
 
 
-def _rows(raw: bytes) -> Iterator[tuple[str, str, str, str]]:
-    fields = raw.decode("utf-8", "replace").split("\0")
-    for at in range(0, len(fields) - 4, 4):
-        name, parents, seconds, author = fields[at : at + 4]
-        yield name.strip(), parents, seconds, author
-
-
-def _carry_on(files: Files, head: Head, records: Sequence[_LineageCommit], until: float) -> None:
+def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], until: float) -> None:
     """Apply the diffs of these commits, oldest first, each against its first parent."""
-    given = "".join(f"{' '.join((one.name, *one.parents[:1]))}\n" for one in records).encode()
-    raw = git_within(
-        head,
-        until,
-        *("-c", f"core.bigFileThreshold={MOST_DIFFED}"),
-        *_DIFF_TREE,
-        *("--", *([head.below] if head.below else [])),
-        given=given,
-    )
-    names = [(0, max(raw.find(b"\n"), 0)), *(found.span(1) for found in _COMMIT_LINE.finditer(raw))]
+    given = "".join(f"{' '.join((commit.name, *commit.parents[:1]))}\n" for commit in lineage).encode()
+    below = [head.below] if head.below else []
+    raw = git_within(head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *_DIFF_TREE, "--", *below, given=given)
+    names = [(0, max(raw.find(b"\n"), 0)), *(match.span(1) for match in _COMMIT_LINE.finditer(raw))]
     ends = [*(start for start, _ in names[1:]), len(raw)]
     places = {raw[start:stop].decode(): (stop, end) for (start, stop), end in zip(names, ends, strict=True)}
-    for one in records:
-        _apply(files, list(_changes(raw, *places.get(one.name, (0, 0)))), one.number)
+    for commit in lineage:
+        _apply(files, list(_changes(raw, *places.get(commit.name, (0, 0)))), commit.number)
 
 
 def _changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, list[LineChange]]]:
-    """The files of the diff in raw[start:end], each with its hunks, of which only the first line is read: a first commit can have
-    the text of a whole tree.
-    """
-    starts = [found.start() for found in _FILE_LINE.finditer(raw, start, end)]
+    """The files of the diff in raw[start:end] with their hunks. Text is not read: a first commit can have that of a whole tree."""
+    starts = [match.start() for match in _FILE_LINE.finditer(raw, start, end)]
     for place, following in pairwise([*starts, end]):
         hunks = list(_HUNK_LINE.finditer(raw, place, following))
         header = raw[place : hunks[0].start() if hunks else following]
@@ -163,7 +149,7 @@ def _apply(files: Files, changes: Sequence[tuple[FileChange, list[LineChange]]],
 
 def rewritten(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int) -> list[LineRun]:
     """The runs after a commit whose hunks have these line ranges, in order. Lines beyond the runs are older: commit 0."""
-    found: list[LineRun] = []
+    new_runs: list[LineRun] = []
     rest = list(runs)[::-1]
     place = 0  # lines of the old side already copied
 
@@ -174,43 +160,31 @@ def rewritten(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int)
             if run.lines > taken:
                 rest.append(LineRun(run.lines - taken, run.commit))
             if keep:
-                found.append(LineRun(taken, run.commit))
+                new_runs.append(LineRun(taken, run.commit))
             lines -= taken
 
     for hunk in hunks:
-        old, new = hunk.old, hunk.new
-        first = hunk.start - 1 if old else hunk.start
+        first = hunk.start - 1 if hunk.old else hunk.start
         take(first - place, keep=True)
-        take(old, keep=False)
-        if new:
-            found.append(LineRun(new, commit))
-        place = first + old
-    return tidied([*found, *reversed(rest)])
+        take(hunk.old, keep=False)
+        if hunk.new:
+            new_runs.append(LineRun(hunk.new, commit))
+        place = first + hunk.old
+    return join_runs([*new_runs, *reversed(rest)])
 
 
-def tidied(runs: Iterable[LineRun]) -> list[LineRun]:
+def join_runs(runs: Iterable[LineRun]) -> list[LineRun]:
     """The same lines in the fewest runs, without a last run of commit 0."""
-    found: list[LineRun] = []
+    joined: list[LineRun] = []
     for run in runs:
-        if found and found[-1].commit == run.commit:
-            found[-1] = LineRun(found[-1].lines + run.lines, run.commit)
+        if joined and joined[-1].commit == run.commit:
+            joined[-1] = LineRun(joined[-1].lines + run.lines, run.commit)
         elif run.lines:
-            found.append(run)
-    return found[:-1] if found and not found[-1].commit else found
+            joined.append(run)
+    return joined[:-1] if joined and not joined[-1].commit else joined
 
 
-def _loaded(head: Head, known: Mapping[str, WrittenLines]) -> Files:
-    above = f"{head.below}/" if head.below else ""
-    return {_git_path(above, path): (lines.last, list(lines.runs)) for path, lines in known.items()}
-
-
-def _git_path(above: str, path: str) -> bytes:
-    """git's form of a document's path, in which \\xNN stands for a byte."""
-    raw = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), path.encode())
-    return os.fsencode(above) + raw
-
-
-def _written(
+def _collect_lines(
     head: Head, files: Files, commits: Mapping[int, LineCommit], until: float
 ) -> Iterator[tuple[str, WrittenLines]]:
     """Files of the head that these commits changed, in order of path, without references to other commits."""
@@ -220,6 +194,6 @@ def _written(
         fields, _, path = entry.partition(b"\t")
         last, runs = files.get(path, (0, []))
         if last in commits and fields.split()[1:2] == [b"blob"]:
-            own = tidied(run if run.commit in commits else LineRun(run.lines, 0) for run in runs)
+            known_runs = join_runs(run if run.commit in commits else LineRun(run.lines, 0) for run in runs)
             name = shown_path(os.fsdecode(path[above:]))
-            yield name, WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(own))
+            yield name, WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(known_runs))

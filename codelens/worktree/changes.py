@@ -65,7 +65,11 @@ def head_of(root: Path) -> Head:
         raise GitError("not a git repository")
     below = root.relative_to(repository.top).as_posix()
     cut = (read_regular(repository.common / "shallow") or b"").decode("ascii", "replace").split()
-    commit = _commit_in_files(repository) or _commit_by_git(repository)
+    commit = _commit_in_files(repository)
+    try:
+        commit = commit or run_git(repository, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    except GitError as fault:
+        raise GitError("no commit yet" if "Needed a single revision" in str(fault) else str(fault)) from None
     return Head(repository, commit, "" if below == "." else below, frozenset(cut))
 
 
@@ -97,21 +101,14 @@ def _commit_in_files(repository: Repository, name: str = "HEAD") -> str:
         message = (read_regular(folder / os.fsdecode(name)) or b"").strip()
         if not message:
             packed = read_regular(repository.common / "packed-refs") or b""
-            found = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
-            message = found[1] if found else b""
+            ref = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
+            message = ref[1] if ref else b""
         if _COMMIT.fullmatch(message):
             return message.decode()
         if not message.startswith(b"ref: refs/") or b".." in message:
             return ""
         folder, name = repository.common, os.fsdecode(message.removeprefix(b"ref: "))
     return ""
-
-
-def _commit_by_git(repository: Repository) -> str:
-    try:
-        return run_git(repository, "rev-parse", "--verify", "--end-of-options", "HEAD^{commit}").decode().strip()
-    except GitError as fault:
-        raise GitError("no commit yet" if "Needed a single revision" in str(fault) else str(fault)) from None
 
 
 def first_commits(repository: Repository) -> frozenset[str]:
@@ -133,27 +130,23 @@ def read_changes(
     `known`: name → commit, of those read before; it saves time and does not change the result.
     """
     until = time.monotonic() + SECONDS
-    times, whole = _window(head, until)
+    found_times = _commit_times(head, until, "--no-merges", f"--max-count={MOST_COMMITS + 1}")
+    is_whole = len(found_times) <= MOST_COMMITS and not head.cut
+    times = {name: at for name, at in list(found_times.items())[:MOST_COMMITS] if name not in head.cut}
     if not times and head.cut:
         raise GitError("a shallow clone without any commit whose parent is known")
     commits = {name: commit for name, commit in (known or {}).items() if name in times}
     new = [name for name in times if name not in commits]
     for start in range(0, len(new), AT_ONCE):
-        commits |= {one.name: one for one in _read_commits(head, new[start : start + AT_ONCE], times, until)}
-    output = _timed(git_within(head, until, "rev-list", "--timestamp", "--max-count=1", head.commit, "--"))
-    read = HistoryRead(head.commit, head.terms, output[head.commit], len(times), whole)
+        commits |= {commit.name: commit for commit in _read_commits(head, new[start : start + AT_ONCE], times, until)}
+    head_time = _commit_times(head, until, "--max-count=1")[head.commit]
+    read = HistoryRead(head.commit, head.terms, head_time, len(times), is_whole)
     return read, tuple(commits[name] for name in times if name in commits)
 
 
-def _window(head: Head, until: float) -> tuple[dict[str, int], bool]:
-    """The last commits that are not merges (commit → time, newest first), and whether these are all."""
-    most = f"--max-count={MOST_COMMITS + 1}"
-    found = _timed(git_within(head, until, "rev-list", "--timestamp", "--no-merges", most, head.commit, "--"))
-    last = dict(list(found.items())[:MOST_COMMITS])
-    return {name: at for name, at in last.items() if name not in head.cut}, len(found) <= MOST_COMMITS and not head.cut
-
-
-def _timed(output: bytes) -> dict[str, int]:
+def _commit_times(head: Head, until: float, *options: str) -> dict[str, int]:
+    """Commit → time, newest first."""
+    output = git_within(head, until, "rev-list", "--timestamp", *options, head.commit, "--")
     rows = (line.split() for line in output.decode("ascii").splitlines())
     return {commit: min(int(at), LATEST) for at, commit in rows}
 
@@ -170,23 +163,9 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
         head,
         until,
         *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
-        *(
-            "--find-renames=100%",
-            "--no-rename-empty",
-            "-l400",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-relative",
-            "--ignore-submodules=all",
-        ),
-        *(
-            "--encoding=UTF-8",
-            "--no-notes",
-            "--no-show-signature",
-            f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00",
-            "--",
-        ),
-        *([head.below] if head.below else []),
+        *("--find-renames=100%", "--no-rename-empty", "-l400", "--no-ext-diff", "--no-textconv", "--no-relative"),
+        *("--ignore-submodules=all", "--encoding=UTF-8", "--no-notes", "--no-show-signature"),
+        *(f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00", "--", *([head.below] if head.below else [])),
         given="".join(f"{name}\n" for name in names).encode(),
     )
     above = len(os.fsencode(head.below)) + 1 if head.below else 0
@@ -202,13 +181,12 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
             renames += [(changed[0], changed[1])] if moved else []
         title = subject.decode("utf-8", "replace")[:LONGEST_SUBJECT]
         text = _TRAILER.sub("", body.decode("utf-8", "replace"))[:LONGEST_BODY].strip()
-        known = name.decode("ascii")
-        yield PastCommit(known, times[known], title, text, tuple(paths), tuple(renames))
+        commit = name.decode("ascii")
+        yield PastCommit(commit, times[commit], title, text, tuple(paths), tuple(renames))
 
 
 def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
-    """Path → history, for all paths of these commits, newest first, including deleted files. A file that was renamed has the
-    history of its earlier paths too."""
+    """Path → history, for all paths of these commits, also deleted ones. A renamed file has that of its earlier paths, too."""
     now: dict[str, str] = {}  # path at the time of a commit → its present path
     by_path: dict[str, list[PastCommit]] = {}
     for commit in commits:
@@ -217,8 +195,8 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
         for path in dict.fromkeys(now.get(path, path) for path in commit.paths):
             by_path.setdefault(path, []).append(commit)
     return {
-        path: History(len(own), max(one.time for one in own), tuple(one.name for one in own if one.weight))
-        for path, own in by_path.items()
+        path: History(len(commits), max(c.time for c in commits), tuple(c.name for c in commits if c.weight))
+        for path, commits in by_path.items()
     }
 
 

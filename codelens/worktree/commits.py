@@ -18,6 +18,7 @@ from codelens.worktree.repository import GitError, Repository, enclosing_reposit
 _COMMIT = b"\0codelens commit\0"
 _COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
 """Separates the diffs of commits; lines of a diff itself always start with another character or word."""
+_NO_PROGRAMS = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,8 @@ class Commit:
 
 def commits(repository: Repository, most: int) -> Iterator[Commit]:
     """The last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
-    output = run_git(
-        repository,
-        *(
-            "log",
-            "--no-merges",
-            f"--max-count={most}",
-            "-p",
-            "--unified=0",
-            "--no-renames",
-            "--no-color",
-            "--no-ext-diff",
-        ),
-        *(
-            "--no-textconv",
-            "--diff-filter=AM",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            "--format=%x00codelens commit%x00%H %s",
-        ),
-    )
+    shape = ("-p", "--unified=0", "--no-renames", "--diff-filter=AM", "--format=%x00codelens commit%x00%H %s")
+    output = run_git(repository, "log", "--no-merges", f"--max-count={most}", *shape, *_NO_PROGRAMS)
     for part in output.split(_COMMIT)[1:]:
         head, _, diff = part.partition(b"\n")
         identity, _, subject = head.decode("utf-8", "replace").partition(" ")
@@ -148,25 +131,18 @@ def _messages(fields: Sequence[bytes]) -> Iterator[Message]:
 
 
 def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
-    """The changes of commits with one parent, without context lines; None where git lacks objects, as in a partial
-    clone.
-    """
+    """The changes of commits with one parent, without context lines; None where a partial clone lacks objects."""
     if not wanted:
         return []
+    shape = ("-r", "-p", "--unified=0", "--find-renames", "--submodule=short", "--ignore-submodules=none")
+    given = "".join(f"{identity}\n" for identity in wanted).encode()
     try:
-        output = run_git(
-            repository,
-            *("diff-tree", "--stdin", "-r", "-p", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff"),
-            *("--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none"),
-            given="".join(f"{identity}\n" for identity in wanted).encode(),
-        )
+        output = run_git(repository, "diff-tree", "--stdin", *shape, *_NO_PROGRAMS, given=given)
     except GitError:
+        if len(wanted) == 1:
+            return [None]
         middle = len(wanted) // 2
-        return (
-            [None]
-            if not middle
-            else [*changes_of(repository, wanted[:middle]), *changes_of(repository, wanted[middle:])]
-        )
+        return [*changes_of(repository, wanted[:middle]), *changes_of(repository, wanted[middle:])]
     parts = _COMMIT_LINE.split(output)
     diffs = dict(zip((identity.decode() for identity in parts[1::2]), parts[2::2], strict=True))
     return [read_diff(diffs.get(identity, b"")) for identity in wanted]
@@ -178,37 +154,32 @@ def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
     Paths that are not UTF-8, or that could lead out of the folder or into its `.git` on any system, are left out.
     """
     output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
-    found = []
+    files = []
     for entry in output.split(b"\0"):
         head, _, name = entry.partition(b"\t")
+        path = _path(name)
+        parts = path.replace("\\", "/").split("/")
+        if any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts):
+            continue
         fields = head.split()
-        is_file = (
-            len(fields) == 4 and fields[0] in (b"100644", b"100755") and fields[3].isdigit()
-        )  # "BAD" if git lacks the object
-        if is_file and (path := _path(name)) and _is_inside(path):
-            found.append(TreeFile(path, int(fields[3])))
-    return found
-
-
-def _is_inside(path: str) -> bool:
-    parts = path.replace("\\", "/").split("/")
-    return not any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts)
+        if fields[0] in (b"100644", b"100755") and fields[3].isdigit():  # the size is "BAD" if git lacks the object
+            files.append(TreeFile(path, int(fields[3])))
+    return files
 
 
 AT_ONCE = 200  # Files per git process, so that its output fits into memory
 
 
 def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
-    """Write the regular files of a commit below this path, up to `largest` bytes each, and delete other files in
-    `folder`.
+    """Write the regular files of a commit below this path, up to `largest` bytes each, and delete others in `folder`.
 
     Files that already have the right content are not written again. Raises GitError.
     """
     prefix = f"{below}/" if below else ""
     wanted = [f for f in tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
-    kept = {f.path.removeprefix(prefix) for f in wanted}
+    paths = {f.path.removeprefix(prefix) for f in wanted}
     for file in sorted(folder.rglob("*"), reverse=True):
-        if file.is_file() and file.relative_to(folder).as_posix() not in kept:
+        if file.is_file() and file.relative_to(folder).as_posix() not in paths:
             file.unlink()
         elif file.is_dir() and not any(file.iterdir()):
             file.rmdir()
@@ -231,22 +202,23 @@ def _write(repository: Repository, commit: str, files: Sequence[TreeFile], folde
 CONTEXT_LINES = 3  # Context lines of a hunk, which locate it in a file that has changed since
 HINT = "for example main..HEAD; `git log --oneline` lists commits"
 _AS_PATCH = (
-    *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--no-color", "--no-ext-diff", "--no-textconv"),
-    *("--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=all"),
+    *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", *_NO_PROGRAMS),
+    *("--no-relative", "--submodule=short", "--ignore-submodules=all"),
 )
 _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
 def diff_between(repository: Repository, revisions: str) -> bytes:
-    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD. Raises
-    UsageError if git cannot resolve them or is missing.
+    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD.
+
+    Raises UsageError if git cannot resolve them or is missing.
     """
-    found = _RANGE.fullmatch(revisions)
-    if not found:
+    ends = _RANGE.fullmatch(revisions)
+    if not ends:
         raise UsageError(f"'{revisions}' is not a revision range", "for example main..HEAD or main...HEAD")
     try:
-        base, head = (commit_id(repository, found[side] or "HEAD") for side in ("base", "head"))
-        if found["dots"] == "...":
+        base, head = (commit_id(repository, ends[side] or "HEAD") for side in ("base", "head"))
+        if ends["dots"] == "...":
             base = run_git(repository, "merge-base", base, head).decode().strip()
         return run_git(repository, "diff-tree", "-r", *_AS_PATCH, base, head, "--")
     except GitError as fault:
@@ -268,11 +240,10 @@ def staged_diff(repository: Repository) -> bytes:
 def commit_id(repository: Repository, name: str) -> str:
     """The full id of a revision, so that user input is never taken for an option or a path. Raises GitError."""
     try:
-        found = run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        return run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
     except GitError as fault:
         message = f"no commit '{name}'" if "Needed a single revision" in str(fault) else str(fault)
         raise GitError(message) from None
-    return found.decode().strip()
 
 
 def repository_of(start: Path) -> Repository | None:

@@ -27,9 +27,7 @@ EVIDENCE = 20_000
 """Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried."""
 _PLAUSIBLE = 0.3  # Mean character score from which an encoding is plausible; wrong encodings stay below .15
 _LATIN_SURE = 0.9
-"""Below this score, accents look like cp1252 and may be Polish in ISO 8859-2; German, French, Spanish and Danish score
-higher.
-"""
+"""Below this score, what looks like cp1252 may be Polish in ISO 8859-2; German, French, Spanish and Danish score higher."""
 _ENOUGH = 100  # Number of non-ASCII bytes from which chardet names the right encoding...
 _CHARDET_RIGHT = 0.03
 """...even if it reports a confidence of only .04 to .5 (chardet 7, the tutorials and menus of vim in 30 languages)."""
@@ -187,9 +185,7 @@ _MARKS = (
 _LOOKED_AT = 8_000  # Bytes in which a NUL makes a file binary; git uses the same number
 HEAD = 4 * _LOOKED_AT  # Bytes that hold as many characters of UTF-16
 _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
-"""Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may
-occur.
-"""
+"""Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may."""
 _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends
 
 

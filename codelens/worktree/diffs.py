@@ -40,9 +40,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The changes of one file. A path is None if the file does not exist on that side; `prefixed` paths begin with
-    git's a/ and b/.
-    """
+    """The changes of one file. A path is None if the file does not exist on that side."""
 
     old: bytes | None
     new: bytes | None
@@ -124,9 +122,7 @@ def _hunks(lines: Sequence[bytes]) -> Iterator[Hunk]:
 
 
 def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
-    """(old path, new path, whether it is marked as binary), from a rename, from `---` and `+++`, or else from the first
-    line.
-    """
+    """(old path, new path, is binary), from a rename, from `---` and `+++`, or else from the first line."""
     fields: dict[bytes, bytes] = {}
     binary = False
     for line in lines:

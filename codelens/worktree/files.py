@@ -27,9 +27,7 @@ def content_hash(raw: bytes) -> bytes:
 
 
 def stamp_of(found: os.stat_result) -> FileStamp:
-    """The metadata that shows whether a file has changed. Windows has no change time: its `st_ctime` is the creation
-    time.
-    """
+    """The metadata that shows whether a file has changed. On Windows `st_ctime` is the creation time, and left out."""
     changed = 0 if os.name == "nt" else found.st_ctime_ns
     return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino, changed)
 

@@ -17,9 +17,7 @@ from codelens.worktree.files import write_in_one_step
 from codelens.worktree.repository import Repository, configured, enclosing_repository, expanded
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
-"""The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend, which run the others only for
-their steps.
-"""
+"""The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend."""
 BEGIN, END = "# >>> codelens >>>", "# <<< codelens <<<"
 _SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh")  # Shells that can run the block
 _BLOCK = """\
@@ -80,9 +78,7 @@ def install(folder: Path, block: str) -> None:
 
 
 def _with_block(hook: Path, block: str) -> str:
-    """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere; replaces an older
-    block.
-    """
+    """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere, and no older block."""
     text = without_block(_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):
         raise UsageError(f"{hook} is not executable, so git does not run it", f"`chmod +x {hook}`, or remove it")

@@ -36,9 +36,7 @@ _Matches = Callable[[bytes], object]
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """Rules that match one form of a path: its last part, or all of it. Most paths match none, which must be quick to
-    find out.
-    """
+    """Rules that match the last part of a path, or all of it. Most paths match none, which must be quick to find out."""
 
     plain: dict[bytes, list[Rule]]
     globs: tuple[tuple[Rule, _Matches], ...]  # The last rule first
@@ -198,9 +196,7 @@ class IgnoreScope:
     silent: bool = False  # --no-ignore: no rules are read
 
     def judge(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
-        """The decision about an entry of this folder; None if no rule matches. `path` is relative to the root, without
-        a final slash.
-        """
+        """The decision about an entry of this folder, whose `path` has no final slash; None if no rule matches."""
         for file in self.own:
             if rule := file.last_match(path, name, is_folder):
                 return IgnoreVerdict(not rule.again, file.source(rule), wanted=rule.again)
@@ -237,9 +233,7 @@ class IgnoreScope:
 
 
 def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
-    """The rules that apply before the walk enters `root` (absolute): those of the user, the repository and the folders
-    above.
-    """
+    """The rules that apply before the walk enters `root` (absolute): of the user, the repository and the folders above."""
     scope = IgnoreScope(root, silent=no_ignore)
     if no_ignore:
         return scope

@@ -232,9 +232,7 @@ class _OwnersLine:
 
 
 class Owners:
-    """The lines of a CODEOWNERS file. The last that matches decides, as on GitHub; GitLab's sections give their owners
-    to lines without any.
-    """
+    """The lines of a CODEOWNERS file. The last match decides; GitLab's sections give their owners to lines without any."""
 
     def __init__(self, text: str) -> None:
         self._lines: list[_OwnersLine] = []

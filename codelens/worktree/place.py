@@ -1,6 +1,4 @@
-"""Paths of an index and the files around it: the nearest index upwards, else in the top of the repository, else in the
-folder itself.
-"""
+"""Paths of an index, the nearest one upwards or a new one at the top of the repository, and of the files around it."""
 
 from __future__ import annotations
 

@@ -135,9 +135,7 @@ class Sight:
         return not isinstance(_judge(entry, os.fsencode(entry.name), is_folder, here), Skip)
 
     def _entered(self, path: str) -> _Here | None:
-        """State for a folder's entries; None if the folder is left out. A folder that can no longer be read has no
-        rules of its own.
-        """
+        """State for a folder's entries; None if it is left out. A folder that cannot be read any more has no rules of its own."""
         if not self._folders:
             self._folders[""] = self._read(_Folder("", outermost_scope(self._root, self._settings.no_ignore)))
         here, known = self._folders[""], ""
