@@ -113,10 +113,10 @@ class FleetManifest:
     @staticmethod
     def stamp(store: FleetStore) -> str:
         """Another value whenever the manifest is another one. Raises NoIndex."""
-        found = store.stamp(MANIFEST)
-        if found is None:
+        file = store.find(MANIFEST)
+        if file is None:
             raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
-        return xxhash.xxh3_128_hexdigest(found.encode())
+        return xxhash.xxh3_128_hexdigest(file.stamp.encode())
 
     def write(self, store: FleetStore) -> FleetManifest:
         """Replace the store's manifest by this one as the next generation; return it. Call it after its shards were stored.

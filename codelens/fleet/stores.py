@@ -7,10 +7,12 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -22,11 +24,12 @@ PART = ".part"  # Suffix of a file that is being written
 
 
 class StoredFile(NamedTuple):
-    """A file of a store; `modified` in seconds since 1970."""
+    """A file of a store."""
 
     name: str
     bytes: int
-    modified: float
+    modified: float  # Seconds since 1970
+    stamp: str  # Another text whenever the file was replaced
 
 
 class StoreFault(CodelensError):
@@ -35,47 +38,43 @@ class StoreFault(CodelensError):
     hint = "check the address, and the credentials on this machine and on the workers"
 
 
-class FleetStore(Protocol):
+class FleetStore(ABC):
     """Files by names with slashes. Errors are CannotWrite where writing fails, else StoreFault."""
 
     url: str
-    local: Path | None  # The folder, if it is one: shards are then read where they are
+    local: Path | None = None  # The folder, if it is one: shards are then read where they are
 
+    @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """A file's content; None if it is missing."""
-        ...
+        """Read a file's content; None if it is missing."""
 
+    @abstractmethod
     def write(self, name: str, content: bytes) -> None:
         """Create or replace a small file."""
-        ...
 
+    @abstractmethod
     def upload(self, file: Path, name: str) -> None:
         """Store a file and give it up here: it may be moved."""
-        ...
 
+    @abstractmethod
     def download(self, name: str, to: Path) -> None:
         """Copy a file here."""
-        ...
 
+    @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
-        ...
 
-    def size(self, name: str) -> int | None:
-        """A file's bytes; None if it is missing."""
-        ...
+    @abstractmethod
+    def find(self, name: str) -> StoredFile | None:
+        """Look at a file; None if it is missing."""
 
-    def stamp(self, name: str) -> str | None:
-        """Another value whenever a file was replaced; None if it is missing."""
-        ...
-
+    @abstractmethod
     def files(self, folder: str) -> list[StoredFile]:
-        """The files of a folder, by name."""
-        ...
+        """List the files of a folder, by name."""
 
     def writing_alone(self) -> AbstractContextManager[None]:
         """Keep a second coordinator out, as far as the store can. Raises IndexBusy."""
-        ...
+        return nullcontext()  # a bucket cannot: see `FleetManifest.write` for what is noticed
 
 
 def open_store(url: str) -> FleetStore:
@@ -90,12 +89,11 @@ def open_store(url: str) -> FleetStore:
     return ObjectStore(url, protocol)
 
 
-class FolderStore:
+class FolderStore(FleetStore):
     """A folder of this machine, or one that all machines share."""
 
     def __init__(self, folder: Path) -> None:
-        self.local: Path | None = folder.absolute()
-        self._folder = folder.absolute()
+        self.local = self._folder = folder.absolute()
         self.url = str(self._folder)
 
     def read(self, name: str) -> bytes | None:
@@ -127,34 +125,27 @@ class FolderStore:
         except OSError as fault:
             raise unwritable(to, fault) from None
 
-    def size(self, name: str) -> int | None:
+    def find(self, name: str) -> StoredFile | None:
         try:
-            return (self._folder / name).stat().st_size
+            return self._describe(name, (self._folder / name).stat())
         except FileNotFoundError:
             return None
-
-    def stamp(self, name: str) -> str | None:
-        try:
-            found = (self._folder / name).stat()
-        except FileNotFoundError:
-            return None
-        return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
 
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
 
     def files(self, folder: str) -> list[StoredFile]:
-        found = []
         try:
             with os.scandir(self._folder / folder) as listing:
-                for entry in listing:
-                    stat = entry.stat()
-                    found.append(StoredFile(f"{folder}/{entry.name}", stat.st_size, stat.st_mtime))
+                return sorted(self._describe(f"{folder}/{entry.name}", entry.stat()) for entry in listing)
         except FileNotFoundError:
             return []
         except OSError as fault:
             raise StoreFault(f"{self._folder / folder} cannot be read: {fault.strerror}") from None
-        return sorted(found)
+
+    @staticmethod
+    def _describe(name: str, stat: os.stat_result) -> StoredFile:
+        return StoredFile(name, stat.st_size, stat.st_mtime, f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}")
 
     def writing_alone(self) -> AbstractContextManager[None]:
         """The system's lock on a file: one that was killed holds none."""
@@ -193,7 +184,7 @@ def _umask() -> int:
         return 0o022
 
 
-class ObjectStore:
+class ObjectStore(FleetStore):
     """A bucket. An object is there when its upload is finished, never before: no parts are left to see."""
 
     def __init__(self, url: str, protocol: str) -> None:
@@ -203,7 +194,6 @@ class ObjectStore:
         except ImportError:
             raise MissingExtra("a fleet's store", ["fsspec"], "cluster") from None
         self.url = url.rstrip("/")
-        self.local: Path | None = None
         try:
             self._system, self._top = url_to_fs(self.url, use_listings_cache=False)
         except ImportError:
@@ -212,93 +202,63 @@ class ObjectStore:
             raise UsageError(f"no store at '{url}': {fault}") from None
 
     def read(self, name: str) -> bytes | None:
-        try:
-            content: bytes = self._system.cat_file(self._place(name))
-        except FileNotFoundError:
-            return None
-        except Exception as fault:  # each system has errors of its own
-            raise self._fault("read", name, fault) from None
+        content: bytes | None = self._call("read", name, self._system.cat_file, self._place(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        try:
-            self._system.pipe_file(self._place(name), content)
-        except Exception as fault:
-            raise self._fault("written", name, fault) from None
+        self._call("written", name, self._system.pipe_file, self._place(name), content)
 
     def upload(self, file: Path, name: str) -> None:
-        try:
-            self._system.put_file(str(file), self._place(name))
-        except Exception as fault:
-            raise self._fault("written", name, fault) from None
+        self._call("written", name, self._system.put_file, str(file), self._place(name))
 
     def download(self, name: str, to: Path) -> None:
         try:
             self._system.get_file(self._place(name), str(to))
         except FileNotFoundError:
             raise StoreFault(f"{self.url}/{name} is missing") from None
-        except OSError as fault:
-            if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        except Exception as fault:
+            if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise unwritable(to, fault) from None
             raise self._fault("read", name, fault) from None
-        except Exception as fault:
-            raise self._fault("read", name, fault) from None
 
-    def size(self, name: str) -> int | None:
-        found = self._info(name)
-        return None if found is None else int(found["size"])
-
-    def stamp(self, name: str) -> str | None:
-        found = self._info(name)
-        return None if found is None else f"{found.get('ETag') or found.get('etag')} {_stored('', found).modified}"
-
-    def _info(self, name: str) -> dict[str, Any] | None:
-        try:
-            found: dict[str, Any] = self._system.info(self._place(name))
-        except FileNotFoundError:
-            return None
-        except Exception as fault:
-            raise self._fault("read", name, fault) from None
-        return found
+    def find(self, name: str) -> StoredFile | None:
+        row = self._call("read", name, self._system.info, self._place(name))
+        return _describe_row("", row) if row else None
 
     def remove(self, name: str) -> None:
-        try:
-            self._system.rm_file(self._place(name))
-        except FileNotFoundError:
-            pass
-        except Exception as fault:
-            raise self._fault("removed", name, fault) from None
+        self._call("removed", name, self._system.rm_file, self._place(name))
 
     def files(self, folder: str) -> list[StoredFile]:
-        try:
-            listed = self._system.ls(self._place(folder), detail=True)
-        except FileNotFoundError:
-            return []
-        except Exception as fault:
-            raise self._fault("read", folder, fault) from None
-        return sorted(_stored(folder, row) for row in listed if row.get("type") == "file")
-
-    def writing_alone(self) -> AbstractContextManager[None]:
-        """Nothing: see `Manifest.write` for what is noticed."""
-        return nullcontext()
+        rows = self._call("read", folder, partial(self._system.ls, detail=True), self._place(folder)) or ()
+        return sorted(_describe_row(folder, row) for row in rows if row.get("type") == "file")
 
     def _place(self, name: str) -> str:
         return f"{self._top}/{name}"
+
+    def _call(self, verb: str, name: str, method: Callable[..., Any], *arguments: object) -> Any:
+        """Call a method of fsspec's; None where a file is missing."""
+        try:
+            return method(*arguments)
+        except Exception as fault:  # each system has errors of its own
+            if isinstance(fault, FileNotFoundError) and verb != "written":
+                return None
+            raise self._fault(verb, name, fault) from None
 
     def _fault(self, verb: str, name: str, fault: Exception) -> CodelensError:
         text = f"{self.url}/{name} cannot be {verb}: {str(fault) or type(fault).__name__}".replace("\n", " ")
         return CannotWrite(text, StoreFault.hint) if verb == "written" else StoreFault(text)
 
 
-def _stored(folder: str, row: dict[str, Any]) -> StoredFile:
-    """A row of fsspec's listing. Systems name the time in different ways."""
+def _describe_row(folder: str, row: dict[str, Any]) -> StoredFile:
+    """Describe a row of fsspec's listing. Systems name the time in different ways."""
     time_of = next((row[key] for key in ("LastModified", "updated", "mtime", "created") if row.get(key)), None)
     if isinstance(time_of, str):
         import datetime
 
         time_of = datetime.datetime.fromisoformat(time_of)
-    modified = time_of if isinstance(time_of, float | int) else time_of.timestamp() if time_of else time.time()
-    return StoredFile(f"{folder}/{row['name'].rpartition('/')[2]}", int(row["size"] or 0), float(modified))
+    modified = float(time_of if isinstance(time_of, float | int) else time_of.timestamp() if time_of else time.time())
+    name = f"{folder}/{row['name'].rpartition('/')[2]}"
+    return StoredFile(name, int(row["size"] or 0), modified, f"{row.get('ETag') or row.get('etag')} {modified}")
 
 
 def digest_of(file: Path) -> str:

@@ -208,7 +208,8 @@ def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
     record = parse_json(content)
     entry = shard_of(record["shard"])
     indexed = tuple(FleetRepository(**row) for row in record["indexed"])
-    return ShardBuilt(entry, indexed, found=True) if store.size(entry.file) == entry.bytes else None
+    file = store.find(entry.file)
+    return ShardBuilt(entry, indexed, found=True) if file and file.bytes == entry.bytes else None
 
 
 def _indexed(
