@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from codelens.embed.base import LEAST_COSINE, EmbeddedFields, as_text, rounded
 from codelens.embed.folders import (
@@ -21,11 +22,11 @@ from codelens.embed.folders import (
     TOKENIZER,
     WEIGHTS,
     SentenceSettings,
-    demand,
-    digest,
+    hash_files,
     model_files,
     read_prompts,
     read_settings,
+    require_extra,
 )
 from codelens.errors import UsageError
 
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d_]{3,}")
 """At least three letters: shorter words are in every vocabulary, and are pieces of others."""
 UNKNOWN = frozenset({"[UNK]", "<unk>"})
+WHOLE_OUTPUT = "sentence_embedding"  # Name of an output that is already pooled
+MOST_THREADS = 8  # At most as many threads as index workers
+FATAL = 4  # Log level of onnxruntime: its errors reach us as exceptions
 
 
-def knows_whole(tokenizer: Tokenizer, text: str) -> bool:
-    """True if any word of the text is a single known token."""
+def knows_word(tokenizer: Tokenizer, text: str) -> bool:
+    """True if any word of the text is a single known token: in pieces a model accepts every word."""
     for word in _WORD.findall(text):
         pieces = tokenizer.encode(word, add_special_tokens=False).tokens
         if len(pieces) == 1 and pieces[0] not in UNKNOWN:
@@ -48,54 +52,80 @@ def knows_whole(tokenizer: Tokenizer, text: str) -> bool:
     return False
 
 
-ONNX_RULES = "onnx 1"  # Raise the number with any change of the vectors
-WHOLE_OUTPUT = "sentence_embedding"  # Name of an output that is already pooled
-MOST_THREADS = 8  # At most as many threads as index workers
-FATAL = 4  # Log level of onnxruntime: its errors reach us as exceptions
-
-
-class GraphEmbedder:
-    """Runs an ONNX graph. Raises UsageError if a package is missing or the graph does not embed texts."""
+class FolderEmbedder(ABC):
+    """What embedders of folders share. Raises UsageError if a package is missing, or the model does not embed texts."""
 
     slow = True
     least_cosine = LEAST_COSINE
+    rules: ClassVar[str]  # Part of the fingerprint. Raise its number with any change of the vectors.
+    query_prompt = code_prompt = ""
 
-    def __init__(self, path: Path, graph: Path) -> None:
-        demand("onnx", f"the model {path}")
-        self.name, self._path, self._graph = path.name, path, graph
-        self._settings: SentenceSettings = read_settings(path)
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = path.name, path
 
     @property
     def dimensions(self) -> int:
         """Dimensions of the stored vectors."""
-        return len(self._embedded(""))
+        return len(self._embed(""))
 
     def knows(self, text: str) -> bool:
-        """True if any word is one token: in pieces the model accepts every word."""
-        return knows_whole(self._tokenizer, text)
+        """False if the vocabulary is unknown."""
+        return False
 
     def fingerprint(self) -> str:
-        """16 hex digits over its files; the runtime's version is left out, because its rounding mostly vanishes in ours."""
+        """16 hex digits over its files; versions of packages are left out, because their rounding mostly vanishes in ours."""
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        graphs = self._graph.parent.glob(f"{self._graph.name}*")
-        files = [f for f in model_files(self._path) if f.suffix in (".json", ".txt", ".model")]
-        return digest(ONNX_RULES, self._path, sorted({*files, *graphs}))
+        return hash_files(self.rules, self._path, self._files())
+
+    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
+        """One vector per entry, after the model's prompt for documents. Each text by itself: padding would change rounding."""
+        return [self._embed(self.code_prompt + as_text(entry)) for entry in fields]
+
+    def embed_query(self, text: str) -> bytes:
+        """The text's vector, after the model's prompt for queries; empty if it is zero."""
+        vector = self._embed(self.query_prompt + text) if text.strip() else b""
+        return vector if any(vector) else b""
+
+    @abstractmethod
+    def _files(self) -> list[Path]:
+        """The files that decide vectors."""
+
+    @abstractmethod
+    def _embed(self, text: str) -> bytes:
+        """The vector of a text."""
+
+
+class GraphEmbedder(FolderEmbedder):
+    """Runs an ONNX graph."""
+
+    rules = "onnx 1"
+
+    def __init__(self, path: Path, graph: Path) -> None:
+        require_extra("onnx", f"the model {path}")
+        super().__init__(path)
+        self._graph = graph
+        self._settings: SentenceSettings = read_settings(path)
+        self.query_prompt, self.code_prompt = self._settings.query_prompt, self._settings.code_prompt
+
+    def knows(self, text: str) -> bool:
+        """True if any word is one token."""
+        return knows_word(self._tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, after the model's prompt for documents."""
         _ = self._session, self._tokenizer  # made here: threads would make several
-        with ThreadPoolExecutor(_threads()) as pool:
-            return list(pool.map(lambda entry: self._embedded(self._settings.code_prompt + as_text(entry)), fields))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        with ThreadPoolExecutor(min(cores, MOST_THREADS)) as pool:
+            return list(pool.map(lambda entry: self._embed(self.code_prompt + as_text(entry)), fields))
 
-    def embed_query(self, text: str) -> bytes:
-        """The text's vector, after the model's prompt for queries."""
-        vector = self._embedded(self._settings.query_prompt + text) if text.strip() else b""
-        return vector if any(vector) else b""
+    def _files(self) -> list[Path]:
+        graphs = self._graph.parent.glob(f"{self._graph.name}*")
+        return sorted({*(f for f in model_files(self._path) if f.suffix in (".json", ".txt", ".model")), *graphs})
 
-    def _embedded(self, text: str) -> bytes:
+    def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
         try:
             return rounded(self._pooled(tokens))
@@ -167,27 +197,19 @@ class GraphEmbedder:
         return tokenizer
 
 
-def _threads() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_THREADS)
-
-
 def _one_line(fault: Exception) -> str:
     return " ".join(str(fault).split())[:200]
 
 
-MODEL2VEC_RULES = "model2vec 1"  # Raise the number with any change of the vectors
+class StaticTableEmbedder(FolderEmbedder):
+    """Averages rows of a model2vec table."""
 
-
-class StaticTableEmbedder:
-    """Averages rows of a model2vec table. Raises UsageError if model2vec is not installed or cannot read the folder."""
-
-    slow = True  # 2048 characters take 1.5 CPU ms, and its table may have hundreds of MB, which not every worker should hold
-    least_cosine = LEAST_COSINE
+    # Slow: 2048 characters take 1.5 CPU ms, and its table may have hundreds of MB, which not every worker should hold.
+    rules = "model2vec 1"
 
     def __init__(self, path: Path) -> None:
-        demand("model2vec", f"the model {path}")
-        self.name, self._path = path.name, path
+        require_extra("model2vec", f"the model {path}")
+        super().__init__(path)
 
     @property
     def dimensions(self) -> int:
@@ -195,33 +217,24 @@ class StaticTableEmbedder:
         return int(self._model.dim)
 
     def knows(self, text: str) -> bool:
-        """True if any word has a row of its own: its pieces always have one."""
-        return knows_whole(self._model.tokenizer, text)
-
-    def fingerprint(self) -> str:
-        """16 hex digits over its files."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return digest(MODEL2VEC_RULES, self._path, [self._path / name for name in ("config.json", WEIGHTS, TOKENIZER)])
+        """True if any word has a row of its own."""
+        return knows_word(self._model.tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry; zeros if no token has a row."""
-        return self._embedded([as_text(entry) for entry in fields])
+        return self._embed_all([as_text(entry) for entry in fields]) if fields else []
 
-    def embed_query(self, text: str) -> bytes:
-        """The text's vector; empty where no token has a row."""
-        (vector,) = self._embedded([text])
-        return vector if any(vector) else b""
+    def _files(self) -> list[Path]:
+        return [self._path / name for name in ("config.json", WEIGHTS, TOKENIZER)]
 
-    def _embedded(self, texts: list[str]) -> list[bytes]:
+    def _embed(self, text: str) -> bytes:
+        return self._embed_all([text])[0]
+
+    def _embed_all(self, texts: list[str]) -> list[bytes]:
         """Vectors of texts; all tokens count, because pieces are short."""
-        if not texts:
-            return []
-        found = self._model.encode(texts, max_length=None, use_multiprocessing=False)
+        rows = self._model.encode(texts, max_length=None, use_multiprocessing=False)
         try:
-            return [rounded(row) for row in found.tolist()]
+            return [rounded(row) for row in rows.tolist()]
         except ValueError as fault:
             raise UsageError(f"the model {self._path} gives {fault}", "use another model") from None
 
@@ -235,50 +248,23 @@ class StaticTableEmbedder:
             raise UsageError(f"model2vec cannot read {self._path}: {fault}", "copy the model again") from None
 
 
-SENTENCE_RULES = "sentence-transformers 1"  # Raise the number with any change of the vectors
+class SentenceEmbedder(FolderEmbedder):
+    """Runs sentence-transformers. Not every tokenizer of it reveals its vocabulary."""
 
-
-class SentenceEmbedder:
-    """Runs sentence-transformers. Raises UsageError if the package is not installed or cannot read the folder."""
-
-    slow = True
-    least_cosine = LEAST_COSINE
+    rules = "sentence-transformers 1"
 
     def __init__(self, path: Path) -> None:
-        demand("sentence-transformers", f"the model {path}, which has no ONNX graph,")
-        self.name, self._path = path.name, path
-        self._query_prompt, self._code_prompt = read_prompts(path)
+        require_extra("sentence-transformers", f"the model {path}, which has no ONNX graph,")
+        super().__init__(path)
+        self.query_prompt, self.code_prompt = read_prompts(path)
 
-    @property
-    def dimensions(self) -> int:
-        """Dimensions of the stored vectors."""
-        return len(self._embedded(""))
+    def _files(self) -> list[Path]:
+        return [f for f in model_files(self._path) if "onnx" not in f.name]
 
-    def knows(self, text: str) -> bool:
-        """False: not every tokenizer of this package reveals its vocabulary."""
-        return False
-
-    def fingerprint(self) -> str:
-        """16 hex digits over its files."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return digest(SENTENCE_RULES, self._path, [f for f in model_files(self._path) if "onnx" not in f.name])
-
-    def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry, one text at a time: padding in a batch would change rounding."""
-        return [self._embedded(self._code_prompt + as_text(entry)) for entry in fields]
-
-    def embed_query(self, text: str) -> bytes:
-        """The text's vector, after the model's prompt for queries."""
-        vector = self._embedded(self._query_prompt + text) if text.strip() else b""
-        return vector if any(vector) else b""
-
-    def _embedded(self, text: str) -> bytes:
+    def _embed(self, text: str) -> bytes:
         try:
-            found = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
-            return rounded(found[0].tolist())
+            rows = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
+            return rounded(rows[0].tolist())
         except Exception as fault:  # the package's edge
             raise UsageError(f"the model {self._path} fails: {fault}", "use another model") from None
 

@@ -34,8 +34,8 @@ def read_json(path: Path) -> Any:
 
 def stamp(path: Path) -> tuple[object, ...]:
     """(name, size, time) of each file of a model. Raises OSError."""
-    found = [(str(file), file.stat()) for file in model_files(path)]
-    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+    statuses = [(str(file), file.stat()) for file in model_files(path)]
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in statuses)
 
 
 def model_files(path: Path) -> list[Path]:
@@ -46,18 +46,18 @@ def model_files(path: Path) -> list[Path]:
     )
 
 
-def digest(rules: str, path: Path, files: Iterable[Path]) -> str:
+def hash_files(rules: str, path: Path, files: Iterable[Path]) -> str:
     """16 hex digits over the version of our rules and the files. Raises UsageError."""
-    found = xxhash.xxh3_64(rules.encode())
+    digest = xxhash.xxh3_64(rules.encode())
     try:
         for file in files:
-            found.update(f"\0{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
-            with file.open("rb") as opened:
-                while block := opened.read(_BLOCK):
-                    found.update(block)
+            digest.update(f"\0{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as content:
+                while block := content.read(_BLOCK):
+                    digest.update(block)
     except OSError as fault:
         raise UsageError(f"cannot read the model {path}: {fault}") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 MEAN, CLS = "mean", "cls"
@@ -79,54 +79,61 @@ class SentenceSettings:
 
 def read_settings(path: Path) -> SentenceSettings:
     """Read the settings. Raises UsageError for modules other than pooling, and for other poolings than mean and cls."""
-    transformer, pooling = path, None
-    for module in _modules(path):
+    transformer, pooling = path, Path()
+    modules = read_json(path / "modules.json")
+    for module in modules if isinstance(modules, list) else ():
+        if not isinstance(module, dict):
+            continue
         kind, folder = str(module.get("type", "")).rpartition(".")[2], path / str(module.get("path", ""))
         if kind == "Transformer":
             transformer = folder
         elif kind == "Pooling":
-            pooling = read_json(folder / "config.json")
+            pooling = folder / "config.json"
         elif kind != "Normalize":
             raise UsageError(f"the model {path} has an unknown module: {kind}", "use another model")
-    limits = _mapping(read_json(transformer / "sentence_bert_config.json")) or _mapping(
-        read_json(path / "sentence_bert_config.json")
+    limits = _read_mapping(transformer / "sentence_bert_config.json") or _read_mapping(
+        path / "sentence_bert_config.json"
     )
-    config = _mapping(read_json(transformer / "config.json"))
-    query_prompt, code_prompt = read_prompts(path)
     return SentenceSettings(
-        pooling=_pooling(path, _mapping(pooling)),
-        most_tokens=_most_tokens(limits, config),
-        lower_case=limits.get("do_lower_case") is True,
-        query_prompt=query_prompt,
-        code_prompt=code_prompt,
+        _pooling(path, _read_mapping(pooling) if pooling.name else {}),
+        _most_tokens(limits, _read_mapping(transformer / "config.json")),
+        limits.get("do_lower_case") is True,
+        *read_prompts(path),
     )
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
     """The prompts for queries and for code; empty if the model has none."""
-    config = _mapping(read_json(path / "config_sentence_transformers.json"))
-    return _prompt(config, QUERY_PROMPTS), _prompt(config, CODE_PROMPTS)
+    config = _read_mapping(path / "config_sentence_transformers.json")
+    prompts, default = config.get("prompts"), config.get("default_prompt_name")
+    if not isinstance(prompts, dict):
+        return "", ""
+
+    def choose(names: tuple[str, ...]) -> str:
+        candidates = (*names, default) if isinstance(default, str) else names
+        return next((str(prompts[name]) for name in candidates if prompts.get(name)), "")
+
+    return choose(QUERY_PROMPTS), choose(CODE_PROMPTS)
 
 
-def _modules(path: Path) -> list[Mapping[str, Any]]:
-    found = read_json(path / "modules.json")
-    return [module for module in found if isinstance(module, dict)] if isinstance(found, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _read_mapping(path: Path) -> Mapping[str, Any]:
+    content = read_json(path)
+    return content if isinstance(content, dict) else {}
 
 
 def _pooling(path: Path, config: Mapping[str, Any]) -> str:
     """The enabled mode: `pooling_mode_…: true`, or since version 5.2 `pooling_mode: "…"`."""
     if isinstance(named := config.get("pooling_mode"), str):
-        on = {named}
+        modes = {named}
     else:
-        on = {key.removeprefix("pooling_mode_") for key, value in config.items() if value is True and "_mode_" in key}
-    found = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode := ", ".join(sorted(on)) or MEAN, mode)
-    if found not in (MEAN, CLS):
-        raise UsageError(f"the model {path} pools by {found}; only mean and cls are supported", "use another model")
-    return found
+        modes = {
+            key.removeprefix("pooling_mode_") for key, value in config.items() if value is True and "_mode_" in key
+        }
+    mode = ", ".join(sorted(modes)) or MEAN
+    pooling = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode, mode)
+    if pooling not in (MEAN, CLS):
+        raise UsageError(f"the model {path} pools by {pooling}; only mean and cls are supported", "use another model")
+    return pooling
 
 
 def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
@@ -135,13 +142,6 @@ def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
         if isinstance(limit, int) and limit > 0:
             return limit
     return LONGEST
-
-
-def _prompt(config: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these prompts that exists, else the model's default prompt."""
-    prompts = _mapping(config.get("prompts"))
-    named = [*names, default] if isinstance(default := config.get("default_prompt_name"), str) else list(names)
-    return next((str(prompts[name]) for name in named if prompts.get(name)), "")
 
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -157,7 +157,7 @@ def is_installed(extra: str) -> bool:
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 
-def demand(extra: str, what: str) -> None:
+def require_extra(extra: str, what: str) -> None:
     """Raise UsageError unless the extra that `what` needs is installed."""
     missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
     if missing:

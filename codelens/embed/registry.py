@@ -67,13 +67,13 @@ def model_place(setting: str) -> Path | None:
         return shipped_model()
     if not is_model_name(setting):
         return Path(setting)
-    found = own_models()
-    if setting not in found:
-        known = ", ".join((SHIPPED, HASHING, *found))
+    models = own_models()
+    if setting not in models:
+        known = ", ".join((SHIPPED, HASHING, *models))
         raise UsageError(
             f"no model is called '{setting}'", f"known: {known}; a file is named by its path, as ./x.model"
         )
-    return found[setting]
+    return models[setting]
 
 
 def own_models() -> dict[str, Path]:
@@ -98,30 +98,12 @@ def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
     Raises UsageError if there is no such model, its package is missing, or it needs the network and that is not allowed.
     """
     if is_address(setting):
-        return _endpoint(setting, allow_network)
+        return _open_endpoint(setting, allow_network)
     path = model_place(setting)
-    return _hashing() if path is None else _model(path)
+    return _open_hashing() if path is None else _open_path(path)
 
 
-def open_noted(setting: str) -> Embedder:
-    """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
-    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings.
-
-    Raises UsageError.
-    """
-    if is_address(setting) or Path(setting).is_dir():
-        raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
-    return open_embedder(setting)
-
-
-@cache
-def _hashing() -> Embedder:
-    from codelens.embed.hashing import HashingEmbedder
-
-    return HashingEmbedder()
-
-
-def _endpoint(setting: str, allow_network: bool) -> Embedder:
+def _open_endpoint(setting: str, allow_network: bool) -> Embedder:
     from codelens.embed.endpoint import EndpointEmbedder, parse_address
 
     address = parse_address(setting)
@@ -133,21 +115,39 @@ def _endpoint(setting: str, allow_network: bool) -> Embedder:
     return EndpointEmbedder(address)
 
 
-def _model(path: Path) -> Embedder:
+@cache
+def _open_hashing() -> Embedder:
+    from codelens.embed.hashing import HashingEmbedder
+
+    return HashingEmbedder()
+
+
+def _open_path(path: Path) -> Embedder:
     try:
         if path.is_dir():
-            return _opened(path, stamp(path))
+            return _open_stamped(path, stamp(path))
         if not path.is_file():  # a pipe would never end
             raise UsageError(f"no model at {path}", "name a model's file or folder, `codelens` or `hashing`")
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError) as fault:
         raise UsageError(f"cannot read the model {path}: {fault}") from None
-    return _opened(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+    return _open_stamped(path, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)
-def _opened(path: Path, stamp: tuple[object, ...]) -> Embedder:
+def _open_stamped(path: Path, stamp: tuple[object, ...]) -> Embedder:
     """A changed file or folder has another stamp, and is opened again."""
     from codelens.embed.static import StaticEmbedder
 
     return open_folder(path) if path.is_dir() else StaticEmbedder(path)
+
+
+def open_noted(setting: str) -> Embedder:
+    """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
+    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings.
+
+    Raises UsageError.
+    """
+    if is_address(setting) or Path(setting).is_dir():
+        raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
+    return open_embedder(setting)
