@@ -53,7 +53,7 @@ def knows_word(tokenizer: Tokenizer, text: str) -> bool:
 
 
 class FolderEmbedder(ABC):
-    """What embedders of folders share. Raises UsageError if a package is missing, or the model does not embed texts."""
+    """Base of the embedders for folders. Raises UsageError if a package is missing, or the model does not embed texts."""
 
     slow = True
     least_cosine = LEAST_COSINE
