@@ -254,10 +254,6 @@ class Index:
         from codelens.search.why import explain
 
         with self._store.reading():
-            if options.files_only:
-                from codelens.search.why import explain_files
-
-                return explain_files(query, targets, self._store, self.info(), options, self._settings)
             return explain(query, targets, self._store, self.info(), options, self._settings)
 
     def context(self, request: ContextRequest, layout: PackLayout, keep: bool = True) -> PackedText:

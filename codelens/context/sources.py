@@ -19,12 +19,12 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Notice
+from codelens.search.expansion import UNKNOWN_WORDS
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
 from codelens.search.recency import running_by
 from codelens.search.scope import documents_in_scope
-from codelens.search.terms import UNKNOWN_WORDS
 from codelens.search.walk import Spreading, nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -171,7 +171,7 @@ def find_for_task(request: ContextRequest, store: Store, settings: Settings) -> 
     """The best results of a search."""
     ranking = rank(request.query, store, request.options, settings)
     best = ranking.candidates[: min(request.options.limit, POOL)]
-    notices = (notice for notice in ranking.notices if notice.code != UNKNOWN_WORDS)  # a task has words of its own
+    notices = (notice for notice in ranking.run.notices if notice.code != UNKNOWN_WORDS)  # a task has words of its own
     return [WantedUnit(c.unit, c.score) for c in best], tuple(notices)
 
 

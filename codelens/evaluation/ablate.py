@@ -12,7 +12,7 @@ from typing import Any
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.search.fuse import FUSIONS
-from codelens.search.profiles import Profile
+from codelens.search.profile import Profile
 from codelens.search.retrieve import MODES
 
 GONE = None  # The value of an edit that removes a key

@@ -136,7 +136,7 @@ def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict
             if place not in units:
                 continue
             ranking = rank(questions[place], store, options, settings)
-            orders = dict(_order_by_channels(ranking.trace.rankings, store))
+            orders = dict(_order_by_channels(ranking.run.trace.rankings, store))
             orders["codelens"] = [c.unit.id for c in ranking.candidates]
             for way, order in orders.items():
                 top = [unit for unit in dict.fromkeys(order) if unit in places][:CUTOFF]

@@ -28,8 +28,9 @@ from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
 from codelens.search.pipeline import rank
-from codelens.search.profiles import Profile, load_profile
-from codelens.search.run import SearchRun
+from codelens.search.profile import Profile
+from codelens.search.profiles import load_profile
+from codelens.search.rankers import Ranking
 from codelens.search.walk import WALK
 from codelens.store.store import Store
 
@@ -103,8 +104,8 @@ def _with_all_features(profile: Profile) -> Profile:
     return replace(profile, features=features)
 
 
-def _sample(task: Task, ranking: SearchRun) -> Sample:
-    intent = ranking.trace.intent
+def _sample(task: Task, ranking: Ranking) -> Sample:
+    intent = ranking.run.trace.intent
     shares = tuple(intent.shares.get(shape, 0.0) for shape in SHAPES) if intent else (0.0,) * len(SHAPES)
     credits = _credits(ranking.candidates, task.relevant)
     if max(credits, default=-1) < 0:
@@ -116,7 +117,7 @@ def _sample(task: Task, ranking: SearchRun) -> Sample:
             row[column[name]] = value
         for contribution in candidate.recorded:
             if contribution.source in candidate.channels:
-                row[column[RANKS]] += contribution.amount * (ranking.profile.rrf_k + 1)
+                row[column[RANKS]] += contribution.amount * (ranking.run.profile.rrf_k + 1)
     aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
     hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in ranking.candidates]
     right = [any(loose(hit, entry) for entry in task.relevant) for hit in hits]

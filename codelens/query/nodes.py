@@ -7,7 +7,7 @@ identifiers at the top level only rank. Everything else, and everything below OR
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
 from codelens.model.fast_dataclass import dataclass, replace
@@ -143,15 +143,13 @@ class Query:
     @property
     def loose_words(self) -> tuple[str, ...]:
         """The words and identifiers that only rank, in order."""
-        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
-        return tuple(part.text for part in parts if isinstance(part, Word | Identifier))
+        return tuple(part.text for part in required_parts(self.node) if isinstance(part, Word | Identifier))
 
     @property
     def asks_for_lines(self) -> bool:
         """True if its only text is a phrase, a pattern or `content:`, or a choice of these."""
-        parts = self.node.parts if isinstance(self.node, And) else (self.node,) if self.node else ()
-        texts = [part for part in parts if says_text(part) and not isinstance(part, Not)]
-        return len(texts) == 1 and all(_is_exact(leaf) for leaf in positive_leaves(texts[0]))
+        texts = [part for part in required_parts(self.node) if says_text(part) and not isinstance(part, Not)]
+        return len(texts) == 1 and all(map(is_exact, positive_leaves(texts[0])))
 
     @property
     def is_question(self) -> bool:
@@ -161,8 +159,17 @@ class Query:
     @property
     def plain(self) -> bool:
         """True if the query has no condition, only words and identifiers."""
-        parts = self.node.parts if isinstance(self.node, And) else (self.node,)
-        return all(part is None or isinstance(part, Word | Identifier) for part in parts)
+        return all(isinstance(part, Word | Identifier) for part in required_parts(self.node))
+
+
+def required_parts(node: Node | None) -> tuple[Node, ...]:
+    """The parts of a query that must all hold, of which words and identifiers only rank."""
+    return node.parts if isinstance(node, And) else (node,) if node is not None else ()
+
+
+def conjunction(parts: Sequence[Node]) -> Node | None:
+    """The tree that requires all of these parts; None without parts."""
+    return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
 def says_text(node: Node) -> bool:
@@ -177,7 +184,8 @@ def says_text(node: Node) -> bool:
     return True
 
 
-def _is_exact(leaf: Node) -> bool:
+def is_exact(leaf: Node) -> bool:
+    """True if a leaf must occur as it is written: a phrase, a pattern, or `content:`."""
     return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
 
 
@@ -261,14 +269,6 @@ def without_phrases(query: Query) -> Query | None:
     return replace(query, node=And(tuple(loose)))
 
 
-def also(query: Query, demanded: Node | None) -> Query:
-    """The query with an additional condition."""
-    if demanded is None:
-        return query
-    rest = query.node.parts if isinstance(query.node, And) else (query.node,) if query.node is not None else ()
-    return replace(query, node=And((demanded, *rest)))
-
-
 def without(node: Node | None, left_out: Node) -> Node | None:
     """The tree without one of its nodes; None if nothing remains."""
     if node is left_out or node is None:
@@ -279,20 +279,20 @@ def without(node: Node | None, left_out: Node) -> Node | None:
     return node
 
 
-def going_on(node: Node | None, but: Collection[str]) -> Node | None:
-    """The tree with a star after each word that can have one, except the words in `but` (lower case)."""
+def add_stars(node: Node | None, excluded: Collection[str]) -> Node | None:
+    """The tree with a star after each word that can have one, except the `excluded` words (lower case)."""
     match node:
         case Word(text, start):
             word = text.rstrip(PUNCTUATION)
             marked = f"{word}{BEGINNING}"
-            fits = beginning_of(marked) and word.casefold() not in but
+            fits = beginning_of(marked) and word.casefold() not in excluded
             return Word(marked + text.removeprefix(word), start) if fits else node
         case And(parts):
-            return And(tuple(going_on(part, but) or part for part in parts))
+            return And(tuple(add_stars(part, excluded) or part for part in parts))
         case Or(parts):
-            return Or(tuple(going_on(part, but) or part for part in parts))
+            return Or(tuple(add_stars(part, excluded) or part for part in parts))
         case Not(part):
-            return Not(going_on(part, but) or part)
+            return Not(add_stars(part, excluded) or part)
     return node
 
 

@@ -76,9 +76,9 @@ class Company:
             self._best[feature, unit] = min(seeds, key=lambda seed: places[seed])
         return found
 
-    def describe(self, feature: str, unit: UnitId) -> str:
+    def describe(self, feature: str, unit: UnitRow) -> str:
         """The reason of a value."""
-        best = self._best[feature, unit]
+        best = self._best[feature, unit.id]
         name = f"{self._rows[best].qualified_name}, {'the best hit' if self._standing[best] == 1.0 else 'a good hit'}"
         return {IN_FILE: f"its file has {name}", USES: f"uses {name}", USED_BY: f"is used by {name}"}[feature]
 

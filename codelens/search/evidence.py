@@ -11,25 +11,22 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from codelens.errors import EmbedderFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
-from codelens.model.search import ExpandedQuery, Match
+from codelens.model.search import ExpandedQuery
+from codelens.search.channels import Findings
 from codelens.search.lexicon import LEXICON
+from codelens.search.run import SearchRun
 from codelens.search.terms import load_words, stem, words_said
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
+from codelens.text.bm25 import compute_idf, score_text, weigh_length
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
 from codelens.text.terms import BEGINNING
-
-if TYPE_CHECKING:
-    from codelens.search.company import Company
-    from codelens.search.run import SearchRun
-    from codelens.search.walk import Ways
 
 LENGTH_SHARE = 0.6  # b: how much a field's length counts (from a fitted prototype)
 SATURATION = 1.2  # k1, the usual one
@@ -101,17 +98,14 @@ Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
 class Evidence:
     """Evidence for one query. `gather` adds candidates; maxima are those of the first candidates that were gathered."""
 
-    def __init__(self, run: SearchRun, rankings: Mapping[str, Sequence[Match]], vector: bytes = b"") -> None:
+    def __init__(self, run: SearchRun, findings: Findings, vector: bytes = b"") -> None:
         """`vector`: the query's embedding, if vectors take part."""
         self.query, self._store, self._vector = run.terms, run.store, vector
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
-        self.channels = frozenset(rankings)
-        self.resemblance = run.resembling
-        self.verbatim = run.verbatim
-        self.fragments = run.fragments
-        itself = run.likeness.itself.values() if run.likeness else ()
-        self.roles_of_original = frozenset(role for unit in itself for role in unit.roles)
-        self.concepts = {m.unit: m for m in rankings.get("equivalence", ())}
+        self.channels = frozenset(findings.matches)
+        self.verbatim, self.resemblance, self.fragments = findings.evidence
+        self.roles_of_original = frozenset(role for unit in run.originals.values() for role in unit.roles)
+        self.concepts = {m.unit: m for m in findings.matches.get("equivalence", ())}
         self._read_query()
         self._count_terms()
         self.units: dict[UnitId, UnitRow] = {}
@@ -136,10 +130,6 @@ class Evidence:
         """Word of the query → its rarity in messages, for those that some messages have, but not too many."""
         if run.profile.features.get("messages"):
             self._count_messages()
-        self.ways: Ways | None = None
-        """How the walk came to units, once it has walked."""
-        self.company: Company | None = None
-        """How the best hits lift others, once all else is measured."""
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query
@@ -182,9 +172,10 @@ class Evidence:
             frequency = self._store.postings.document_frequency(term.text)
             if not frequency and share == 1.0:
                 self.parts.append(fold_identifier(term.text))
-            idf = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
             self.terms.append(term.text)
-            self.rarity.append(idf * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0))
+            self.rarity.append(
+                compute_idf(total, frequency) * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0)
+            )
         self.words = len({t.text for t in self.query.words})
         """How many of `terms` the query itself says; they come first."""
         self.of_words = math.fsum(self.rarity[: self.words])
@@ -250,16 +241,15 @@ class Evidence:
         for unit, held in found.items():
             lengths = held.lengths
             named: list[int] = []
-            parts: list[float] = []
-            related: list[float] = []
+            parts: list[tuple[float, float]] = []
+            related: list[tuple[float, float]] = []
             for place, counts in held.counts.items():
                 fields, is_named = _fields_with(counts)
                 frequency = math.fsum([n * scales[field][lengths[field]] for field, n in fields])
-                part = rarity[place] * frequency / (SATURATION + frequency)
-                (related if place in stands_for else parts).append(part)
+                (related if place in stands_for else parts).append((rarity[place], frequency))
                 if is_named:
                     named.append(place)
-            self.bm25[unit], self.related[unit] = math.fsum(parts), math.fsum(related)
+            self.bm25[unit], self.related[unit] = score_text(parts, SATURATION), score_text(related, SATURATION)
             self.said[unit] = self._compute_shares(tuple(held.counts))[0]
             self.related_names[unit] = self._compute_shares(tuple(named))[1]
 
@@ -286,7 +276,7 @@ class Evidence:
         words, messages = self.terms[: self.words], self._store.messages
         total, files, said = messages.totals()
         counts = {word: messages.frequency(word) for word in words} if total else {}
-        rarity = {word: math.log(1.0 + (total - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
+        rarity = {word: compute_idf(total, count) for word, count in counts.items()}
         self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
         most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
         self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
@@ -295,9 +285,9 @@ class Evidence:
         """Read what the messages of the commits that changed these files say of the query."""
         rarity = self._in_messages
         for document, held in self._store.messages.weigh(documents, rarity).items() if rarity else ():
-            norm = OF_MESSAGES * (1 - MESSAGES_LENGTH_SHARE + MESSAGES_LENGTH_SHARE * held.said / self._mean_said)
-            share = math.fsum(rarity[word] * weight / (weight + norm) for word, weight in held.terms.items())
-            self.messages[document] = share / self._of_messages, held.best
+            norm = weigh_length(held.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
+            score = score_text(((rarity[word], weight) for word, weight in held.terms.items()), norm)
+            self.messages[document] = score / self._of_messages, held.best
 
     def find_message(self, document: DocumentId) -> PastCommit:
         """The commit whose message says most of the query, of those that changed a file in `messages`."""
@@ -313,8 +303,8 @@ class Evidence:
             for document, count in of_term.items():
                 counts[document].append((place, count))
         for document, found in counts.items():
-            norm = SATURATION * (1 - IN_FILE_LENGTH_SHARE + IN_FILE_LENGTH_SHARE * lengths.get(document, 1) / mean)
-            self.files[document] = math.fsum([self.rarity[place] * count / (count + norm) for place, count in found])
+            norm = weigh_length(lengths.get(document, 1), mean, SATURATION, IN_FILE_LENGTH_SHARE)
+            self.files[document] = score_text(((self.rarity[place], count) for place, count in found), norm)
             held = math.fsum([self.rarity[place] for place, _ in found if place < self.words])
             self._said_in_files[document] = held / self.of_words if self.of_words else 0.0
 
@@ -353,7 +343,7 @@ def reading_of(run: SearchRun) -> Reading:
     vector = b""
     with suppress(EmbedderFault):
         vector = run.query_vector() if "vector" in run.abilities and run.options.mode in ("hybrid", "vector") else b""
-    return Evidence(run, {}, vector).reading
+    return Evidence(run, Findings(), vector).reading
 
 
 def read_rows(store: Store, units: Iterable[UnitId]) -> object:

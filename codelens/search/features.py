@@ -17,7 +17,6 @@ from codelens.model.budget import TimeBudget
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, add_features
-from codelens.search.company import COMPANY
 from codelens.search.evidence import Evidence
 from codelens.text.counts import format_day, quantity
 from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
@@ -439,23 +438,22 @@ FEATURES: Mapping[str, Feature] = {
 
 
 def measure(
-    candidates: Iterable[Candidate], evidence: Evidence, weights: Mapping[str, float], budget: TimeBudget
+    candidates: Sequence[Candidate],
+    evidence: Evidence,
+    weights: Mapping[str, float],
+    budget: TimeBudget,
+    explainers: Mapping[str, Callable[[UnitRow], str]] = {},
 ) -> None:
     """Add the features of these candidates, in place: those that have a weight and whose channel takes part.
 
-    Raises OutOfTime with none of them added.
+    `explainers` give the reasons of features that are measured elsewhere. Raises OutOfTime with none of them added.
     """
-    measured = list(candidates)
-    pool = Pool([candidate.unit for candidate in measured])
+    pool = Pool([candidate.unit for candidate in candidates])
 
     def says(unit: UnitRow, name: str, value: float) -> str:
-        if name in FEATURES:
-            return FEATURES[name].says(unit, evidence, value)
-        if name in COMPANY:
-            return evidence.company.describe(name, unit.id) if evidence.company else ""
-        return evidence.ways.to(unit) if evidence.ways else ""
+        return FEATURES[name].says(unit, evidence, value) if name in FEATURES else explainers[name](unit)
 
-    for candidate in measured:
+    for candidate in candidates:
         candidate.says = says
     columns: list[tuple[str, float, Sequence[float]]] = []
     for name, feature in FEATURES.items():
@@ -464,4 +462,4 @@ def measure(
             continue
         budget.check()
         columns.append((name, weight, feature.column(pool, evidence)))
-    add_features(measured, columns)
+    add_features(candidates, columns)

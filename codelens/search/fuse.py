@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Candidate, Contribution, Match
-
-if TYPE_CHECKING:
-    from codelens.search.run import SearchRun
+from codelens.search.run import SearchRun
 
 FUSIONS = ("rrf", "weighted", "minmax")
 
@@ -28,7 +25,12 @@ def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[st
 def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
     """Fuse with the profile's weights and k, and the fusion that the options name."""
     weights = normalised(run.profile.channels, sorted(matches))
-    return fuse(matches, weights, run.profile.rrf_k, run.rows(matches), run.options.fusion)
+    return fuse(matches, weights, run.profile.rrf_k, find_rows(run, matches), run.options.fusion)
+
+
+def find_rows(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
+    """The rows of all matched units."""
+    return run.store.units.rows({match.unit for ranking in matches.values() for match in ranking})
 
 
 def fuse(

@@ -25,16 +25,9 @@ from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchRes
 from codelens.query.conditions import evaluate
 from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query
-from codelens.query.nodes import Node, Query, asks_todos
+from codelens.query.nodes import CHANGE_FIELDS, Node, Query, asks_todos
 from codelens.search.run import AUTHORS_CUT, absences, read_query
-from codelens.search.scope import (
-    asks_for_authors,
-    asks_for_changes,
-    asks_metadata,
-    documents_in_scope,
-    trigram_expression,
-    whole_file,
-)
+from codelens.search.scope import asks_for, documents_in_scope, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, Texts, text_of
@@ -95,7 +88,9 @@ class LineSearch:
         )
         wanted = replace(wanted, every_match=marked)
         repositories = store.documents.repositories()
-        cut = asks_for_authors(query) and any(len(store.lines.commits(row.id)) >= MOST_COMMITS for row in repositories)
+        cut = asks_for(query, "author") and any(
+            len(store.lines.commits(row.id)) >= MOST_COMMITS for row in repositories
+        )
         return cls(
             store=store,
             options=options,
@@ -106,8 +101,8 @@ class LineSearch:
             roots={row.id: row.root for row in repositories},
             names={row.id: row.name for row in repositories},
             matching=Matching(case, options.word, roots={row.name: row.root.as_posix() for row in repositories}),
-            metadata=load_metadata(settings.metadata) if asks_metadata(query.node) else EMPTY,
-            changes=LastChanges(store, Texts(store)) if asks_for_changes(query) else None,
+            metadata=load_metadata(settings.metadata) if asks_for(query, "meta") else EMPTY,
+            changes=LastChanges(store, Texts(store)) if asks_for(query, *CHANGE_FIELDS) else None,
             skip=options.offset,
             left=options.limit,
         )

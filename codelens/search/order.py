@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
-from codelens.model.code import NOTE_KINDS, TODO, UnitId, UnitRow
+from codelens.model.code import NOTE_KINDS, TODO, UnitId
+from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, QueryTarget, in_order
+from codelens.model.search import (
+    WEAK,
+    Candidate,
+    Contribution,
+    Event,
+    ExpandedQuery,
+    QueryTarget,
+    Trace,
+    in_order,
+)
 from codelens.search.confidence import FLOOR, chance_of_weakness
 from codelens.search.features import ROLE_WORDS
-from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun
+from codelens.search.rankers import Ranking
+from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun, limit_notices
 from codelens.search.scope import SearchScope
 from codelens.search.terms import words_said
 from codelens.search.walk import Expanding, add_expansion
@@ -31,64 +42,67 @@ PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are not code: Graph Memory's profile has another minimum for them."""
 
 
-def adjust(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+def adjust_scores(ranking: Ranking) -> Ranking:
     """Best first, after memory, factors of paths, the penalty for further hits of a file, and the expansion."""
-    profile = run.profile
-    if profile.memory and run.recollection:
-        run.recollection.add(candidates, run.terms, profile.of_memory)
+    run, candidates, profile = ranking.run, ranking.candidates, ranking.run.profile
+    if profile.memory and (recollection := run.recollection):
+        recollection.add(candidates, run.terms, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
-    add_targets(candidates, run.targets)
+    add_targets(candidates, ranking.findings.targets)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
-    if not profile.expansion:
-        return candidates
-    run.trace.lap("order")
-    with run.budget.part(ORDER, "the expansion was left out"):
-        expanding = Expanding(**profile.expansion)
-        candidates, reached = add_expansion(candidates, expanding, run.store, run.within)
-        if expanding.closed:
-            candidates = _only(run, candidates, reached | run.literal | run.targets.keys())
-    run.trace.lap("walk")
-    return candidates
+    if profile.expansion:
+        run.trace.lap("order")
+        with run.budget.part(ORDER, "the expansion was left out"):
+            expanding = Expanding(**profile.expansion)
+            candidates, reached = add_expansion(candidates, expanding, run.store, run.allows())
+            if expanding.closed:
+                kept = reached | ranking.findings.literal | ranking.findings.targets.keys()
+                reason = f"neither one of the first {profile.expansion['seeds']} nor a neighbour of theirs"
+                run.trace.events += [Event(NOT_REACHED, c.unit, reason) for c in candidates if c.unit.id not in kept]
+                candidates = [candidate for candidate in candidates if candidate.unit.id in kept]
+        run.trace.lap("walk")
+    return replace(ranking, candidates=candidates)
 
 
-def _only(run: SearchRun, candidates: Sequence[Candidate], reached: frozenset[UnitId]) -> list[Candidate]:
-    """The candidates that an expansion began with or came to, and those that are found whatever their words."""
-    lost = [candidate.unit for candidate in candidates if candidate.unit.id not in reached]
-    said = f"neither one of the first {run.profile.expansion['seeds']} nor a neighbour of theirs"
-    run.trace.events += [Event(NOT_REACHED, unit, said) for unit in lost]
-    return [candidate for candidate in candidates if candidate.unit.id in reached]
-
-
-def final_order(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+def put_in_order(ranking: Ranking) -> Ranking:
     """The candidates after --rerank, the minimum score, --sort and --reverse. Raises UsageError."""
+    run, candidates = ranking.run, ranking.candidates
     if run.options.rerank:
         with run.budget.part(ORDER, "hits were not ranked again"):
             run.budget.check()
             candidates = rerank(run, candidates)
-    candidates = drop_low_scores(run, candidates)
-    note_weakness(run, candidates)
-    return sort(candidates, run.options, run.scope)
-
-
-def note_weakness(run: SearchRun, candidates: Sequence[Candidate]) -> None:
-    """A notice if the answer to a query in prose, ranked by all channels, is probably none."""
-    chance = find_chance_of_none(run, candidates)
+    candidates = drop_low_scores(replace(ranking, candidates=candidates))
+    chance = find_chance_of_none(replace(ranking, candidates=candidates))
     if chance is not None and chance >= run.profile.weakness["least"]:
         run.notice(
             WEAK, "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
         )
+    return finish_ranking(ranking, sort(candidates, run.options, run.scope))
 
 
-def find_chance_of_none(run: SearchRun, candidates: Sequence[Candidate]) -> float | None:
+def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
+    """The ranking with its final order, which the trace keeps; with notices for what limits and time left out."""
+    run = ranking.run
+    run.trace.candidates = candidates
+    run.notices.extend(limit_notices(run.budget))
+    return replace(ranking, candidates=candidates)
+
+
+def find_chance_of_none(ranking: Ranking) -> float | None:
     """The probability that no candidate is what a query in prose asks for; None for other queries."""
+    run, candidates, findings = ranking.run, ranking.candidates, ranking.findings
     weights, intent = run.profile.weakness, run.trace.intent
-    if not (weights and candidates and run.evidence and intent) or run.options.mode != "hybrid" or run.options.rerank:
+    if (
+        not (weights and candidates and ranking.evidence and intent)
+        or run.options.mode != "hybrid"
+        or run.options.rerank
+    ):
         return None
-    if run.literal or run.targets or run.likeness or "identifier" in intent.shares or "vector" not in run.channels:
+    if findings.literal or findings.targets or run.likeness or "identifier" in intent.shares:
         return None
-    if run.within is not None and candidates[0].unit.kind in PROSE:
-        return None  # documents were asked for, whose scores are lower than those of code
-    return chance_of_weakness(candidates[0], run.evidence, 1.0 / (run.profile.rrf_k + 1), weights)
+    if "vector" not in findings.matches or (run.within is not None and candidates[0].unit.kind in PROSE):
+        return None  # scores of documents, which conditions may ask for, are lower than those of code
+    return chance_of_weakness(candidates[0], ranking.evidence, 1.0 / (run.profile.rrf_k + 1), weights)
 
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
@@ -110,13 +124,9 @@ def add_targets(candidates: Sequence[Candidate], targets: Mapping[UnitId, QueryT
     """Put the units that the query points at above all others, whatever their words say."""
     weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
     for candidate in candidates if weight > 0 else ():
-        if at := targets.get(candidate.unit.id):
-            candidate.add_bonus("place", weight, at.value, at.reason)
-            candidate.judge = candidate.judge and _certain
-
-
-def _certain(_: UnitRow) -> float:
-    return 1.0
+        if target := targets.get(candidate.unit.id):
+            candidate.add_bonus("place", weight, target.value, target.reason)
+            candidate.judge = candidate.judge and (lambda _: 1.0)
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
@@ -165,53 +175,61 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     return in_order(ordered)
 
 
-def drop_low_scores(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
-    """Drop candidates below --min-score: their confidence, or their share of the best score in a profile that has no confidence.
+def drop_low_scores(ranking: Ranking) -> list[Candidate]:
+    """The candidates without those below --min-score: their confidence, or in a profile without it their share of the best score.
 
     Without the option, all are dropped if none reaches the profile's floor, and in other profiles those below its minimum. What
     satisfies conditions whatever its words is spared then.
     """
-    given = run.options.min_score
+    run, candidates, given = ranking.run, ranking.candidates, ranking.run.options.min_score
     if any(candidate.judge for candidate in candidates):
-        return _confident(run, candidates, given)
-    least = {"text": given, "code": given} if given is not None else run.profile.minimum
+        least = find_least_confidence(ranking) if given is None else given
+        return drop_below(run.trace, candidates, lambda c: c.confidence or 0.0, lambda _: least)
+    minimum = {"text": given, "code": given} if given is not None else run.profile.minimum
     best = max((c.score for c in candidates), default=0.0)
-    if not least or (best <= 0 and given is None):
+    if not minimum or (best <= 0 and given is None):
         return candidates
+
+    def least_share(candidate: Candidate) -> float:
+        kind = candidate.unit.kind
+        is_spared = given is None and candidate.unit.id in ranking.findings.literal
+        return -math.inf if is_spared else minimum.get(kind, minimum["text" if kind in PROSE else "code"])
+
+    return drop_below(run.trace, candidates, lambda c: c.score / best if best > 0 else 0.0, least_share)
+
+
+def find_least_confidence(ranking: Ranking) -> float:
+    """The profile's floor, with a notice, if no candidate reaches it; 0 if the answer is worth showing all the same."""
+    run, candidates = ranking.run, ranking.candidates
+    floor, chance = run.profile.confidence[FLOOR], find_chance_of_none(ranking)
+    if (
+        ranking.findings.literal
+        or "exact" not in ranking.findings.matches
+        or any((candidate.confidence or 0.0) >= floor for candidate in candidates)
+        or (chance is not None and chance < NEAR * run.profile.weakness["least"])
+    ):
+        return 0.0
+    many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
+    run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
+    return floor
+
+
+def drop_below(
+    trace: Trace,
+    candidates: Sequence[Candidate],
+    value_of: Callable[[Candidate], float],
+    least_of: Callable[[Candidate], float],
+    unit: float = 1.0,
+) -> list[Candidate]:
+    """The candidates whose value is not below the least, with an event for each other that tells its value, in this unit."""
     kept = []
     for candidate in candidates:
-        share = candidate.score / best if best > 0 else 0.0
-        spared = given is None and candidate.unit.id in run.literal
-        kind = candidate.unit.kind
-        if spared or share >= least.get(kind, least["text" if kind in PROSE else "code"]):
+        if (value := value_of(candidate)) >= least_of(candidate):
             kept.append(candidate)
         else:
-            _leave_out(run, candidate, share)
+            rounded = math.floor(value / unit * 1000) / 1000  # down, so that this minimum lets it pass
+            trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
     return kept
-
-
-def _confident(run: SearchRun, candidates: list[Candidate], least: float | None) -> list[Candidate]:
-    if least is None:
-        floor, chance = run.profile.confidence[FLOOR], find_chance_of_none(run, candidates)
-        if (
-            run.literal
-            or "exact" not in run.channels
-            or any((candidate.confidence or 0.0) >= floor for candidate in candidates)
-            or (chance is not None and chance < NEAR * run.profile.weakness["least"])
-        ):
-            return candidates
-        many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
-        run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
-        least = floor
-    for candidate in candidates:
-        if (candidate.confidence or 0.0) < least:
-            _leave_out(run, candidate, candidate.confidence or 0.0)
-    return [candidate for candidate in candidates if (candidate.confidence or 0.0) >= least]
-
-
-def _leave_out(run: SearchRun, candidate: Candidate, value: float) -> None:
-    rounded = math.floor(value * 1000) / 1000  # down, so that this minimum lets it pass
-    run.trace.events.append(Event(BELOW_MINIMUM, candidate.unit, f"{rounded:.3f}"))
 
 
 def sort(candidates: list[Candidate], options: SearchOptions, scope: SearchScope) -> list[Candidate]:

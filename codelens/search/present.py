@@ -16,9 +16,11 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Hit, Notice, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
+from codelens.search.channels import TextEvidence
+from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices
-from codelens.search.terms import stem
+from codelens.search.terms import compute_idfs, stem
 from codelens.search.verbatim import fragment_of
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -44,16 +46,16 @@ _COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 _LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
-def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
+def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
     """The part of the final order that --limit and --offset show."""
-    options = run.options
-    page = run.candidates[options.offset : options.offset + options.limit]
-    hits = _hits(run, page)
+    run, options = ranking.run, ranking.run.options
+    page = ranking.candidates[options.offset : options.offset + options.limit]
+    hits = _hits(ranking, page)
     return SearchResult(
         query=run.query.text,
         hits=hits,
-        total=len(run.candidates),
-        channels=run.channels,
+        total=len(ranking.candidates),
+        channels=ranking.findings.channels,
         notices=(*run.notices, *_moved_places(run, page), *limit_notices(run.budget)),
         index=info,
         options=options,
@@ -62,12 +64,12 @@ def answer(run: SearchRun, info: IndexInfo) -> SearchResult:
     )
 
 
-def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
+def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines."""
+    run = ranking.run
     store, options, first = run.store, run.options, run.options.offset + 1
     shown = sorted({c.unit.document for c in page})
-    evidence = run.evidence if options.reasons else None
-    ways = evidence.ways if evidence else None
+    evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     of_page = [*(("documents.snapshot", (document,)) for document in shown), ("documents.rows", (shown,))]
     of_page += [("messages.commit", (number,)) for number in said_of]
@@ -86,7 +88,7 @@ def _hits(run: SearchRun, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         hit = _without_lines(candidate, first + place, document, roots[document.repository], options.reasons)
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_with_lines(run, hit, document, said, inner.get(candidate.unit.id, ())))
+            hits.append(_with_lines(ranking, hit, document, said, inner.get(candidate.unit.id, ())))
         if len(hits) == place:
             hits.append(hit)
             brief += 1
@@ -111,8 +113,9 @@ def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[Unit
     return pairs, store.units.rows([inner for _, inner in pairs])
 
 
-def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
+def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
     """The hit with the exact place to jump to, and its snippet. `inner` are the units in it, whose lines are theirs."""
+    run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
     places = run.scope.places(unit, document)
     marks: dict[int, Ranges] = dict(places)
@@ -123,12 +126,12 @@ def _with_lines(run: SearchRun, hit: Hit, document: DocumentRow, said: QueryWord
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
             if number not in held:
                 shares[number] = share
-    places = places or _typed_place(run, unit, lines)
-    find, words = run.verbatim.get(unit.id), len(run.terms.text.split())
+    places = places or _typed_place(run, findings.evidence, unit, lines)
+    find, words = findings.evidence.verbatim.get(unit.id), len(run.terms.text.split())
     quoted = find is not None and not find.token and len(find.text.split()) >= MOST_QUOTED * words
     quoted |= options.mode in ALONE and bool(shares) and unit.name_line not in shares
     line, column = _place(unit, lines, marks, shares, places, quoted)
-    if (asked := run.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
+    if (asked := findings.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
         line, column = asked.line, asked.column or 1
     numbers = _shown_lines(line, shares, len(lines), options)
     text = lines[line - 1] if line <= len(lines) else ""
@@ -184,11 +187,9 @@ class QueryWords(dict[str, frozenset[str]]):
         self._stems = dict.fromkeys((self._stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
         if 1 < len(words) <= FEW_WORDS:
-            total, whole = run.store.units.count(), [w for w in words if not w.endswith(BEGINNING)]
+            whole = [w for w in words if not w.endswith(BEGINNING)]
             run.store.foresee(*(("postings.document_frequency", (word,)) for word in whole))
-            for word in whole:
-                frequency = run.store.postings.document_frequency(word)
-                self._stems[self._stem(word)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+            self._stems |= {self._stem(word): idf for word, idf in compute_idfs(run.store, whole).items()}
 
     def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
         """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
@@ -216,10 +217,10 @@ class QueryWords(dict[str, frozenset[str]]):
         return words
 
 
-def _typed_place(run: SearchRun, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
+def _typed_place(run: SearchRun, evidence: TextEvidence, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
     """The first line that has what the query is as it was typed, or the fragment that it is; empty for a name that has it."""
-    find = run.verbatim.get(unit.id)
-    text = fragment_of(run) if unit.id in run.fragments else find.text if find and find.token else ""
+    find = evidence.verbatim.get(unit.id)
+    text = fragment_of(run) if unit.id in evidence.fragments else find.text if find and find.token else ""
     if not text or text.casefold() in unit.qualified_name.casefold():
         return {}
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):

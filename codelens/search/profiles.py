@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 from codelens.config import load_weights
 from codelens.errors import SettingsError, UsageError
 from codelens.graph.surroundings import UNKNOWN
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS
 from codelens.model.request import SearchOptions
-from codelens.model.search import Intent
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import SHAPES
+from codelens.search.profile import Profile
 from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 
@@ -26,6 +25,9 @@ FURTHER = "further"  # Weight of further hits of one file, which depends on the 
 NAMES = (*FEATURES, WALK, *COMPANY, FURTHER)
 STAGES = ("seeds", "walk", "composite")  # Tables of a profile with knowing's stages
 WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
+PROFILE_FIELDS = frozenset(
+    Profile.__annotations__
+)  # Tables and values of weights.toml that are a profile's as they are
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
@@ -143,85 +145,6 @@ EXPANDS_LIKE = "graph-memory"
 """The profiles whose settings `--expand walk` and `--expand bfs` take where a profile has none of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A named set of weights from weights.toml, with what the options changed."""
-
-    ranker: str  # A module of `search.rankers`
-    rrf_k: int
-    channels: Mapping[str, float]
-    cuts: Mapping[str, int]
-    fields: Mapping[str, float]
-    bm25f: Mapping[str, float]
-    """Column → its weight in the BM25F of the candidates (`search.evidence`); where a profile has none, those of `fields`."""
-    factors: Mapping[str, float]
-    features: Mapping[str, float | Mapping[str, float]]
-    """Feature → its weight, or its weight by set (`search.intent.SHAPES`), in units of the best possible fused score."""
-    graph: Mapping[str, Any]  # Settings of the walk over the symbol graph; empty if it has none
-    composite: Mapping[str, Mapping[str, Any]]
-    """Sections of a profile whose score is knowing's composite; empty for one whose score is ranks and features."""
-    expansion: Mapping[str, Any]  # Settings of the breadth-first expansion; empty if it has none
-    minimum: Mapping[str, float]  # Least shares of the best score, of text and of code; empty where nothing is left out
-    confidence: Mapping[str, float] = field(default_factory=dict)
-    """Sign of `search.confidence` → its log odds, with the floor; empty if hits have no confidence."""
-    weakness: Mapping[str, float] = field(default_factory=dict)
-    """Log odds that an answer is weak, and the probability from which on it is called so; empty if none is."""
-    memory: Mapping[str, float] = field(default_factory=dict)
-    """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
-    quality: Mapping[str, float] = field(default_factory=dict)
-    """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
-    aliases: bool = False  # True if short forms, and nothing else, expand words
-    related: Mapping[str, float] = field(default_factory=dict)
-    """Relation → how much a related word counts, with the limits of `search.lexicon`; empty if the lexicon takes no part."""
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of knowing's keywords, which are looked for tier by tier; empty to look for all words of a query."""
-    prefix: bool = False  # True if each word of a query is the beginning of words
-    as_written: bool = False
-    """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
-    own: str = ""  # The user's file that its numbers come from; empty for the shipped ones
-
-    @property
-    def by_intent(self) -> bool:
-        """True if the weights depend on the kind of query."""
-        return any(not isinstance(weight, float | int) for weight in self.features.values())
-
-    def weighs(self, shape: str) -> bool:
-        """True if there are weights for this kind of query."""
-        return any(shape in weight for weight in self.features.values() if not isinstance(weight, float | int))
-
-    def weights(self, intent: Intent | None) -> Mapping[str, float]:
-        """Feature → what it weighs for such a query, without those of no weight."""
-        unit, shares = 1.0 / (self.rrf_k + 1), intent.shares if intent else {}
-        found = {}
-        for name, weight in self.features.items():
-            if not isinstance(weight, float | int):
-                weight = math.fsum(weight.get(shape, 0.0) * share for shape, share in shares.items())
-            if weight:
-                found[name] = weight * unit
-        return found
-
-    def takes(self, channel: str) -> bool:
-        """True if what this channel finds can become a candidate: it has a weight, or finds for another part of the profile.
-
-        Seeds and gaps of a composite are filled by channels without weight, and a person's own classes have a feature.
-        """
-        if not self.cuts.get(channel):
-            return False
-        by_feature = channel == "equivalence" and bool(self.features.get("own_class"))
-        return by_feature or bool(self.composite) or self.channels[channel] > 0
-
-    @property
-    def of_memory(self) -> Mapping[str, float]:
-        """Signal of memory → its weight in this profile's scores."""
-        unit = 1.0 if self.composite else 1.0 / (self.rrf_k + 1)
-        return {name: weight * unit for name, weight in self.memory.items()}
-
-    @property
-    def asks_graph(self) -> bool:
-        """True if an index without edges changes more than a bonus."""
-        return bool(self.composite or self.expansion)
-
-
 def load_profile(options: SearchOptions, own: str = "") -> Profile:
     """The profile that the options name, changed as they say; `own` is the setting `weights`.
 
@@ -242,28 +165,13 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     if "quality" in row and options.fusion != "rrf":
         raise UsageError(f"profile {options.profile} joins channels only by rank", "leave out --fusion")
-    profile = Profile(
-        ranker=row["ranker"],
+    given = {name: value for name, value in row.items() if name in PROFILE_FIELDS}
+    profile = replace(
+        Profile(**given),
         rrf_k=options.rrf_k or row["rrf_k"],
         channels={**row["channels"], **options.weights},
-        cuts=row["cuts"],
-        fields=row["fields"],
         bm25f=row.get("bm25f", row["fields"]),
-        factors=row["factors"],
-        features=row["features"],
-        graph=row.get("graph", {}),
         composite={name: row[name] for name in STAGES if "composite" in row},
-        expansion=row.get("expansion", {}),
-        minimum=row.get("minimum", {}),
-        confidence=row.get("confidence", {}),
-        weakness=row.get("weakness", {}),
-        memory=row.get("memory", {}),
-        quality=row.get("quality", {}),
-        aliases=row.get("aliases", False),
-        related=row.get("related", {}),
-        keywords=row.get("keywords", {}),
-        prefix=row.get("prefix", False),
-        as_written=row.get("as_written", False),
         own=own if replaces(own, options.profile) else "",
     )
     return _of_depth(_expanding(profile, options.expand, profiles), options)

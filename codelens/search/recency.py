@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from codelens.errors import TracesFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
@@ -15,13 +15,11 @@ from codelens.model.history import History
 from codelens.model.memory import Observed, place_of
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
+from codelens.search.run import SearchRun
 from codelens.store.store import Store
 from codelens.store.traces import Traces
 from codelens.text.counts import quantity
 from codelens.worktree.place import traces_place
-
-if TYPE_CHECKING:
-    from codelens.search.run import SearchRun
 
 SECONDS_A_DAY = 86_400
 FADING = 0.005  # Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
+from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
 from codelens.query.nodes import mark_of
-from codelens.search.channels import Channel
+from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
 from codelens.search.channels.equivalence import EquivalenceChannel
-from codelens.search.channels.exact import ExactChannel
+from codelens.search.channels.exact import ExactChannel, LexiconChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
-from codelens.search.channels.lexicon import LexiconChannel
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
 from codelens.search.channels.vector import VectorChannel, nearest_question
-from codelens.search.profiles import Profile
+from codelens.search.evidence import Reading, reading_of
+from codelens.search.profile import Profile
 from codelens.search.run import SearchRun
 from codelens.search.terms import as_named
 from codelens.search.verbatim import questions_of_tokens, words_as_typed
 
 _ALL: tuple[Channel, ...] = (
-    EquivalenceChannel(),
-    ExactChannel(),
-    FuzzyChannel(),
-    PathChannel(),
-    LexiconChannel(),
-    SymbolChannel(),
-    VectorChannel(),
+    *(ExactChannel(), FuzzyChannel(), LexiconChannel(), PathChannel(), SymbolChannel(), VectorChannel()),
+    EquivalenceChannel(),  # last: how many matches it may give depends on what the others gave
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 MODES: Mapping[str, tuple[str, ...]] = {
-    "hybrid": ("exact", "fuzzy", "lexicon", "path", "symbol", "vector", "equivalence"),
-    "keyword": ("exact", "lexicon", "path", "symbol", "equivalence"),
-    "vector": ("vector",),
-    "exact": ("exact",),
-    "fuzzy": ("fuzzy",),
+    mode: tuple(channel.name for channel in _ALL if mode in channel.modes)
+    for mode in ("hybrid", "keyword", "vector", "exact", "fuzzy")
 }
-"""Mode → its channels in the order they run: how many matches `equivalence` may give depends on what the others gave."""
+"""Mode → its channels in the order they run."""
 ALONE = frozenset({"exact", "fuzzy"})
 """Modes whose hits are what the channel finds: what only the walk reaches holds no word of the query."""
 MOST_BY_CLASS = 2
@@ -49,11 +42,12 @@ OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine
 MOST_WITHOUT = 1000
 """Excluded units for which room is made: the `vector` channel may fetch three times its matches, 4096 at most."""
 LITERAL_POOL = 5000
-"""Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Chosen,
-not measured: every one of them becomes a candidate, which the search pays for in time."""
-
-
+"""Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Every one of
+them becomes a candidate, which the search pays for in time."""
 OTHER_MARK = 0.9  # Value of a FIXME, of 1, for the query `TODO`. Only the order counts.
+
+MostMatches = Callable[[str, Mapping[str, Sequence[Match]]], int]
+"""Channel and the matches of those before it → how many matches it may give."""
 
 
 def channels_of(profile: Profile) -> Mapping[str, Channel]:
@@ -65,7 +59,22 @@ def channels_of(profile: Profile) -> Mapping[str, Channel]:
     return {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
 
 
-def foresee_matches(run: SearchRun) -> None:
+class CandidatePrefetch:
+    """Tells a store of several indexes which units will be candidates, so that it reads at once what the ranker asks of them."""
+
+    def __init__(self, run: SearchRun) -> None:
+        self._run = run
+        self._reading: Reading | None = None
+        self._known: set[UnitId] = set()
+
+    def __call__(self, units: Iterable[UnitId]) -> None:
+        self._reading = self._reading or reading_of(self._run)
+        new = list(dict.fromkeys(unit for unit in units if unit not in self._known))
+        self._known.update(new)
+        self._run.store.foresee((self._reading, new))
+
+
+def prefetch_matches(run: SearchRun) -> None:
     """Say what channels will ask about the query's own words, whatever stands in for these."""
     if run.store.is_one:
         return
@@ -79,8 +88,8 @@ def foresee_matches(run: SearchRun) -> None:
     )
 
 
-def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
-    """Channel → its matches, best first. Raises UsageError for a mode whose channels the profile does not use."""
+def retrieve(run: SearchRun) -> Findings:
+    """Find units by all channels of the mode. Raises UsageError for a mode whose channels the profile does not use."""
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
@@ -93,85 +102,108 @@ def retrieve(run: SearchRun) -> dict[str, Sequence[Match]]:
         )
 
     def most(channel: str, matches: Mapping[str, Sequence[Match]]) -> int:
-        """How many matches a channel may give: classes at most a multiple of names and words, unless those found nothing."""
+        """Classes give at most a multiple of what names and words found, unless those found nothing."""
         found = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
         cut = profile.cuts[channel]
         return min(cut, MOST_BY_CLASS * found) if channel == "equivalence" and found else cut
 
-    return run_channels(run, chosen, most)
+    return add_todos(run, add_literal_matches(run, run_channels(run, chosen, most)))
 
 
-def run_channels(
-    run: SearchRun, channels: Sequence[Channel], most: Callable[[str, Mapping[str, Sequence[Match]]], int]
-) -> dict[str, Sequence[Match]]:
+def run_channels(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
     """Run the channels, which do not need each other; each is cut at what `most` allows after those before it.
 
     Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
     """
     shares = [TERMS + (CHANNELS_SHARE - TERMS) * place / len(channels) for place in range(1, len(channels) + 1)]
-    chosen = {
-        channel.name: partial(_matches_of, channel, run, most(channel.name, {}), share)
+    tasks = {
+        channel.name: partial(_run_channel, channel, run, most(channel.name, {}), share)
         for channel, share in zip(channels, shares, strict=True)
         if channel.name in run.abilities or channel.name not in OPTIONAL
     }
     matches: dict[str, Sequence[Match]] = {}
-    for name, found in zip(chosen, run.store.at_once(*chosen.values()), strict=True):
-        if isinstance(found, EmbedderFault):
-            run.notice("no-embedding", f"no vector results: {found}")
-        elif found is not None:
+    evidence = TextEvidence()
+    for name, result in zip(tasks, run.store.at_once(*tasks.values()), strict=True):
+        if isinstance(result, EmbedderFault):
+            run.notice("no-embedding", f"no vector results: {result}")
+        elif result is not None:
             limit = most(name, matches)
-            matches[name] = found[:limit] if limit < most(name, {}) else found
+            matches[name] = result.matches[:limit] if limit < most(name, {}) else result.matches
+            evidence = result.evidence if name == "fuzzy" else evidence
             run.trace.rankings[name] = tuple(matches[name])
             run.trace.cuts[name] = limit
-    return matches
+    return Findings(matches, evidence, targets=run.places)
 
 
-def _matches_of(channel: Channel, run: SearchRun, limit: int, share: float) -> Sequence[Match] | EmbedderFault | None:
+def _run_channel(channel: Channel, run: SearchRun, limit: int, share: float) -> ChannelResult | EmbedderFault | None:
     """At most so many matches of a channel; None if there is no time for it."""
-    without = run.itself
+    excluded = run.originals
     with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
         try:
-            found = channel.retrieve(run, limit + min(len(without), MOST_WITHOUT))
+            result = channel.retrieve(run, limit + min(len(excluded), MOST_WITHOUT))
         except EmbedderFault as fault:
             return fault
-        run.foresee(match.unit for match in found)
+        run.prefetch(match.unit for match in result.matches)
         run.trace.lap(channel.name)
-        return [match for match in found if match.unit not in without][:limit] if without else found
+        if not excluded:
+            return result
+        return result._replace(matches=[match for match in result.matches if match.unit not in excluded][:limit])
     return None
 
 
-def add_todos(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:
-    """Add the TODO comments to the matches of `exact`, if the query is their mark; they go before all else."""
+def add_todos(run: SearchRun, findings: Findings) -> Findings:
+    """Add the TODO comments to the matches of `exact`, if the query is their mark; they are its targets."""
     mark = mark_of(run.query.node)
-    if not mark or "exact" not in matches:
-        return
+    if not mark or "exact" not in findings.matches:
+        return findings
     rows = run.store.units.rows(run.store.units.of_todos(run.within, LITERAL_POOL)).values()
     ordered = sorted(rows, key=lambda row: (not row.name.startswith(mark), "test" in row.roles, row.content_order()))
-    run.targets = {
+    targets = {
         row.id: QueryTarget(1.0 if row.name.startswith(mark) else OTHER_MARK, "a comment about something to be done")
         for row in ordered
     }
-    kept = [match for match in matches["exact"] if match.unit not in run.targets]
-    found = [Match(unit, 0.0, target.reason) for unit, target in run.targets.items()]
-    matches["exact"] = run.trace.rankings["exact"] = (*kept, *found)
+    others = [match for match in findings.matches["exact"] if match.unit not in targets]
+    todos = [Match(unit, 0.0, target.reason) for unit, target in targets.items()]
+    run.trace.rankings["exact"] = (*others, *todos)
     run.trace.cuts["exact"] += LITERAL_POOL
+    return findings._replace(matches={**findings.matches, "exact": (*others, *todos)}, targets=targets)
 
 
-def add_literal_matches(run: SearchRun, matches: dict[str, Sequence[Match]]) -> None:
+def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
     """Add the units that satisfy all conditions to the matches of `fuzzy`, whether or not their words rank.
 
     That applies if the query demands a text or has nothing but conditions. They come after what the words found, and no
     minimum score removes any match of such a query.
     """
     if run.within is None or run.likeness:
-        return
+        return findings
     if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not run.scope.demands_text):
-        return
-    known = {match.unit for ranking in matches.values() for match in ranking}
-    found, total = run.scope.literal_matches(LITERAL_POOL, known)
-    if len(found) < total:
-        text = f"{total} places satisfy the query; {len(found)} of them are ranked, some of each file"
+        return findings
+    known = findings.units
+    ordered, total, left_out = find_literal_units(run, known)
+    if len(ordered) < total:
+        text = f"{total} places satisfy the query; {len(ordered)} of them are ranked, some of each file"
         run.notice("many-literal", text)
-    matches["fuzzy"] = run.trace.rankings["fuzzy"] = (*matches.get("fuzzy", ()), *found)
-    run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(matches["fuzzy"]))
-    run.literal = frozenset(match.unit for ranking in matches.values() for match in ranking)
+    literal = [Match(row.id, 1.0, "satisfies every condition") for row in ordered]
+    fuzzy = (*findings.matches.get("fuzzy", ()), *literal)
+    run.trace.rankings["fuzzy"] = fuzzy
+    run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))
+    units = known.union(row.id for row in ordered)
+    return findings._replace(matches={**findings.matches, "fuzzy": fuzzy}, literal=frozenset(units), left_out=left_out)
+
+
+def find_literal_units(run: SearchRun, known: Collection[UnitId]) -> tuple[list[UnitRow], int, dict[UnitId, int]]:
+    """(units in scope that are not known yet, in order of place; how many there would be; the places of those without room).
+
+    Inner units go before outer ones. Where there are too many, the first of each file stays, so that no file is lost.
+    """
+    rows = run.store.units.rows([unit for unit in run.within or () if unit not in known])
+    outer = {row.parent for row in rows.values() if row.parent is not None}
+    ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
+    if len(ordered) <= LITERAL_POOL:
+        return ordered, len(rows), {}
+    chosen = set({row.document: row.id for row in reversed(ordered)}.values())
+    room = max(LITERAL_POOL - len(chosen), 0)
+    chosen.update([row.id for row in ordered if row.id not in chosen][:room])
+    left_out = {row.id: place for place, row in enumerate(ordered, start=len(known) + 1) if row.id not in chosen}
+    return [row for row in ordered if row.id in chosen], len(rows), left_out

@@ -1,8 +1,8 @@
-"""One search: what its stages share, from the parsed query to the final order, and what the index can do for it."""
+"""One search: what its stages share, from the parsed query to its terms, and what the index can do for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -12,17 +12,15 @@ from codelens.embed.registry import HASHING, lasting_name, open_embedder, open_n
 from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
-from codelens.model.code import DocumentId, UnitId, UnitRow
+from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
 from codelens.model.request import SearchOptions
-from codelens.model.search import Candidate, ExpandedQuery, Match, Notice, QueryTarget, Trace
-from codelens.query.facts import Scalar, load_metadata
+from codelens.model.search import ExpandedQuery, Notice, QueryTarget, Trace
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
-from codelens.query.nodes import And, Node, Query, also, going_on, without_phrases
+from codelens.query.nodes import Query, add_stars, conjunction, required_parts, without_phrases
 from codelens.query.parser import parse_query
-from codelens.search.evidence import Reading, reading_of
-from codelens.search.profiles import Profile
+from codelens.search.profile import Profile
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
 from codelens.search.terms import load_words
 from codelens.store.store import Store
@@ -30,27 +28,26 @@ from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
 
 if TYPE_CHECKING:
-    from codelens.search.evidence import Evidence
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
-    from codelens.search.verbatim import Find
 
-LONGEST = 50_000  # Characters of a query that are read: ten pages of a stack trace. Chosen; they take .3 CPU s.
+LONGEST = 50_000  # Characters of a query that are read: ten pages of a stack trace. They take .3 CPU s.
 OUT_OF_TIME = "out-of-time"  # Code of the notice that lists what there was no time for
 BELOW_MINIMUM = "below minimum"  # Stage of the trace's events for candidates that --min-score removed
-NOT_REACHED = "not reached"
-"""The same for those that an expansion neither began with nor came to, in a profile that shows no others."""
-
-
+NOT_REACHED = "not reached"  # The same for those that an expansion did not reach, in a profile that shows no others
 AUTHORS_CUT = Notice(
     "history",
     f"author: covers the last {MOST_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
 )
 
 
-@dataclass(slots=True)
+def ignore_units(units: Iterable[UnitId]) -> None:
+    """Prefetch nothing: a store of one index is asked when an answer is needed."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchRun:
-    """The state of one search. Each stage reads what earlier stages wrote; afterwards it is the result, with its reasons."""
+    """One search, before anything is found. Stages return what they find; only notices and the trace are added to."""
 
     store: Store
     options: SearchOptions
@@ -63,25 +60,12 @@ class SearchRun:
     trace: Trace = field(default_factory=Trace)
     abilities: frozenset[str] = frozenset()  # Optional abilities of this index and machine: fuzzy, vector
     likeness: Likeness | None = None  # The original of --like; None for a search by a query alone
+    places: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
+    """Units at the place that the query is; empty for a query of words."""
     terms: ExpandedQuery = field(default_factory=ExpandedQuery)
-    literal: frozenset[UnitId] = frozenset()
-    """Units that are found because they satisfy the conditions, whatever their words; empty unless that suffices."""
-    targets: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
-    """Units that the query points at: the place or the mark that it is; empty for a query of words."""
-    channels: tuple[str, ...] = ()  # The channels that ran
-    candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, once they are ranked
-    evidence: Evidence | None = None
-    """Counts of the query's terms in the candidates; None if the ranker measured nothing."""
-    verbatim: Mapping[UnitId, Find] = field(default_factory=dict)
-    """Unit → what of the query it holds as it was typed; empty unless the `fuzzy` channel ran."""
-    resembling: Mapping[UnitId, float] = field(default_factory=dict)
-    """Unit → how near its name is to one of the query's, below 1; from the `fuzzy` channel too."""
-    fragments: Mapping[UnitId, Match] = field(default_factory=dict)
-    """Units that hold the query as a part of their name or a line, in the mode `fuzzy` any of its words; from there too."""
-    _vector: bytes | None = None
-    _recollection: Recollection | None = None
-    _reading: Reading | None = None
-    _foreseen: set[UnitId] = field(default_factory=set)
+    prefetch: Callable[[Iterable[UnitId]], None] = ignore_units
+    """Tells a store of several indexes which units will be candidates."""
+    _vectors: list[bytes] = field(default_factory=list)  # The query's embedding, once it is computed
 
     @classmethod
     def start(
@@ -91,7 +75,7 @@ class SearchRun:
         trace = Trace()
         query = read_query(query, options)
         if profile.prefix and not options.prefix and not options.files_only:
-            query = match_beginnings(query)
+            query = replace(query, node=add_stars(query.node, load_words().stop))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
         if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
@@ -103,7 +87,7 @@ class SearchRun:
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
         notices += [AUTHORS_CUT] if scope.lacks_authors else []
-        return cls(store, options, settings, profile, query, texts, scope, notices, trace=trace)
+        return cls(store, options, settings, profile, query, texts, scope, notices, trace)
 
     @property
     def budget(self) -> TimeBudget:
@@ -116,7 +100,7 @@ class SearchRun:
         return self.scope.units
 
     @property
-    def itself(self) -> Mapping[UnitId, UnitRow]:
+    def originals(self) -> Mapping[UnitId, UnitRow]:
         """The units of the original that hits are to resemble, which are not hits themselves."""
         return self.likeness.itself if self.likeness else {}
 
@@ -130,65 +114,53 @@ class SearchRun:
         """Records of earlier results; None if memory is switched off or the profile ignores it."""
         if not self.options.memory or not (self.profile.memory or self.profile.quality):
             return None
-        if self._recollection is None:
-            from codelens.search.recollection import Recollection
+        from codelens.search.recollection import Recollection
 
-            self._recollection = Recollection(self.store, self.options, self.notices)
-        return self._recollection
+        return Recollection(self.store, self.options, self.notices)
+
+    def allows(self) -> Callable[[UnitId], bool]:
+        """A predicate: may this unit be found?"""
+        return (lambda _: True) if self.within is None else frozenset(self.within).__contains__
 
     def notice(self, code: str, text: str) -> None:
         """Add a line about the answer itself."""
         self.notices.append(Notice(code, text))
 
-    def foresee(self, units: Iterable[UnitId]) -> None:
-        """Say that these units will be candidates, once the terms are known: what the ranker reads of them is asked for."""
-        if self.store.is_one or self.options.files_only or self.candidates:
-            return
-        self._reading = self._reading or reading_of(self)
-        new = list(dict.fromkeys(unit for unit in units if unit not in self._foreseen))
-        self._foreseen.update(new)
-        self.store.foresee((self._reading, new))
-
-    def rows(self, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
-        """The rows of all matched units."""
-        return self.store.units.rows({match.unit for ranking in matches.values() for match in ranking})
-
-    def rank_of(self, unit: UnitId) -> int | None:
-        """The place of a unit in the final order, from 1."""
-        return next((i for i, c in enumerate(self.candidates, start=1) if c.unit.id == unit), None)
-
     def find_abilities(self) -> frozenset[str]:
         """The optional abilities, with a notice for each that is missing."""
-        held, found = self.store.features(), set[str]()
-        if held.fuzzy:
-            found.add("fuzzy")
+        features, abilities = self.store.features(), set[str]()
+        if features.fuzzy:
+            abilities.add("fuzzy")
         else:
             self.notice("no-fuzzy", "the index was built without trigrams: no substrings, no typo correction")
-        if not held.vector:
+        if not features.vector:
             self.notice("no-vector", "the index was built without vectors")
         elif self.embedder() is None:
-            self.notices.append(_why_no_embedder(self.store, self.settings))
+            self.notices.append(_explain_no_embedder(self.store, self.settings))
         elif not self.store.load_vectors():
             self.notice("no-sqlite-vec", "no vector results: sqlite-vec cannot be loaded")
         else:
-            found.add("vector")
-        return frozenset(found)
+            abilities.add("vector")
+        return frozenset(abilities)
 
-    def find_likeness(self) -> None:
-        """Replace the query's words by what `--like` names; what is left of the query are its conditions."""
+    def find_likeness(self) -> Likeness | None:
+        """The code that `--like` names, which replaces the query's words; what is left of the query are its conditions."""
+        if not self.options.like:
+            return None
         from codelens.search.likeness import find_likeness
 
         embedder = self.embedder() if "vector" in self.abilities else None
         try:
-            self.likeness = find_likeness(self.options, self.store, embedder)
+            likeness = find_likeness(self.options, self.store, embedder)
         except EmbedderFault as fault:
             self.notice("no-embedding", f"no vector results: {fault}")
-            self.likeness = find_likeness(self.options, self.store, None)
-        self.trace.original = self.likeness.original
-        self.notices += self.likeness.notices
+            likeness = find_likeness(self.options, self.store, None)
+        self.trace.original = likeness.original
+        self.notices.extend(likeness.notices)
         if words := self.query.loose_words:
             text = f"with --like, words rank nothing: {', '.join(words)}"
             self.notice("loose-words", f'{text}; put them in "quotes" to demand them')
+        return likeness
 
     def embedder(self) -> Embedder | None:
         """The embedder of the index's vectors: the one in the settings, else the one that built the index, else None."""
@@ -211,22 +183,9 @@ class SearchRun:
         embedder = self.embedder()
         if self.terms.vector or embedder is None:
             return self.terms.vector
-        if self._vector is None:
-            self._vector = embedder.embed_query(self.terms.text)
-        return self._vector
-
-    def finish(self, candidates: list[Candidate]) -> None:
-        """Keep the final order, with notices for what limits left out and what there was no time for."""
-        self.candidates = self.trace.candidates = candidates
-        self.notices += limit_notices(self.budget)
-
-    def metadata(self) -> dict[DocumentId, Mapping[str, Scalar]]:
-        """The rows of the user's table of metadata for the files of the candidates."""
-        if not self.settings.metadata:
-            return {}
-        table = load_metadata(self.settings.metadata)
-        places = {c.unit.document: (c.unit.repository, c.unit.path) for c in self.candidates}
-        return {document: table.of(*place) for document, place in places.items()}
+        if not self._vectors:
+            self._vectors.append(embedder.embed_query(self.terms.text))
+        return self._vectors[0]
 
 
 def limit_notices(budget: TimeBudget) -> list[Notice]:
@@ -258,26 +217,15 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
     if len(read) < len(text):
         notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")
         query = replace(query, text=text, notices=(*query.notices, notice))
-    if options.prefix:
-        query = match_beginnings(query)
-    query = replace(query, node=_with_meta(query.node, options.meta)) if options.meta else query
-    return also(query, kinds_filter(options.kinds))
-
-
-def match_beginnings(query: Query) -> Query:
-    """The query with a star after each word, which then matches all words that begin so."""
-    return replace(query, node=going_on(query.node, load_words().stop))
-
-
-def _with_meta(node: Node | None, comparisons: Sequence[str]) -> Node:
-    """The tree with the conditions of `--meta`. Raises UsageError for one that compares nothing."""
-    parts: tuple[Node, ...] = node.parts if isinstance(node, And) else (node,) if node else ()
+    node = add_stars(query.node, load_words().stop) if options.prefix else query.node
     try:
-        demanded = [make_filter("meta", text.split(","), (), outside=True) for text in comparisons]
+        meta = [make_filter("meta", text.split(","), (), outside=True) for text in options.meta]
     except BadValueError as fault:
         raise UsageError(f"--meta: {fault}".rstrip(";"), "as in --meta category=cli --meta 'stars>=100'") from None
-    parts = (*parts, *demanded)
-    return And(parts) if len(parts) > 1 else parts[0]
+    kinds = kinds_filter(options.kinds)
+    if not meta and kinds is None:
+        return replace(query, node=node)
+    return replace(query, node=conjunction([*([kinds] if kinds else []), *required_parts(node), *meta]))
 
 
 def absences(store: Store) -> list[Notice]:
@@ -287,7 +235,7 @@ def absences(store: Store) -> list[Notice]:
     return [*moved, *(Notice("missing", sentence) for sentence in store.missing)]
 
 
-def _why_no_embedder(store: Store, settings: Settings) -> Notice:
+def _explain_no_embedder(store: Store, settings: Settings) -> Notice:
     """Why the query cannot be embedded: the configured model is not available, or the index was built with another one."""
     if lasting_name(settings.model) == store.meta("embedder_setting"):
         try:

@@ -17,7 +17,7 @@ from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, document_node
 from codelens.model.request import SearchOptions
-from codelens.model.search import Match, Notice
+from codelens.model.search import Notice
 from codelens.query.conditions import (
     Demand,
     Satisfying,
@@ -45,21 +45,20 @@ from codelens.query.facts import (
 from codelens.query.filters import COMPARISON, kinds_filter, path_glob, repositories_meant
 from codelens.query.nodes import (
     CHANGE_FIELDS,
-    And,
     Filter,
     Identifier,
     Leaf,
     Node,
-    Not,
-    Or,
     Pattern,
     Phrase,
     Query,
     Word,
     asks_todos,
     describe,
+    is_exact,
     leaves,
     positive_leaves,
+    required_parts,
     without,
 )
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
@@ -102,18 +101,15 @@ class SearchScope:
     documents: dict[int, DocumentRow] = field(default_factory=dict)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Unit → the span that satisfies the query for it, if that is larger than the unit: see `Satisfying`."""
-    left_out: dict[UnitId, int] = field(default_factory=dict)
-    """Unit → its place, of those that `literal_matches` had no room for."""
     changes: LastChanges | None = None  # Last changes, if the query asks for them
     lacks_authors: bool = False  # The query asks for authors, and those of old lines are unknown
 
     @property
     def demands_text(self) -> bool:
         """True if the query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
-        node = self.query.node
-        parts = node.parts if isinstance(node, And) else (node,)
-        leaves = (leaf for part in parts if not isinstance(part, Word | Identifier) for leaf in positive_leaves(part))
-        return any(_is_textual(leaf) or isinstance(leaf, Word | Identifier) for leaf in leaves)
+        conditions = (part for part in required_parts(self.query.node) if not isinstance(part, Word | Identifier))
+        leaves = (leaf for part in conditions for leaf in positive_leaves(part))
+        return any(is_exact(leaf) or isinstance(leaf, Word | Identifier) for leaf in leaves)
 
     def blame(self, unit: UnitRow) -> Blame | None:
         """The conditions that keep this unit out; None if it takes part."""
@@ -144,8 +140,9 @@ class SearchScope:
     def _option(self) -> Node | None:
         """The condition in the query's tree that --kind put there."""
         demanded = kinds_filter(self.options.kinds)
-        parts = self.query.node.parts if isinstance(self.query.node, And) else ()
-        return next((part for part in parts if demanded is not None and part == demanded), None)
+        return next(
+            (part for part in required_parts(self.query.node) if demanded is not None and part == demanded), None
+        )
 
     def _document(self, unit: UnitRow) -> DocumentRow:
         if unit.document not in self.documents:
@@ -163,7 +160,7 @@ class SearchScope:
 
     def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Line → character ranges where the query's phrases and patterns hit the unit."""
-        leaves = [leaf for leaf in positive_leaves(self.query.node) if _is_textual(leaf)]
+        leaves = [leaf for leaf in positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
         whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
@@ -175,24 +172,6 @@ class SearchScope:
                 found[line] = found.get(line, ()) + parts
         return found
 
-    def literal_matches(self, limit: int, known: Collection[UnitId]) -> tuple[list[Match], int]:
-        """(matches, how many there would be) for the units in scope that are not known yet, in order of place.
-
-        Inner units go before outer ones. Where there are too many, the first of each file stays, so that no file is lost.
-        """
-        rows = self.texts.store.units.rows([u for u in self.units or () if u not in known])
-        outer = {r.parent for r in rows.values() if r.parent is not None}
-        ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
-        if len(ordered) > limit:
-            firsts = {row.document: row.id for row in reversed(ordered)}
-            room = limit - len(firsts)
-            chosen = set(firsts.values())
-            chosen.update([row.id for row in ordered if row.id not in chosen][: max(room, 0)])
-            places = enumerate(ordered, start=len(known) + 1)
-            self.left_out = {row.id: place for place, row in places if row.id not in chosen}
-            ordered = [row for row in ordered if row.id in chosen]
-        return [Match(row.id, 1.0, "satisfies every condition") for row in ordered], len(rows)
-
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
     """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
@@ -203,9 +182,9 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     scope = SearchScope(query, options, matching, texts, {int(i): n for i, n in names.items()})
     if query.plain and not _restricts(options):
         return scope
-    if asks_metadata(query.node):
+    if asks_for(query, "meta"):
         scope.metadata = load_metadata(settings.metadata)
-    if asks_for_changes(query):
+    if asks_for(query, *CHANGE_FIELDS):
         scope.changes = LastChanges(store, texts)
     for value in _repositories_asked(leaves(query.node)):
         repositories_meant(value, matching)  # found once here, so that no index has to know the roots of all
@@ -215,7 +194,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
         scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
-        scope.lacks_authors = cut > 0 and asks_for_authors(query)
+        scope.lacks_authors = cut > 0 and asks_for(query, "author")
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
     scope.units = scope.units or UnitSet()
@@ -239,7 +218,7 @@ class Conditions:
         names = {int(row.id): roots[row.root] for row in store.documents.repositories()}
         matching = replace(self.matching, budget=store.budget)
         scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
-        if asks_for_changes(self.query):
+        if asks_for(self.query, *CHANGE_FIELDS):
             scope.changes = LastChanges(store, scope.texts)
         node = with_words_together(self.query.node, matching)
         demand = Demand(node, matching, scope.demands_text, names, scope.metadata, scope.changes)
@@ -290,7 +269,7 @@ def _repositories_asked(leaves: Iterable[Leaf]) -> list[str]:
     return list(dict.fromkeys(value for one in filters for value in one.values))
 
 
-def without_metadata(query: Query, scope: SearchScope) -> list[Notice]:
+def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
     names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
@@ -361,24 +340,9 @@ def _of_document(node: Node | None, document: DocumentRow, scope: SearchScope) -
     return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
 
 
-def asks_metadata(node: Node | None) -> bool:
-    """True if a condition needs the user's metadata table."""
-    match node:
-        case And(parts) | Or(parts):
-            return any(map(asks_metadata, parts))
-        case Not(part):
-            return asks_metadata(part)
-    return isinstance(node, Filter) and node.field == "meta"
-
-
-def asks_for_changes(query: Query) -> bool:
-    """True if a condition needs the last change of files or units."""
-    return any(isinstance(leaf, Filter) and leaf.field in CHANGE_FIELDS for leaf in leaves(query.node))
-
-
-def asks_for_authors(query: Query) -> bool:
-    """True if a condition needs the authors of lines."""
-    return any(isinstance(leaf, Filter) and leaf.field == "author" for leaf in leaves(query.node))
+def asks_for(query: Query, *fields: str) -> bool:
+    """True if a condition is on one of these fields."""
+    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in leaves(query.node))
 
 
 def _with_trigrams(
@@ -407,10 +371,6 @@ def trigram_expression(plan: Plan) -> str:
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
-
-
-def _is_textual(leaf: Node) -> bool:
-    return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
 
 
 def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:

@@ -18,7 +18,7 @@ from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels.keywords import path_terms
 from codelens.search.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
 from codelens.search.features import ROLE_WORDS
-from codelens.search.fuse import fuse, normalised
+from codelens.search.fuse import find_rows, fuse, normalised
 from codelens.search.run import SearchRun
 from codelens.search.terms import load_words, words_said
 from codelens.store.store import Store
@@ -205,7 +205,7 @@ def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: See
         taking_part[AROUND_NAMES] = neighbour_ranking(run, taking_part["symbol"])
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
     weights = normalised(weighing, sorted(taking_part))
-    found = fuse(taking_part, weights, run.profile.rrf_k, run.rows(taking_part))
+    found = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
     for candidate in found:
         _weigh_learned(candidate, run)
     return in_order(found)
@@ -292,12 +292,12 @@ def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
     words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
-    may = None if run.within is None else frozenset(run.within)
+    may_be_found = run.allows()
     grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
         for unit, group in units:
-            if taken.get(group, 0) < CAPS.get(group, most) and (may is None or unit in may):
+            if taken.get(group, 0) < CAPS.get(group, most) and may_be_found(unit):
                 taken[group] = taken.get(group, 0) + 1
                 found.setdefault(unit, (group, place, word))
     best = sorted(found, key=lambda unit: found[unit][:2])[:most]  # stable: equal ones stay in order of content

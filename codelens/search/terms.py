@@ -11,30 +11,23 @@ Related words (search/lexicon.py) add further terms. Each term knows its origin,
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from codelens.model.budget import TERMS
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import ExpandedQuery, Term
 from codelens.query.nodes import Phrase, Query
-from codelens.search.lexicon import own_aliases, with_corrections, with_related
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
+from codelens.text.bm25 import compute_idf
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
-
-if TYPE_CHECKING:
-    from codelens.search.profiles import Profile
-    from codelens.search.run import SearchRun
 
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 """Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
 1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
-PATH_COLUMNS = ("path", "concepts")  # Columns of the words' index that say where a unit lies
 SHORTEST_STEM = 3  # Letters that remain at least when an ending is removed: `using` is not a form of `us`
 MIN_COMPOUND_PART = 3
 """Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
@@ -149,53 +142,6 @@ def may_join(left: str, right: str) -> bool:
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
-def search_terms(run: SearchRun, foresee: Callable[[SearchRun], None] = lambda _: None) -> ExpandedQuery:
-    """The terms of the run's query or original, with related words and learned units; written into its trace.
-
-    `foresee` says what else will be asked about the query's own words. Raises SettingsError for a file of aliases with faults.
-    """
-    query, store, profile = run.query, run.store, run.profile
-    ahead = partial(foresee, run), partial(_foresee, run)
-    if run.likeness:
-        terms = run.terms = run.likeness.query
-        store.at_once(*ahead)
-    else:
-        run.terms = _reader(profile)(plain_texts(query), query.identifiers, query.text)
-        store.budget.limits += run.terms.left_out
-        aliases = own_aliases(run.settings.aliases) if run.settings.aliases else {}
-        by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
-        related = partial(with_related, run.terms, store, aliases, profile.related if by_lexicon else {})
-        terms, *_ = store.at_once(related, *ahead)
-    if not run.likeness and "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
-        with store.budget.part(TERMS, "unknown words were not corrected"):
-            terms = with_corrections(terms, store)
-    note_unknown(run, terms)
-    terms = with_common(terms, store)
-    if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
-        terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
-    run.trace.common = terms.common
-    said = (*terms.names, *terms.words, *terms.extra, *terms.related)
-    run.trace.terms = [(t.tier, t.text, t.origin) for t in said]
-    return terms
-
-
-def _foresee(run: SearchRun) -> None:
-    terms, counted = run.terms, run.profile.features.get("messages")
-    run.store.foresee(
-        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
-        *(("postings.document_frequency", (t.text, PATH_COLUMNS)) for t in terms.words),
-        *(("units.named", (t.text, None, 1)) for t in terms.names),
-        *(("messages.frequency", (t.text,)) for t in terms.words if counted),
-        *([("messages.totals", ())] if counted else []),
-    )
-
-
-def _reader(profile: Profile) -> Callable[[Sequence[str], Sequence[str], str], ExpandedQuery]:
-    from codelens.search.keywords import keywords  # which needs this module
-
-    return partial(keywords, clusters=profile.keywords["clusters"]) if profile.keywords else expand
-
-
 def plain_texts(query: Query) -> list[str]:
     """The texts of a query that rank: its words, and the words of its phrases, in which a star is only a star."""
     return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
@@ -215,21 +161,6 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > SHORTEST_STEM and word.endswith("e") else word
 
 
-COMMON_IN_UNITS = 0.3
-"""Share of all units. A more frequent term moves no rank among the first (its idf is under .9) and costs the most time."""
-
-
-def with_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
-    """The query with its `common` terms marked, unless it has no other term to search by."""
-    most = COMMON_IN_UNITS * store.units.count()
-    terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
-    store.foresee(*(("postings.document_frequency", (term,)) for term in terms))
-    frequencies = {term: store.postings.document_frequency(term) for term in terms}
-    common = tuple(term for term, units in frequencies.items() if units > most)
-    telling = any(0 < units <= most for units in frequencies.values())
-    return replace(query, common=common) if common and telling else query
-
-
 PROPOSED = 2000
 """Units with one of the rarest terms are enough to find the best among: of the best 300 of each of twenty queries on Django, 5,600
 in all, one unit held only commoner words; and scoring so few takes half of the time."""
@@ -246,37 +177,10 @@ def rarest(frequencies: Mapping[str, int]) -> list[str]:
     return []
 
 
-LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes in which no word stands for another unless the user says so
-UNKNOWN_WORDS = "unknown-words"  # Code of the notice that lists words of the query that the index does not have
-MOST_NAMED = 5  # Unknown words that the notice names; it counts the others
-
-
-def note_unknown(run: SearchRun, terms: ExpandedQuery) -> None:
-    """A notice of the query's words that no unit has, if there are any, with what was looked for instead."""
-    if run.likeness or run.targets or run.options.literal or run.options.regex:
-        return
-    instead: dict[str, list[str]] = {}
-    for term in terms.extra:
-        if term.tier == "spelling":
-            word, _, read_as = term.origin.partition(" ~ ")
-            instead.setdefault(word, []).append(read_as)
-    names = {term.origin for term in terms.names if run.store.units.named(term.text, None, 1)}
-    unknown = [
-        term.origin
-        for term in terms.words
-        if term.tier != "prefix"
-        and not term.origin.isdecimal()
-        and term.origin not in names
-        and not run.store.postings.document_frequency(term.text)
-    ]
-    if (unknown := list(dict.fromkeys(unknown))) and not run.targets:  # a line's number need not occur
-        said = [
-            f"'{word}'" + (f" (read as {' or '.join(instead[word.casefold()])})" if word.casefold() in instead else "")
-            for word in unknown[:MOST_NAMED]
-        ]
-        more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
-        verb = "do" if len(unknown) > 1 else "does"
-        run.notice(UNKNOWN_WORDS, f"{', '.join(said)}{more} {verb} not occur in this index as a word")
+def compute_idfs(store: Store, terms: Iterable[str]) -> dict[str, float]:
+    """Term → its rarity in the index."""
+    total = store.units.count()
+    return {term: compute_idf(total, store.postings.document_frequency(term)) for term in terms}
 
 
 EXACT_CAP = 60

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.query.nodes import Filter, leaves
+from codelens.search.run import SearchRun
 from codelens.search.terms import load_words
 from codelens.store.documents import InOrder
 from codelens.store.postings import all_trigrams
@@ -26,9 +27,6 @@ from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
-
-if TYPE_CHECKING:
-    from codelens.search.run import SearchRun
 
 WINDOW = 3  # Words of the shortest run that counts in a longer query. From a trial on messages.
 MOST_WINDOWS, MOST_TOKENS = 24, 8  # Windows and tokens of a query that are looked for: the first ones

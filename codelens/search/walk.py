@@ -7,7 +7,7 @@ seeds. Units that only the walk found become candidates; each candidate that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import cast
@@ -127,16 +127,16 @@ def nearness(found: Spread) -> dict[UnitId, float]:
     return near | dict.fromkeys(map(UnitId, found.seeds), 1.0)
 
 
-def joining(
+def join_by_mass(
     found: Spread,
     candidates: Sequence[Candidate],
     spreading: Spreading,
     store: Store,
-    allowed: Sequence[UnitId] | None,
+    may_be_found: Callable[[UnitId], bool],
 ) -> list[Candidate]:
     """New candidates for the symbols with most mass that no channel found, of those that take part."""
-    known, taking_part = {c.unit.id for c in candidates}, None if allowed is None else frozenset(allowed)
-    new = {u: m for u, m in found.mass.items() if u not in known and (taking_part is None or u in taking_part)}
+    known = {c.unit.id for c in candidates}
+    new = {u: m for u, m in found.mass.items() if u not in known and may_be_found(u)}
     rows = store.units.rows(_most(new, spreading.joining))
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
@@ -174,8 +174,8 @@ class Ways:
         self.most = max(found.mass.values(), default=0.0)
         """The most mass that came to a unit."""
 
-    def to(self, unit: UnitRow) -> str:
-        """How the walk came to it."""
+    def describe(self, unit: UnitRow) -> str:
+        """How the walk came to a unit."""
         if unit.id not in self._ways:
             self.find([unit])
         return in_words(self._ways[unit.id], self._names, self._found.around)
@@ -295,11 +295,11 @@ class Expanding:
 
 
 def add_expansion(
-    candidates: Sequence[Candidate], expanding: Expanding, store: Store, allowed: Collection[UnitId] | None
+    candidates: Sequence[Candidate], expanding: Expanding, store: Store, may_be_found: Callable[[UnitId], bool]
 ) -> tuple[list[Candidate], frozenset[UnitId]]:
     """(the candidates and those that joined them, best first; the seeds and all that they reach).
 
-    Each that inherited has a contribution that says from where. `allowed` says who may join, None for all.
+    Each that inherited has a contribution that says from where. `may_be_found` says which units may join.
     """
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
@@ -311,8 +311,7 @@ def add_expansion(
     known = {c.unit.id: c for c in candidates}
     rows = store.units.rows(reached.keys() - known.keys())
     joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
-    may = None if allowed is None else frozenset(allowed)
-    known |= {row.id: Candidate(row) for row in joined if may is None or row.id in may}
+    known |= {row.id: Candidate(row) for row in joined if may_be_found(row.id)}
     names = _names_of_stations(reached.values(), known, store)
     for unit, way in reached.items():
         if unit in known:

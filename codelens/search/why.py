@@ -20,8 +20,9 @@ from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
 from codelens.search.present import answer
+from codelens.search.rankers import Ranking
 from codelens.search.retrieve import channels_of
-from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, SearchRun, limit_notices, read_query
+from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
 from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
@@ -32,9 +33,7 @@ from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import explain_path
 
-MOST_AT_ONCE = (
-    4  # Remedies that are tried at once where each round of questions takes its time. More would seldom be needed.
-)
+MOST_AT_ONCE = 4  # Remedies that are tried at once where each round of questions takes its time
 DEEP = 100_000  # How far down a channel is looked at for a match that its cut lost
 VECTOR_DEEP = 1_300
 """The same for `vector`: sqlite-vec gives 4096 neighbours at most, of which the channel wants three a match."""
@@ -48,36 +47,29 @@ def explain(
     options: SearchOptions,
     settings: Settings,
 ) -> WhyResult:
-    """The search, and for each target (or each hit shown) its place in it. Raises TargetError for names
-    that fit nothing and for files that do not exist."""
+    """The search, and for each target (or each hit shown) its place in it. With --files-only a symbol stands for its file.
+
+    Raises TargetError for names that fit nothing and for files that do not exist.
+    """
     with store.spending(settings.query_seconds):
-        found = _explained(query, targets, store, info, options, settings)
+        query = read_query(query, options)
+        todos = asks_todos(query.node) and not options.files_only
+        resolved = [resolve_target(target, store, todos) for target in targets]
+        ranking = (rank_files if options.files_only else rank)(query, store, options, settings)
+        result, candidates = answer(ranking, info), ranking.candidates
+        if not targets:
+            page = range(options.offset, min(len(candidates), options.offset + options.limit))
+            names = [c.unit.path if options.files_only else c.unit.qualified_name for c in candidates]
+            return WhyResult(result, tuple(explain_place(names[i], candidates, i) for i in page))
+        asker = (_FileAsker if options.files_only else _Asker)(store, options, settings, ranking)
+        explanations = tuple(asker.explain(target) for target in resolved)
         notices = limit_notices(store.budget)
-    return replace(found, search=replace(found.search, notices=(*found.search.notices, *notices))) if notices else found
+    if notices:
+        result = replace(result, notices=(*result.notices, *notices))
+    return WhyResult(result, explanations)
 
 
-def _explained(
-    query: str | Query,
-    targets: Sequence[str],
-    store: Store,
-    info: IndexInfo,
-    options: SearchOptions,
-    settings: Settings,
-) -> WhyResult:
-    query = read_query(query, options)
-    todos = asks_todos(query.node)
-    resolved = [resolve_target(t, store, todos) for t in targets]
-    ranking = rank(query, store, options, settings)
-    result = answer(ranking, info)
-    if targets:
-        asker = _Asker(store, options, settings, ranking)
-        return WhyResult(result, tuple(asker.explain(t) for t in resolved))
-    order = ranking.candidates
-    page = range(options.offset, min(len(order), options.offset + options.limit))
-    return WhyResult(result, tuple(ranked(order[i].unit.qualified_name, order, i) for i in page))
-
-
-def ranked(target: str, order: Sequence[Candidate], place: int) -> Explanation:
+def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explanation:
     """The explanation of the candidate at a place of the order, from 0."""
     above = order[place - 1] if place > 0 else None
     below = order[place + 1] if place + 1 < len(order) else None
@@ -90,13 +82,13 @@ def not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
     """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
     for repository in store.documents.repositories():
         if target.repository in ("", repository.name) and (
-            loss := _seen(repository.root, target.path, store, settings)
+            loss := _explain_skip(repository.root, target.path, store, settings)
         ):
             return loss
     raise TargetError(f"no tree of this index has a file {target.path}", hint="a path is relative to the root")
 
 
-def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
+def _explain_skip(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
     try:
         found = explain_path(root, path, settings, own_files(store.path))
     except CodelensError:
@@ -113,29 +105,42 @@ def _seen(root: Path, path: str, store: Store, settings: Settings) -> Loss | Non
     return Loss("skipped", f"{path}: {found.reason.value} ({found.detail})", _unskip(found))
 
 
+def explain_loss(target: UserTarget, loss: Loss) -> Explanation:
+    """The explanation of a target that is not a candidate."""
+    return Explanation(target.text, None, None, None, None, loss)
+
+
 class _Asker:
     """The questions about one ranking, in the order of the pipeline's stages."""
 
-    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: SearchRun) -> None:
-        self._store, self._options, self._settings, self._run = store, options, settings, ranking
+    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
+        self._store, self._options, self._settings = store, options, settings
+        self._ranking, self._run = ranking, replace(ranking.run, prefetch=ignore_units)
 
     def explain(self, target: UserTarget) -> Explanation:
+        """The place of the target in the order, or what it was lost by."""
         if target.unit is None:
-            return Explanation(target.text, None, None, None, None, self._not_in_index(target))
-        place = self._run.rank_of(target.unit.id)
-        if place is None:
-            loss = Loss(
-                "out of time", f"there was no time to find out why it is not a candidate: {target.text}", MORE_TIME
-            )
-            with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
-                self._store.budget.check()
-                loss = self._not_parsed(target) or self._not_candidate(target.unit)
-            return Explanation(target.text, None, None, None, None, loss)
-        explained = ranked(target.text, self._run.candidates, place - 1)
-        first, last = self._options.offset + 1, self._options.offset + self._options.limit
-        if first <= place <= last:
+            return explain_loss(target, self._not_in_index(target))
+        place = self._ranking.rank_of(target.unit.id)
+        if place is not None:
+            return self._explain_candidate(target, place - 1)
+        missing = f"there was no time to find out why it is not a candidate: {target.text}"
+        loss = Loss("out of time", missing, "raise the setting query_seconds")
+        with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
+            self._store.budget.check()
+            loss = self._not_parsed(target) or self._not_candidate(target.unit)
+        return explain_loss(target, loss)
+
+    def _explain_candidate(self, target: UserTarget, place: int) -> Explanation:
+        """The explanation of a candidate at a place of the order, from 0, perhaps on another page."""
+        explained = explain_place(target.text, self._ranking.candidates, place)
+        before = self._options.offset
+        if before <= place < before + self._options.limit:
             return explained
-        return replace(explained, loss=self._not_shown(explained, place))
+        if place < before:
+            text, remedy = f"rank {place + 1} lies before --offset {before}", f"--offset {place} or less"
+            return replace(explained, loss=Loss("offset", text, remedy))
+        return replace(explained, loss=self._beaten(self._ranking.candidates[place], place + 1))
 
     # Before the index
 
@@ -172,7 +177,7 @@ class _Asker:
         return Loss("parse failed", text, MEND, later.remedy_query)
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
-        if unit.id in self._run.itself:
+        if unit.id in self._run.originals:
             text = f"--like names this code, or code inside or around it: {self._options.like}"
             return Loss("itself", text, "")
         asked, options = [self._run.query.text], self._options
@@ -235,38 +240,31 @@ class _Asker:
         names = [name for name in cuts if name != "vector" or len(cuts) == 1]  # it ranks all units, which tells nothing
         rankings = self._store.at_once(*(partial(self._all_of, name) for name in names))
         for name, matches in zip(names, rankings, strict=True):
-            others = (m for m in matches if m.unit not in self._run.itself)
+            others = (m for m in matches if m.unit not in self._run.originals)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
             if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
                 best = (name, place, cuts[name])
-        if best is None and (place := self._run.scope.left_out.get(unit.id)):
+        if best is None and (place := self._ranking.findings.left_out.get(unit.id)):
             return "fuzzy", place, cuts["fuzzy"]
         return best
 
     def _all_of(self, channel: str) -> Sequence[Match]:
         depth = VECTOR_DEEP if channel == "vector" else DEEP
         with self._store.interrupting():
-            return channels_of(self._run.profile)[channel].retrieve(self._run, depth)
+            return channels_of(self._run.profile)[channel].retrieve(self._run, depth).matches
 
     # Between the candidates and the page
 
-    def _not_shown(self, explained: Explanation, place: int) -> Loss:
-        assert explained.candidate is not None
-        options, order = self._options, self._run.candidates
-        if place <= options.offset:
-            return Loss(
-                "offset", f"rank {place} lies before --offset {options.offset}", f"--offset {place - 1} or less"
-            )
-        text = f"rank {place} of {len(order)}"
+    def _beaten(self, candidate: Candidate, rank: int) -> Loss:
+        options, order = self._options, self._ranking.candidates
+        text = f"rank {rank} of {len(order)}"
         if options.sort == "score":
-            last = order[options.offset + options.limit - 1]
-            gap, parts = _difference(explained.candidate, last)
+            gap, parts = describe_difference(candidate, order[options.offset + options.limit - 1])
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
-        unit = explained.candidate.unit
-        query = self._first_that_works(unit, self._additions(unit, [self._run.query.text], place))
-        remedy = f"-m {place - options.offset}" + (f", or ask: {query}" if query else "")
+        query = self._first_that_works(candidate.unit, self._additions(candidate.unit, [self._run.query.text], rank))
+        remedy = f"-m {rank - options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
 
     # Remedies
@@ -299,7 +297,7 @@ class _Asker:
     def _filters(self, unit: UnitRow, query: str, rank: int | None, place: str) -> list[str]:
         if rank is None:
             return []
-        tests_above = any("test" in c.unit.roles for c in self._run.candidates[: rank - 1])
+        tests_above = any("test" in c.unit.roles for c in self._ranking.candidates[: rank - 1])
         ways = ["-is:test"] if tests_above and "test" not in unit.roles and "is:" not in query else []
         if unit.kind in KINDS and unit.kind not in CHUNK_KINDS and "kind:" not in query:
             ways.append(f"kind:{unit.kind}")
@@ -318,7 +316,7 @@ class _Asker:
             for query, ranking in zip(tried, rankings, strict=True):
                 if ranking is None:
                     continue
-                if any(notice.code == OUT_OF_TIME for notice in ranking.notices):
+                if any(notice.code == OUT_OF_TIME for notice in ranking.run.notices):
                     self._store.budget.cut.append("not every remedy was tried")
                     return ""
                 place = ranking.rank_of(unit.id)
@@ -326,7 +324,7 @@ class _Asker:
                     return query
         return ""
 
-    def _rank(self, query: str, options: SearchOptions) -> SearchRun | None:
+    def _rank(self, query: str, options: SearchOptions) -> Ranking | None:
         """The ranking of a query; None if --strict-query or the like forbids it: then it helps nobody."""
         with suppress(CodelensError), self._store.spending(self._settings.query_seconds, apart=True):
             return rank(query, self._store, options, self._settings)
@@ -334,7 +332,6 @@ class _Asker:
 
 
 _WORD = re.compile(r"\w+")
-MORE_TIME = "raise the setting query_seconds"
 MEND = "mend the file, or report the grammar; its text is searched all the same"
 
 
@@ -378,7 +375,7 @@ def _unskip(skip: Skip) -> str:
     return ways.get(skip.reason.value, "")
 
 
-def _difference(first: Candidate, second: Candidate) -> tuple[str, str]:
+def describe_difference(first: Candidate, second: Candidate) -> tuple[str, str]:
     """The distance of two candidates, and the families of reasons that decide it."""
     sums: dict[str, float] = {}
     for sign, candidate in ((1.0, first), (-1.0, second)):
@@ -388,74 +385,36 @@ def _difference(first: Candidate, second: Candidate) -> tuple[str, str]:
     return describe_gap(sums, 6)
 
 
-def explain_files(
-    query: str | Query,
-    targets: Sequence[str],
-    store: Store,
-    info: IndexInfo,
-    options: SearchOptions,
-    settings: Settings,
-) -> WhyResult:
-    """The search for files, and for each target (or each file shown) its place in it. A symbol stands for its file.
+class _FileAsker(_Asker):
+    """The same questions about a ranking of files."""
 
-    Raises TargetError for names that fit nothing.
-    """
-    with store.spending(settings.query_seconds):
-        return _explained_files(query, targets, store, info, options, settings)
-
-
-def _explained_files(
-    query: str | Query,
-    targets: Sequence[str],
-    store: Store,
-    info: IndexInfo,
-    options: SearchOptions,
-    settings: Settings,
-) -> WhyResult:
-    resolved = [resolve_target(target, store) for target in targets]
-    ranking = rank_files(query, store, options, settings)
-    result, order = answer(ranking, info), ranking.candidates
-    if not targets:
-        page = range(options.offset, min(len(order), options.offset + options.limit))
-        return WhyResult(result, tuple(ranked(order[i].unit.path, order, i) for i in page))
-    explanations = []
-    for target in resolved:
+    def explain(self, target: UserTarget) -> Explanation:
+        """A symbol stands for its file."""
         document = target.unit.document if target.unit else target.document.id if target.document else None
         if document is None:
-            loss = not_indexed(target, store, settings)
-            explanations.append(Explanation(target.text, None, None, None, None, loss))
-        else:
-            explanations.append(_explain_file(target.text, document, ranking, store, options))
-    return WhyResult(result, tuple(explanations))
+            return explain_loss(target, not_indexed(target, self._store, self._settings))
+        order = self._ranking.candidates
+        place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
+        if place is None:
+            return explain_loss(target, self._lost_file(document))
+        return self._explain_candidate(target, place)
 
+    def _beaten(self, candidate: Candidate, rank: int) -> Loss:
+        return Loss("beaten", f"rank {rank} of {len(self._ranking.candidates)}", f"-m {rank - self._options.offset}")
 
-def _explain_file(
-    text: str, document: DocumentId, ranking: SearchRun, store: Store, options: SearchOptions
-) -> Explanation:
-    order = ranking.candidates
-    place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
-    if place is None:
-        return Explanation(text, None, None, None, None, _lost_file(document, ranking, store, options))
-    found = ranked(text, order, place)
-    if options.offset <= place < options.offset + options.limit:
-        return found
-    if place < options.offset:
-        loss = Loss("offset", f"rank {place + 1} lies before --offset {options.offset}", f"--offset {place} or less")
-    else:
-        loss = Loss("beaten", f"rank {place + 1} of {len(order)}", f"-m {place + 1 - options.offset}")
-    return replace(found, loss=loss)
-
-
-def _lost_file(document: DocumentId, ranking: SearchRun, store: Store, options: SearchOptions) -> Loss:
-    event = next((e for e in ranking.trace.events if e.unit.document == document), None)
-    if event is not None and event.stage == BELOW_MINIMUM:
-        return Loss(event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less")
-    path = next((d.path for d in store.documents.rows([document])), "")
-    if not path:
-        raise TargetError("it is not in the index")
-    if not documents_in_scope(store, options, [document]):
-        return Loss("filtered", f"an option keeps {path} out", "--root-scope, or without -t, -g, PATH and the like")
-    if ranking.scope.units is not None and document not in store.files.holding(ranking.scope.units):
-        return Loss("filtered", f"nothing in {path} satisfies the conditions of the query", "leave a condition out")
-    terms = ", ".join(term for _, term, _ in ranking.trace.terms) or "nothing"
-    return Loss("no channel", f"the query says {terms}; no word of it is {path}'s, and none of its units lies near", "")
+    def _lost_file(self, document: DocumentId) -> Loss:
+        event = next((e for e in self._run.trace.events if e.unit.document == document), None)
+        if event is not None and event.stage == BELOW_MINIMUM:
+            return Loss(
+                event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
+            )
+        (row,) = self._store.documents.rows([document])
+        if not documents_in_scope(self._store, self._options, [document]):
+            remedy = "--root-scope, or without -t, -g, PATH and the like"
+            return Loss("filtered", f"an option keeps {row.path} out", remedy)
+        if self._run.within is not None and document not in self._store.files.holding(self._run.within):
+            text = f"nothing in {row.path} satisfies the conditions of the query"
+            return Loss("filtered", text, "leave a condition out")
+        terms = ", ".join(term for _, term, _ in self._run.trace.terms) or "nothing"
+        text = f"the query says {terms}; no word of it is {row.path}'s, and none of its units lies near"
+        return Loss("no channel", text, "")

@@ -12,7 +12,7 @@ from codelens.model.request import SearchOptions
 from codelens.render.records import candidate_record, search_record, to_json
 from codelens.search.files import search_files
 from codelens.search.pipeline import search
-from codelens.search.why import explain, explain_files
+from codelens.search.why import explain
 from codelens.store.store import Store
 
 NOWHERE = IndexInfo("index", 1, "", "", ())
@@ -33,10 +33,9 @@ def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
 def why_bytes(question: Question, target: str, store: Store, settings: Settings) -> str:
     """What `why` says of one target."""
     text, options = question
-    ask = explain_files if options.files_only else explain
     try:
         with store.reading():
-            found = ask(text, [target], store, NOWHERE, options, settings)
+            found = explain(text, [target], store, NOWHERE, options, settings)
     except CodelensError as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}; {getattr(fault, 'candidates', '')}"
     parts = [to_json(search_record(found.search, 0), 1)]

@@ -46,12 +46,12 @@ def test_each_gain_names_the_hit_that_it_comes_from(store: Store) -> None:
         company = add_company(candidates, WEIGHTS, store)
         assert company is not None
         assert candidates[0].unit.name == "close_gate"
-        units = {c.unit.name: c.unit.id for c in candidates}
+        units = {c.unit.name: c.unit for c in candidates}
         said = {
             (name, feature): company.describe(feature, units[name])
             for feature in COMPANY
             for name in ("paint", "leave", "turn", "rise")
-            if name in units and units[name] in company.values[feature]
+            if name in units and units[name].id in company.values[feature]
         }
     assert said["paint", "file_hits"] == "its file has close_gate, the best hit"
     assert said["leave", "uses_hits"] == "uses close_gate, the best hit"

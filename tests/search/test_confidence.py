@@ -21,9 +21,9 @@ from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import why_record
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, confidence, signs
 from codelens.search.evidence import Evidence
+from codelens.search.expansion import MOST_NAMED
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
-from codelens.search.terms import MOST_NAMED
 from codelens.search.verbatim import Find
 from codelens.store.store import Store
 from tests.commands import Run
@@ -69,10 +69,10 @@ def index(tree: Tree) -> Iterator[Index]:
 def asked(tree: Tree) -> Iterator[tuple[Evidence, UnitRow]]:
     """The evidence for one query, and one of its candidates."""
     with Store.read(tree.db) as store:
-        run = rank("journal entry", store, SearchOptions(), QUICK)
-        evidence = Evidence(run, run.trace.rankings)
-        evidence.gather(candidate.unit for candidate in run.candidates)
-        yield evidence, run.candidates[0].unit
+        ranking = rank("journal entry", store, SearchOptions(), QUICK)
+        evidence = Evidence(ranking.run, ranking.findings)
+        evidence.gather(candidate.unit for candidate in ranking.candidates)
+        yield evidence, ranking.candidates[0].unit
 
 
 def codes(result: SearchResult) -> list[str]:

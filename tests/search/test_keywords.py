@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import load_weights
-from codelens.search.keywords import keyword_lists, keywords
+from codelens.search.channels.keywords import find_keywords, load_lists
 from codelens.search.seeds import LEAN, OTHER, RICH
 from codelens.search.terms import expand
 from codelens.store.store import Store
@@ -16,17 +16,16 @@ from tests.search.trees import Tree, functions
 
 
 def names(task: str, tier: str) -> list[str]:
-    return [term.origin for term in keywords([task], [], task).names if term.tier == tier]
+    return [term.origin for term in find_keywords([task], [], task).names if term.tier == tier]
 
 
 def words(task: str) -> list[str]:
-    return [term.text for term in keywords([task], [], task).words]
+    return [term.text for term in find_keywords([task], [], task).words]
 
 
 def ranking(tree: Tree, task: str, channel: str) -> list[tuple[str, str]]:
     """(name, reason) of what a channel found, best first."""
-    run = ranked(tree.db, task)
-    matches = run.trace.rankings[channel]
+    matches = ranked(tree.db, task).run.trace.rankings[channel]
     with Store.read(tree.db) as store, store.reading():
         rows = store.units.rows({match.unit for match in matches})
     return [(rows[match.unit].qualified_name, match.reason) for match in matches]
@@ -63,7 +62,7 @@ def test_words_of_a_task(task: str, expected: list[str]) -> None:
 
 def test_the_noun_behind_the_verb_is_told_apart() -> None:
     def tiers(task: str) -> dict[str, str]:
-        return {term.text: term.tier for term in keywords([task], [], "").words}
+        return {term.text: term.tier for term in find_keywords([task], [], "").words}
 
     assert tiers("add snapshot diffing") == {"snapshot": "priority", "diffing": "component"}
     assert tiers("add a new MCP tool for snapshot diffing")["mcp"] == "priority"
@@ -99,7 +98,7 @@ def test_names_of_a_task(task: str, compounds: list[str], pairs: list[str]) -> N
 
 
 def test_back_ticks_are_exact_unless_they_hold_more_than_a_name() -> None:
-    found = keywords(["the hook"], ["before_request", "a b", "x" * 101], "").names
+    found = find_keywords(["the hook"], ["before_request", "a b", "x" * 101], "").names
     assert [(term.tier, term.origin) for term in found] == [("exact", "`before_request`")]
 
 
@@ -108,7 +107,7 @@ def test_a_verb_that_no_name_says_is_not_read_as_another_word(tmp_path: Path) ->
     tree = indexed(tmp_path, {"a.py": "def reactor():\n    pass\n\n\ndef ledger():\n    pass\n"})
     found = ranked(tree.db, "refactor the ledger")
     assert seeds_of(found)[:1] == ["ledger"]
-    assert not [term for term in found.trace.terms if term[0] == "spelling"]
+    assert not [term for term in found.run.trace.terms if term[0] == "spelling"]
 
 
 # Tiers
@@ -186,8 +185,8 @@ def test_words_of_one_cluster_stand_for_one_another(tmp_path: Path) -> None:
     files = {"a.py": 'def run_it():\n    """The subscriber of a thing."""\n\n\ndef none():\n    """Not this."""\n'}
     tree = indexed(tmp_path, files)
     assert ("run_it", "BM25") in [(name, reason.split()[0]) for name, reason in ranking(tree, "consumers", "exact")]
-    assert ("thesaurus", "subscriber", "consumers ~ subscriber") in ranked(tree.db, "consumers").trace.terms
-    assert len(keyword_lists().clusters) >= 80
+    assert ("thesaurus", "subscriber", "consumers ~ subscriber") in ranked(tree.db, "consumers").run.trace.terms
+    assert len(load_lists().clusters) >= 80
 
 
 def test_a_compound_is_looked_for_in_names_and_the_beginning_of_a_folder_in_paths(tmp_path: Path) -> None:
@@ -221,13 +220,13 @@ def test_path_seeds_are_rich_types_before_lean_ones_before_others(tmp_path: Path
     said = "class Said:\n    def rollback(self):\n        pass\n\n\n"
     lean = "".join(f"class Lean{n}:\n    pass\n\n\n" for n in range(12))
     files = {"migrations/base.py": lean + functions(20, "helper") + rich + said, "run.py": functions(3)}
-    run = ranked(
+    ranking = ranked(
         indexed(tmp_path, files).db,
         "migration rollback",
         seeds={"seeds": {"0": 0}, "fewest": 0},
         walk={"hops": 0, "steps": 0, "faint": 0.0},
     )
-    found = [c.unit.name for c in run.candidates]
+    found = [c.unit.name for c in ranking.candidates]
     assert "Said" in found
     assert sum(name.startswith("Rich") for name in found) == RICH
     assert sum(name.startswith("Lean") for name in found) == LEAN

@@ -18,9 +18,10 @@ from codelens.model.graph import TIERS
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Event
 from codelens.search.pipeline import rank
-from codelens.search.profiles import Profile, load_profile
+from codelens.search.profile import Profile
+from codelens.search.profiles import load_profile
+from codelens.search.rankers import Ranking
 from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits, read_around
-from codelens.search.run import SearchRun
 from codelens.search.seeds import NOISE, by_folder, noise_of
 from codelens.store.store import Store
 from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
@@ -43,7 +44,7 @@ def index(tree: Tree) -> Iterator[Index]:
         yield opened
 
 
-def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[str, Any]) -> SearchRun:
+def ranked(db: Path, query: str, profile: str = "knowing", **sections: Mapping[str, Any]) -> Ranking:
     """One search by the profile with other settings of some stages."""
     options = SearchOptions(profile=profile)
     changed = load_profile(options)
@@ -58,7 +59,7 @@ def with_section(profile: Profile, section: str, **values: Any) -> Profile:
     return replace(profile, composite={**profile.composite, section: changed})
 
 
-def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> SearchRun:
+def ranked_by(db: Path, query: str, options: SearchOptions, profile: Profile) -> Ranking:
     with Store.read(db) as store, store.reading():
         return rank(query, store, options, QUICK, profile)
 
@@ -67,7 +68,7 @@ def parts(candidate: Candidate) -> dict[str, float]:
     return {c.source: c.amount for c in candidate.contributions}
 
 
-def seeds_of(ranking: SearchRun) -> list[str]:
+def seeds_of(ranking: Ranking) -> list[str]:
     """Names of the candidates that the query itself led to, by name."""
     return sorted(c.unit.qualified_name for c in ranking.candidates if "0 hops" in reason(c, "distance"))
 
@@ -76,8 +77,8 @@ def reason(candidate: Candidate, source: str) -> str:
     return next(c.reason for c in candidate.contributions if c.source == source)
 
 
-def events(ranking: SearchRun, stage: str) -> dict[str, str]:
-    return {e.unit.qualified_name: e.text for e in ranking.trace.events if e.stage == stage}
+def events(ranking: Ranking, stage: str) -> dict[str, str]:
+    return {e.unit.qualified_name: e.text for e in ranking.run.trace.events if e.stage == stage}
 
 
 # Noise
@@ -132,7 +133,7 @@ def test_the_largest_folder_goes_first() -> None:
 
 def test_three_channels_weigh_the_same_and_forty_may_be_seeds(tree: Tree, tmp_path: Path) -> None:
     """2 : 2 : 2 by knowing's figures, and .7 for classes that neighbours make; nearness finds, and weighs nothing."""
-    trace = ranked(tree.db, QUERY).trace
+    trace = ranked(tree.db, QUERY).run.trace
     weights = {"symbol": 2.0, "exact": 2.0, "equivalence": 2.0, "neighbours": 0.7}
     ranks = {n: {m.unit: rank for rank, m in enumerate(trace.rankings[n], start=1)} for n in weights}
     assert trace.fused.keys() == set().union(*ranks.values())
@@ -221,7 +222,7 @@ def test_names_of_callers_lead_to_what_they_call(tmp_path: Path) -> None:
     tree = Tree(tmp_path, files)
     tree.index().close()
     ranking = ranked(tree.db, "blast radius of transitive callers")
-    found = ranking.trace.rankings["neighbours"]
+    found = ranking.run.trace.rankings["neighbours"]
     assert ('"blast radius" means around transitive_callers', 0.7) in [(m.reason, m.raw_score) for m in found]
 
 
@@ -280,7 +281,7 @@ def test_what_only_a_language_server_sees_weighs_less(tmp_path: Path) -> None:
         ).fetchall()
     step = {"hops": 1, "steps": 1, "faint": 0.0, "backward": 0.0}
     ranking = ranked(tree.db, "`start`", seeds={"fewest": 0, "seeds": {"0": 1}}, walk=step)
-    held = {c.unit.name: ranking.trace.nearness[c.unit.id] for c in ranking.candidates}
+    held = {c.unit.name: ranking.run.trace.nearness[c.unit.id] for c in ranking.candidates}
     assert held["right"] == pytest.approx(0.3 * held["left"])
 
 
@@ -468,7 +469,7 @@ def test_an_index_s_history_changes_nothing(tmp_path: Path, index: Index) -> Non
 def test_each_lost_match_has_one_event(tree: Tree) -> None:
     ranking = ranked(tree.db, QUERY)
     shown = {c.unit.id for c in ranking.candidates}
-    told: list[Event] = ranking.trace.events
+    told: list[Event] = ranking.run.trace.events
     rows: list[UnitRow] = [e.unit for e in told if e.stage != NOISE]
     assert len({row.id for row in rows}) == len(rows)
     assert not shown & {row.id for row in rows}
@@ -480,7 +481,7 @@ def test_what_lost_its_seat_to_the_largest_folder_says_so(tmp_path: Path) -> Non
     tree = Tree(tmp_path, files)
     tree.index().close()
     ranking = ranked(tree.db, "moor boat", seeds={"fewest": 0, "seeds": {"0": 2}})
-    lost = {e.unit.name: (e.stage, e.text) for e in ranking.trace.events}
+    lost = {e.unit.name: (e.stage, e.text) for e in ranking.run.trace.events}
     assert lost["moor_boat"] == (
         "focus",
         "number 1 of the matches, and number 5 once those in the folder with the most matches go first; 2 are seeds; "

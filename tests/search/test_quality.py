@@ -18,7 +18,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Match, Trace
 from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse
-from codelens.search.rankers.marketplace import Known, Standing, weigh
+from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh
 from codelens.server.http.answers import response_record
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
@@ -37,7 +37,7 @@ def matches(*units: int) -> list[Match]:
 
 
 def ranked(
-    rankings: Mapping[str, list[Match]], standings: Mapping[int, Standing] = {}, **weights: float
+    rankings: Mapping[str, list[Match]], standings: Mapping[int, UnitQuality] = {}, **weights: float
 ) -> dict[str, dict[str, float]]:
     """Name → its parts by source, with their sum as "score"; best first. Each part is what its rule and operands make."""
     known = {UnitId(unit): standing for unit, standing in standings.items()}
@@ -53,12 +53,12 @@ def ranked(
 
 def test_the_weights_are_the_marketplaces() -> None:
     """A unit that is best by every signal gets each signal's whole share, which together are 1."""
-    best = Standing(
-        rating=Known(10, ""),
-        stars=Known(9, ""),
-        uses=Known(9, ""),
-        success=Known(1, ""),
-        days=Known(0, ""),
+    best = UnitQuality(
+        rating=Signal(10, ""),
+        stars=Signal(9, ""),
+        uses=Signal(9, ""),
+        success=Signal(1, ""),
+        days=Signal(0, ""),
         pinned=True,
     )
     found = ranked({"vector": matches(1, 2), "exact": matches(1, 2)}, {1: best})
@@ -78,11 +78,11 @@ def test_fused_ranks_are_normalised_by_the_best() -> None:
 
 
 def test_all_seven_by_hand() -> None:
-    standing = Standing(
-        rating=Known(8.5, ""), stars=Known(1200, ""), uses=Known(40, ""), success=Known(0.75, ""), days=Known(140, ""),
+    standing = UnitQuality(
+        rating=Signal(8.5, ""), stars=Signal(1200, ""), uses=Signal(40, ""), success=Signal(0.75, ""), days=Signal(140, ""),
         pinned=True,
     )  # fmt: skip
-    other = Standing(stars=Known(50_000, ""), uses=Known(1000, ""))
+    other = UnitQuality(stars=Signal(50_000, ""), uses=Signal(1000, ""))
     found = ranked({"vector": matches(1, 2), "exact": matches(1, 2)}, {1: standing, 2: other})
     assert found["skill_1"] == {
         "exact": pytest.approx(0.25),
@@ -103,7 +103,7 @@ def test_all_seven_by_hand() -> None:
 
 
 def test_where_nobody_has_stars_they_give_nothing() -> None:
-    found = ranked({"vector": matches(1), "exact": []}, {1: Standing(stars=Known(0, ""), uses=Known(0, ""))})
+    found = ranked({"vector": matches(1), "exact": []}, {1: UnitQuality(stars=Signal(0, ""), uses=Signal(0, ""))})
     assert (found["skill_1"]["stars"], found["skill_1"]["usage"]) == (0.0, 0.0)
 
 
@@ -119,7 +119,7 @@ def test_only_the_best_of_the_fusion_are_weighed() -> None:
 
 
 def test_without_vectors_the_rank_is_all() -> None:
-    found = ranked({"exact": matches(2, 1)}, {1: Standing(pinned=True)})
+    found = ranked({"exact": matches(2, 1)}, {1: UnitQuality(pinned=True)})
     assert found == {
         "skill_2": {"exact": 1 / 61, "score": 1 / 61},
         "skill_1": {"exact": 1 / 62, "score": 1 / 62},

@@ -13,7 +13,7 @@ from codelens.config import Settings
 from codelens.indexing import derive
 from codelens.model.request import SearchOptions
 from codelens.search.pipeline import rank
-from codelens.search.run import SearchRun
+from codelens.search.rankers import Ranking
 from codelens.search.verbatim import (
     AROUND,
     INSIDE,
@@ -98,13 +98,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def asked(store: Store, query: str, **options: Any) -> SearchRun:
+def asked(store: Store, query: str, **options: Any) -> Ranking:
     return rank(query, store, SearchOptions(**options), QUICK)
 
 
 def finds(store: Store, query: str, **options: Any) -> dict[str, Find]:
     """Qualified name → what it holds."""
-    found = asked(store, query, **options).verbatim
+    found = asked(store, query, **options).findings.evidence.verbatim
     rows = store.units.rows(found)
     return {rows[unit].qualified_name: find for unit, find in found.items()}
 
@@ -199,7 +199,7 @@ def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monk
 
     with Store.read(tree.db) as store:
         monkeypatch.setattr(DocumentText, "part", noted)
-        found = asked(store, "a purple elephant sleeps").verbatim
+        found = asked(store, "a purple elephant sleeps").findings.evidence.verbatim
         rows = store.units.rows(found)
         [(unit, find)] = found.items()
         assert rows[unit].start_line <= 1_501 <= rows[unit].end_line
@@ -287,7 +287,7 @@ def test_without_trigrams_there_is_nothing(tmp_path: Path) -> None:
     tree = Tree(tmp_path, {"a.py": LOCK}, Settings(jobs=1, fuzzy=False))
     tree.index().close()
     with Store.read(tree.db) as store:
-        assert not find_verbatim(asked(store, "stays shut until")).finds
+        assert not find_verbatim(asked(store, "stays shut until").run).finds
 
 
 @pytest.mark.slow
@@ -326,7 +326,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Store, str], int]:
     monkeypatch.setattr(verbatim._Document, "__init__", noted)
 
     def count(store: Store, query: str) -> int:
-        run = asked(store, query)
+        run = asked(store, query).run
         opened.clear()
         find_verbatim(run)
         return len(opened)

@@ -19,7 +19,7 @@ from codelens.model.code import Span, UnitId, UnitRow
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate
 from codelens.search.pipeline import rank
-from codelens.search.run import SearchRun
+from codelens.search.rankers import Ranking
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.terms import tokens
@@ -94,7 +94,7 @@ def questions(truth: Truth, units: Sequence[UnitRow]) -> Iterator[tuple[UnitRow,
     return ((unit, truth[unit.id]) for unit in units_asked[::step])
 
 
-def ask(unit: UnitRow, store: Store, mode: str) -> SearchRun:
+def ask(unit: UnitRow, store: Store, mode: str) -> Ranking:
     """All that is like a unit. It is named by its place, since a name may be that of several things."""
     options = SearchOptions(like=f"{unit.path}:{unit.name_line}", profile="likeness", mode=mode)
     return rank("", store, options, Settings())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from codelens.model.code import UnitId
 from codelens.model.search import Match
+from codelens.search.channels import ChannelResult
 from codelens.search.equivalence import (
     ClassMatch,
     match_classes,
@@ -28,19 +27,20 @@ class EquivalenceChannel:
     """Uses the user's own classes; the shipped ones too, if the profile gives the channel a weight."""
 
     name = "equivalence"
+    modes = ("hybrid", "keyword")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
 
         Shipped classes need a strong match. Raises SettingsError for a file of classes with faults.
         """
-        query, store, shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
+        query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
         own = user_classes(run.settings.classes) if run.settings.classes else ()
-        words = stems_of(query.texts) if own or shipped else []
-        matches = match_classes(words, (*own, *(shipped_classes(words) if shipped else ())))
+        words = stems_of(query.texts) if own or uses_shipped else []
+        class_matches = match_classes(words, (*own, *(shipped_classes(words) if uses_shipped else ())))
         learned = list(query.learned)
-        found: dict[UnitId, Match] = {}
-        chosen = sorted((m for m in matches if m.strong or m.concept.own), key=lambda m: -_score(m))
+        matches: dict[UnitId, Match] = {}
+        chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda m: -_score(m))
         store.foresee(
             *(
                 ("units.named", (target, run.within, NAMED_CAP, match.concept.languages))
@@ -50,13 +50,13 @@ class EquivalenceChannel:
         )
         for match in chosen:
             while learned and learned[0].raw_score > _score(match):
-                found.setdefault(learned[0].unit, learned.pop(0))
+                matches.setdefault(learned[0].unit, learned.pop(0))
             for target in usable_targets(match.concept):
                 for unit in store.units.named(target, run.within, NAMED_CAP, match.concept.languages):
-                    found.setdefault(unit, Match(unit, _score(match), _reason(match, target)))
-        for one in learned:
-            found.setdefault(one.unit, one)
-        return list(found.values())[:limit]
+                    matches.setdefault(unit, Match(unit, _score(match), _reason(match, target)))
+        for match_of_use in learned:
+            matches.setdefault(match_of_use.unit, match_of_use)
+        return ChannelResult(list(matches.values())[:limit])
 
 
 def _score(match: ClassMatch) -> float:

@@ -14,14 +14,16 @@ from functools import partial
 from codelens.model.code import Span, UnitId, UnitRow
 from codelens.model.search import ExpandedQuery, Match
 from codelens.query.nodes import asks_todos
-from codelens.search.evidence import LENGTH_SHARE, SATURATION
+from codelens.search.channels import ChannelResult
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
-from codelens.search.terms import as_named, named_by, rarest, stem
+from codelens.search.terms import as_named, compute_idfs, named_by, rarest, stem
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
+from codelens.text.bm25 import score_text, weigh_length
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
+LENGTH_SHARE, SATURATION = 0.6, 1.2  # b and k1 of BM25, as for the features (search/evidence.py)
 MOST_READ = 1000  # Units that are read, those with the most of the stems first. Some .15 ms each.
 MOST_TODOS = 50_000  # Comments that are compared. Linux has some 20 000.
 
@@ -30,8 +32,9 @@ class ExactChannel:
     """Ranks by the profile's weights of the fields; text that is only in fields of weight 0 is not found."""
 
     name = "exact"
+    modes = ("hybrid", "keyword", "exact")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0.
 
         Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
@@ -47,10 +50,26 @@ class ExactChannel:
         elif terms:
             columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
             frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
-            found = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
-            matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
+            scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
+            matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
         matches = with_names(run, matches, limit)
-        return with_todos(run, matches, limit) if asks_todos(run.query.node) else matches
+        return ChannelResult(with_todos(run, matches, limit) if asks_todos(run.query.node) else matches)
+
+
+class LexiconChannel:
+    """Ranks by BM25 of the terms from the lexicon alone; words that the query says are the channel `exact`'s."""
+
+    name = "lexicon"
+    modes = ("hybrid", "keyword")
+
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
+        """Units with any of the related terms. The raw score is BM25."""
+        terms = [term.text for term in run.terms.related]
+        if not terms:
+            return ChannelResult([])
+        frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
+        scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), rarest(frequencies))
+        return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
 
 
 def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
@@ -83,22 +102,21 @@ def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
 def _scored(rows: Sequence[UnitRow], query: ExpandedQuery, store: Store) -> list[Match]:
     if not rows:
         return []
-    total = store.units.count()
-    rarity: dict[str, float] = {}
-    for text in dict.fromkeys(t.text for t in query.words):
-        frequency = store.postings.document_frequency(text)
-        rarity[stem(text)] = math.log(1.0 + (total - frequency + 0.5) / (frequency + 0.5))
+    idf = {stem(term): n for term, n in compute_idfs(store, [t.text for t in query.words]).items()}
     words = {row.id: [stem(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in rows}
     mean = math.fsum(map(len, words.values())) / len(words)
-    counts = {unit: {term: own.count(term) for term in rarity} for unit, own in words.items()}
-    scores = ((unit, _bm25(n, rarity, len(words[unit]) / (mean or 1.0))) for unit, n in counts.items())
-    return [Match(UnitId(unit), score, f"its words, {score:.2f}") for unit, score in scores if score > 0]
+    matches = []
+    for unit, said in words.items():
+        score = _bm25({term: said.count(term) for term in idf}, idf, len(said) / (mean or 1.0))
+        if score > 0:
+            matches.append(Match(unit, score, f"its words, {score:.2f}"))
+    return matches
 
 
-def _bm25(counts: Mapping[str, float], rarity: Mapping[str, float], length: float) -> float:
-    """`length`: the number of words by the mean one."""
-    norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length)
-    return math.fsum(rarity[t] * n * (SATURATION + 1) / (n + norm) for t, n in counts.items() if n)
+def _bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) -> float:
+    """`length`: the number of words, as a share of the mean one."""
+    terms = ((idf[term], count) for term, count in counts.items() if count)
+    return score_text(terms, weigh_length(length, 1.0, SATURATION, LENGTH_SHARE), SATURATION + 1)
 
 
 def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]:
@@ -108,15 +126,13 @@ def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]
     proposed = run.store.postings.bm25(terms, fields, run.within, most, searched)
     if len(proposed) == most:
         run.store.budget.limits.append(f"only the {most} best by their stems were read for whole words")
-    total = run.store.units.count()
-    frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
-    rarity = {term: math.log(1.0 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}
+    idf = compute_idfs(run.store, terms)
     units = [unit for unit, _ in proposed]
     counting = partial(_counts, terms=terms, weights=fields, texts=run.texts)
-    found = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
-    counted = {unit: found[unit] for unit in units if unit in found}
+    counts_of = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
+    counted = {unit: counts_of[unit] for unit in units if unit in counts_of}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
-    scores = {unit: _bm25(counts, rarity, length / mean) for unit, (counts, length) in counted.items()}
+    scores = {unit: _bm25(counts, idf, length / mean) for unit, (counts, length) in counted.items()}
     ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
     if proposed and not ranked:
         run.notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")

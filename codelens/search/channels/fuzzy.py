@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match, Term
+from codelens.search.channels import ChannelResult, TextEvidence
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.terms import named_by
@@ -48,8 +49,9 @@ class FuzzyChannel:
     other channels those would only be noise."""
 
     name = "fuzzy"
+    modes = ("hybrid", "fuzzy")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Units that hold the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
 
         The raw score is 1 at most, and for a fragment 2.
@@ -62,24 +64,23 @@ class FuzzyChannel:
             partial(_bearing, fragment_of(run) if typing else "", run, limit),
             *(partial(_resembling, word, run) for word in unknown),
         )
+        fragments: dict[UnitId, Match] = {}
         if typing:
-            run.verbatim = typed.finds
-            for unit, find in run.verbatim.items():
+            for unit, find in typed.finds.items():
                 if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
                     found[unit] = Match(unit, find.value, f"has '{find.text}'")
             for match in _with_fragment(run, typed, bearing):
                 found[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
-            run.fragments = {m.unit: m for m in found.values() if m.raw_score > least}
+            fragments = {m.unit: m for m in found.values() if m.raw_score > least}
         resembling: dict[UnitId, float] = {}
         for (word, certainty), alike in zip(unknown.items(), near, strict=True):
             for unit, name, slips in alike:
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
                 resembling.setdefault(unit, certainty / (1 + slips))
                 found.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
-        run.resembling = resembling
         ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
-        return ranked[:limit]
+        return ChannelResult(ranked[:limit], TextEvidence(typed.finds, resembling, fragments))
 
     def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
         """Units whose names hold a name of the query, or a word that no unit has."""
@@ -168,7 +169,7 @@ def _with_fragment(run: SearchRun, typed: Typed, bearing: dict[UnitId, float]) -
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
     if pasted and not is_code(typed.fragment):  # what a test says of a message is not what gives it
-        run.foresee(values)
+        run.prefetch(values)
         rows = run.store.units.rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
     found = {unit: least + more * value for unit, value in values.items()} | bearing
@@ -187,7 +188,7 @@ def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     found: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
-        run.foresee(units)
+        run.prefetch(units)
         for row in run.store.units.rows(units).values():
             if dotted in row.qualified_name.lower():
                 found[row.id] = 1.0

@@ -1,20 +1,146 @@
-"""knowing's two channels of keywords: names tier by tier, and the texts of symbols.
+"""Keywords, as the system `knowing` reads them from a task: names that the task says or may mean, and single words.
 
-Both stand in the place of the channels `symbol` and `exact` where a profile looks for keywords. Tiers and caps are knowing's.
+    exact        identifiers in back-ticks
+    compounds    identifiers as written, and pairs of neighbouring words joined
+    components   words: the first noun behind a verb that opens the task, then the longest first
+
+Verbs of tasks (add, refactor) and words of programs (func, err) are left out. Abbreviations, and words of the clusters that
+a keyword belongs to, are further terms of the texts. For a profile that looks for keywords, the two channels here, names tier by
+tier and the texts of symbols, stand in the place of the channels `symbol` and `exact`. Tiers, limits and lists are knowing's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from codelens.model.code import UnitId
-from codelens.model.search import Match, Term
-from codelens.search.keywords import PAIR
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import ExpandedQuery, Match, Term
+from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
+from codelens.search.terms import (
+    MOST_BEGINNINGS,
+    MOST_TERMS,
+    is_compound,
+    load_words,
+    may_join,
+    split_text,
+    stem,
+)
 from codelens.store.postings import InColumns
-from codelens.store.units import UnitSet
-from codelens.text.identifiers import fold_identifier, split_qualified
-from codelens.text.terms import BEGINNING
+from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
+from codelens.text.notation import parse_toml
+from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
+
+PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
+"""Tiers of terms; `priority` is the noun behind the verb."""
+SHORTEST_KEYWORD = 2  # Letters; knowing's figure, as the next
+LONGEST_EXACT = 100  # Characters of an identifier in back-ticks
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordLists:
+    """keywords.toml, with the stop words of words.toml."""
+
+    stop: frozenset[str]
+    action: frozenset[str]
+    clusters: Mapping[str, tuple[str, ...]]  # Stem of a word → the other words of its clusters
+
+
+@cache
+def load_lists() -> KeywordLists:
+    """The lists, read once."""
+    table = parse_toml(Path(__file__).parent.with_name("keywords.toml").read_text(encoding="utf-8"))
+    stop = frozenset(f"{table['stop']} {table['programming']}".split()) | load_words().stop
+    others: dict[str, dict[str, None]] = {}
+    for line in table["clusters"].values():
+        cluster = line.split()
+        for word in cluster:
+            others.setdefault(_form(word), {}).update(dict.fromkeys(w for w in cluster if w != word))
+    return KeywordLists(stop, frozenset(table["action"].split()), {w: tuple(found) for w, found in others.items()})
+
+
+def _form(word: str) -> str:
+    """The stem without a plural's ending: consumers, consumer → consum."""
+    return stem(stem(word))
+
+
+def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
+    """The keywords as a query's terms. Arguments as of `terms.expand`; `clusters` adds words that stand for others.
+
+    If nothing is left of a query, all of its words are looked for.
+    """
+    lists = load_lists()
+    names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in identifiers if _is_exact(i)}
+    components = {part: f"`{i}`" for i in identifiers if _is_exact(i) for part in _parts(i)}
+    first, begun = "", list[Term]()
+    for place, text in enumerate(texts):
+        split = split_text(text)
+        stars = [token.removesuffix(BEGINNING) for token in split if token.endswith(BEGINNING)]
+        begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in beginning_terms(token)]
+        said = [token for token in split if not token.endswith(BEGINNING)]
+        first = first or (_noun_behind_verb(said, lists) if not place else "")
+        for folded, term in _compounds(said, lists):
+            names.setdefault(folded, term)
+        for token in said:
+            for part in _parts(token):
+                if part not in lists.stop and part not in lists.action and len(part) >= SHORTEST_KEYWORD:
+                    components.setdefault(part, token)
+    if not (names or components or begun):
+        components = {part: token for text in texts for token in tokens(text) for part in _parts(token)}
+    words = [
+        Term(part, PRIORITY if part == first else COMPONENT, token)
+        for part, token in sorted(components.items(), key=lambda item: (item[0] != first, -len(item[0])))
+    ][:MOST_TERMS]
+    found = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
+    of_names = {term.text: term for term in words}
+    alike = _clustered(of_names, lists) if clusters else ()
+    extra = {term.text: term for term in alike}
+    return ExpandedQuery(whole, tuple(found.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
+
+
+def _is_exact(identifier: str) -> bool:
+    return len(identifier) <= LONGEST_EXACT and not any(c.isspace() for c in identifier) and bool(_parts(identifier))
+
+
+def _parts(token: str) -> list[str]:
+    """The whole identifier and its words, in lower case; of a dotted one, those of each part."""
+    return list(dict.fromkeys(term for one in tokens(token) for term in token_terms(one)))
+
+
+def _noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
+    """The first word behind a verb that opens the task, without stop words and verbs; empty for another beginning."""
+    if not said or said[0].casefold() not in lists.action:
+        return ""
+    rest = (token.casefold() for token in said[1:])
+    noun = next((word for word in rest if word not in lists.stop and word not in lists.action), "")
+    return noun if noun.isalnum() else ""
+
+
+def _compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, Term]]:
+    """(folded name, term) of identifiers of several parts, and of neighbouring words joined."""
+    previous = ""
+    for token in said:
+        word = token.casefold()
+        if is_compound(token, split_identifier(token)):
+            yield fold_identifier(split_qualified(token)[1]), Term("", "compound", token)
+            previous = ""
+        elif word in lists.stop or word in lists.action:
+            previous = ""
+        else:
+            if previous and may_join(previous, word):
+                yield fold_identifier(previous + word), Term("", PAIR, f"{previous} {token}")
+            previous = word
+
+
+def _clustered(words: Mapping[str, Term], lists: KeywordLists) -> Iterator[Term]:
+    for word in words:
+        for other in lists.clusters.get(_form(word), ()):
+            if other not in words:
+                yield Term(other, THESAURUS, f"{word} ~ {other}")
+
 
 FEW = 5  # Matches of the names below which single words are looked for as names
 PREFIX_BELOW, PREFIX_CAP = 15, 30  # A tier runs below the first number of matches so far, and fills up to the second
@@ -22,126 +148,114 @@ SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 PATH_BELOW, PATH_LETTERS = 30, 3
 SHORTEST_PATH_TERM = 4  # Letters of a word that may begin the name of a folder
 COMMON_ON_PATHS, FEW_FILES = 0.1, 3
-"""Share of all files, and as many in any tree: a word on the paths of more names the project, not a place in it. Chosen."""
+"""Share of all files, and as many in any tree: a word on the paths of more names the project, not a place in it."""
 IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers 1 to 4. Only their order is meant.
-
-Ask = Callable[[str, int], Iterable[UnitId]]  # (text, at most so many) → units
 
 
 class TieredNames:
     """Exact names, beginnings, parts of qualified names, and names of folders and files; each unit in the first tier it fits."""
 
     name = "symbol"
+    modes = ("hybrid", "keyword")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Names of the query first; its words alone as names only where these gave few. The raw score says the tier."""
-        found: dict[UnitId, Match] = {}
+        matches: dict[UnitId, Match] = {}
+        units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
         names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
-        places = [one for text in names for one in _spellings(text)] + [word.text for word in words]
+        spellings = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
+
+        def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
+            """Add units that are not found yet, until there are `most`."""
+            for unit in units:
+                if len(matches) >= most:
+                    return
+                matches.setdefault(unit, Match(unit, score, reason))
+
+        def add_named(terms: Iterable[Term]) -> None:
+            for term in terms:
+                named = units.named_as(*_split_name(term), within, limit)
+                add(named, IS_NAMED, f"tier 1: is named {term.origin}", limit)
+
+        def add_begun(terms: Iterable[Term]) -> None:
+            for term in terms:
+                begun = units.named_from(term.text, within, PREFIX_CAP)
+                add(begun, BEGINS, f"tier 2: name begins with {term.origin}", PREFIX_CAP)
+
         run.store.foresee(
-            *(("units.named_as", _as_named(term, run, limit)) for term in (*names, *words)),
-            *(("units.named_from", (term.text, run.within, PREFIX_CAP)) for term in (*names, *words)),
-            *(("documents.on_paths", (text,)) for text in places),
+            *(("units.named_as", (*_split_name(term), within, limit)) for term in (*names, *words)),
+            *(("units.named_from", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
+            *(("documents.on_paths", (text,)) for text in spellings),
         )
-        _exactly(names, run, found, limit)
-        self._begun([term for term in (*names, *run.terms.words) if term.tier == "prefix"], run, found)
-        if len(found) < PREFIX_BELOW:
-            _from(names, run, found)
-        if len(found) < FEW:
-            _exactly(words, run, found, limit)
-            if len(found) < PREFIX_BELOW:
-                _from(words, run, found)
-        texts = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
-        if len(found) < SUBSTRING_BELOW:
-            parts = [one for one in texts if len(one) >= SUBSTRING_LETTERS]
-            run.store.foresee(*(("units.qualified_with", (text, run.within, SUBSTRING_CAP)) for text in parts))
+        add_named(names)
+        for term in (*names, *run.terms.words):
+            if term.tier == "prefix":
+                begun = fold_identifier(term.text.removesuffix(BEGINNING))
+                for find in (units.named, units.named_from):
+                    reason = f"tier 2: name begins with {term.origin}"
+                    add(find(begun, within, PREFIX_CAP), BEGINS, reason, PREFIX_CAP)
+        if len(matches) < PREFIX_BELOW:
+            add_begun(names)
+        if len(matches) < FEW:
+            add_named(words)
+            if len(matches) < PREFIX_BELOW:
+                add_begun(words)
+        if len(matches) < SUBSTRING_BELOW:
+            parts = [text for text in spellings if len(text) >= SUBSTRING_LETTERS]
+            run.store.foresee(*(("units.qualified_with", (text, within, SUBSTRING_CAP)) for text in parts))
             for text in parts:
-                units = run.store.units.qualified_with(text, run.within, SUBSTRING_CAP)
-                _add(
-                    units, Match(UnitId(0), HOLDS, f"tier 3: qualified name holds {texts[text]}"), SUBSTRING_CAP, found
-                )
-        most = int(run.profile.keywords["folders"])
-        if len(found) < PATH_BELOW:
-            segments = [one for one in texts if len(one) >= PATH_LETTERS and names_a_place(one, run)]
-            run.store.foresee(*(("units.in_segment", (text, run.within, most)) for text in segments))
+                reason = f"tier 3: qualified name holds {spellings[text]}"
+                add(units.qualified_with(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
+        if len(matches) < PATH_BELOW:
+            segments = [text for text in spellings if len(text) >= PATH_LETTERS and names_place(text, run)]
+            run.store.foresee(*(("units.in_segment", (text, within, folders)) for text in segments))
             for text in segments:
-                units = run.store.units.in_segment(text, run.within, most)
-                _add(units, Match(UnitId(0), ON_PATH, f"tier 4: lies in {texts[text]}"), most, found)
-        return list(found.values())[:limit]
-
-    @staticmethod
-    def _begun(terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        """Names that begin as a word with a star says."""
-        for term in terms:
-            begun = fold_identifier(term.text.removesuffix(BEGINNING))
-            for ask in (run.store.units.named, run.store.units.named_from):
-                units = ask(begun, run.within, PREFIX_CAP)
-                _add(units, Match(UnitId(0), BEGINS, f"tier 2: name begins with {term.origin}"), PREFIX_CAP, found)
+                add(units.in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders)
+        return ChannelResult(list(matches.values())[:limit])
 
 
-def _exactly(terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match], limit: int) -> None:
-    for term in terms:
-        units = run.store.units.named_as(*_as_named(term, run, limit))
-        _add(units, Match(UnitId(0), IS_NAMED, f"tier 1: is named {term.origin}"), limit, found)
-
-
-def _as_named(term: Term, run: SearchRun, limit: int) -> tuple[str, str, UnitSet | None, int]:
-    """The arguments of `named_as`."""
+def _split_name(term: Term) -> tuple[str, str]:
+    """(name, what holds it) of a keyword as it is written; of a word of a name, or two words joined, the folded word alone."""
     holder, name = split_qualified(term.origin.strip("`"))
-    if fold_identifier(name) != term.text:  # a word of a name, or two words joined
-        holder, name = "", term.text
-    return name, holder, run.within, limit
-
-
-def _from(terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-    for term in terms:
-        units = run.store.units.named_from(term.text, run.within, PREFIX_CAP)
-        _add(units, Match(UnitId(0), BEGINS, f"tier 2: name begins with {term.origin}"), PREFIX_CAP, found)
-
-
-def _add(units: Iterable[UnitId], like: Match, most: int, found: dict[UnitId, Match]) -> None:
-    """Add units that are not found yet, until there are `most`."""
-    for unit in units:
-        if len(found) >= most:
-            return
-        found.setdefault(unit, Match(unit, like.raw_score, like.reason))
+    return (name, holder) if fold_identifier(name) == term.text else (term.text, "")
 
 
 def _spellings(term: Term) -> list[str]:
     """A keyword in lower case as it may stand in a path or a qualified name: a pair joined, and with an underscore."""
     if term.tier == PAIR:
         return [term.text, "_".join(term.origin.casefold().split())]
-    said = term.origin.strip("`").removesuffix("()").casefold()
-    return [said if fold_identifier(said) == term.text else term.text]
+    written = term.origin.strip("`").removesuffix("()").casefold()
+    return [written if fold_identifier(written) == term.text else term.text]
 
 
 class KeywordTexts:
     """BM25 of words in all texts, of compounds in names, of pairs as phrases, and of beginnings of folders in paths."""
 
     name = "exact"
+    modes = ("hybrid", "keyword", "exact")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Units with any of the terms. The raw score is BM25, above 0."""
         query, fields = run.terms, run.profile.fields
         words = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
         compounds = (t.origin.strip("`") for t in query.names if t.tier != PAIR)
         terms: list[str | InColumns] = [*words]
-        terms += [InColumns(split_qualified(one)[1].casefold(), ("name",)) for one in compounds]
+        terms += [InColumns(split_qualified(name)[1].casefold(), ("name",)) for name in compounds]
         terms += [InColumns(t.origin.casefold()) for t in query.names if t.tier == PAIR]
         terms += [InColumns(word, ("path",), begins=True) for word in path_terms(run)]
         columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        found = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
-        return [Match(unit, score, f"BM25 {score:.2f}") for unit, score in found]
+        scores = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
+        return ChannelResult([Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores])
 
 
 def path_terms(run: SearchRun) -> list[str]:
     """The words of the query that may begin the name of a folder or file, without the project's own name."""
     words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
     run.store.foresee(*(("documents.on_paths", (word,)) for word in words))
-    return [word for word in words if names_a_place(word, run)]
+    return [word for word in words if names_place(word, run)]
 
 
-def names_a_place(text: str, run: SearchRun) -> bool:
+def names_place(text: str, run: SearchRun) -> bool:
     """True if not too many files have it at the beginning of their name or of a folder's."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.files())
     return run.store.documents.on_paths(text) <= most

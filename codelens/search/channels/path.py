@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
+from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
 from codelens.search.terms import rarest
 from codelens.store.documents import DocumentRow
@@ -26,8 +27,9 @@ class PathChannel:
     """All units of a file have its path, so this ranks files and folders more than units."""
 
     name = "path"
+    modes = ("hybrid", "keyword")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
 
         The raw score is BM25, above 0, and above all of those for a place.
@@ -40,13 +42,13 @@ class PathChannel:
         proposing, columns = rarest(telling), tuple(COLUMNS)
         found = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
         best = max((score for _, score in found), default=0.0)
-        at = sorted(run.targets.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
+        at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
         matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
-        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found if unit not in run.targets]
-        return matches[:limit]
+        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found if unit not in run.places]
+        return ChannelResult(matches[:limit])
 
 
-def find_place(run: SearchRun) -> dict[UnitId, QueryTarget]:
+def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     """The units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
 
     A file fits by its path, or the end of it. A PATH without a line has a dot or a slash, as names have not.
@@ -57,14 +59,14 @@ def find_place(run: SearchRun) -> dict[UnitId, QueryTarget]:
         return {}
     path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
-    within = None if run.within is None else frozenset(run.within)
+    may_be_found = run.allows()
     found: dict[UnitId, QueryTarget] = {}
     files = _files(path, run)
     run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
     for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
             run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
-        units = [u for u in run.store.units.of_document(document.id) if within is None or u.id in within]
+        units = [u for u in run.store.units.of_document(document.id) if may_be_found(u.id)]
         share = 1.0 if document.path == below else OTHER_FILE
         found |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
     return found

@@ -1,26 +1,31 @@
 """Names: exact, then those that begin with the query's names, then those that hold them.
 
-The tiers and their caps are knowing's: compounds come first, and single words only where compounds find little.
+The tiers and their limits are those of the system `knowing`: compounds first, and single words only where those find little.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from codelens.model.code import UnitId
 from codelens.model.search import Match, Term
+from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
 from codelens.search.terms import EXACT_CAP, as_named, named_by
-from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
-FEW_PRIMARY = 5
-"""Matches. Single words are looked up as whole names only where the names of the query gave fewer; knowing's figure."""
-PREFIX_BELOW, PREFIX_CAP = 15, 30
-"""Beginnings are looked for below the first number of matches, and fill up to the second; knowing's figures."""
-SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
-"""The same for parts of names, of words with at least four letters; knowing's figures."""
+FEW_PRIMARY = 5  # Matches. Single words are looked up as whole names only where the names of the query gave fewer.
+PREFIX_BELOW, PREFIX_CAP = (
+    15,
+    30,
+)  # Beginnings are looked for below the first number of matches, and fill up to the second
+SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = (
+    5,
+    20,
+    4,
+)  # The same for parts of names, of words with so many letters
 IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 """Raw scores of the tiers. Only their order is meant; with --fusion weighted or minmax they count as they stand."""
 
@@ -29,75 +34,45 @@ class SymbolChannel:
     """Finds each unit once, in the first tier that it fits. Of namesakes those go first that are spelled as the query has it."""
 
     name = "symbol"
+    modes = ("hybrid", "keyword")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Tier by tier, each only if those before found little. The raw score is the tier's."""
-        found: dict[UnitId, Match] = {}
-        query = run.terms
+        matches: dict[UnitId, Match] = {}
+        query, units, within = run.terms, run.store.units, run.within
         primary = [t for t in query.names if t.tier != "pair"]
         pairs = [t for t in query.names if t.tier == "pair"]
         words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
-        begun = [t for t in (*query.names, *query.words) if t.tier == "prefix"]
+        begun = [(t, fold_identifier(t.text.removesuffix(BEGINNING))) for t in (*query.names, *query.words)]
+        begun = [(term, beginning) for term, beginning in begun if term.tier == "prefix"]
         run.store.foresee(
-            *(("units.named_as", as_named(term, run.within)) for term in (*primary, *pairs, *words)),
-            *(
-                (way, (_beginning(t), run.within, EXACT_CAP))
-                for t in begun
-                for way in ("units.named", "units.named_from")
-            ),
+            *(("units.named_as", as_named(term, within)) for term in (*primary, *pairs, *words)),
+            *((way, (text, within, EXACT_CAP)) for _, text in begun for way in ("units.named", "units.named_from")),
         )
+
+        def add(units: Sequence[UnitId], score: float, relation: str, term: Term, most: int = sys.maxsize) -> None:
+            for unit in units[: max(0, most - len(matches))]:
+                matches.setdefault(unit, Match(unit, score, f"its name {relation} {named_by(term)}"))
+
         for terms in (primary, pairs, words):
-            if len(found) < FEW_PRIMARY or terms is pairs:
-                self._exact(terms, run, found)
-        self._begun(begun, run, found)
+            if len(matches) < FEW_PRIMARY or terms is pairs:
+                for term in terms:
+                    add(units.named_as(*as_named(term, within)), IS_NAMED, "is", term)
+        for term, text in begun:  # however many others were found
+            add(units.named(text, within, EXACT_CAP), IS_NAMED, "is", term)
+            add(units.named_from(text, within, EXACT_CAP), BEGINS, "begins with", term)
         parts = [t for t in (*primary, *words) if len(t.text) >= SUBSTRING_LETTERS and "fuzzy" in run.abilities]
-        if len(found) < PREFIX_BELOW:
+        if len(matches) < PREFIX_BELOW:
+            few = len(matches) < SUBSTRING_BELOW
             run.store.foresee(
-                *(("units.named_from", (t.text, run.within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
-                *(("postings.names_containing", _as_part(t, run)) for t in parts if len(found) < SUBSTRING_BELOW),
+                *(("units.named_from", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
+                *(("postings.names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
             )
         for terms in (primary, pairs, words):
-            if len(found) < PREFIX_BELOW:
-                self._prefix(terms, run, found)
-        if len(found) < SUBSTRING_BELOW:
-            self._substring(parts, run, found)
-        return list(found.values())[:limit]
-
-    def _exact(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        for term in terms:
-            for unit in run.store.units.named_as(*as_named(term, run.within)):
-                found.setdefault(unit, Match(unit, IS_NAMED, f"its name is {named_by(term)}"))
-
-    def _begun(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        """For each beginning in the query: names equal to it, then names that go on, however many others were found."""
-        for term in terms:
-            begun = _beginning(term)
-            for unit in run.store.units.named(begun, run.within, EXACT_CAP):
-                found.setdefault(unit, Match(unit, IS_NAMED, f"its name is {named_by(term)}"))
-            for unit in run.store.units.named_from(begun, run.within, EXACT_CAP):
-                found.setdefault(unit, Match(unit, BEGINS, f"its name begins with {named_by(term)}"))
-
-    def _prefix(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        for term in terms:
-            room = PREFIX_CAP - len(found)
-            if room <= 0:
-                return
-            for unit in run.store.units.named_from(term.text, run.within, PREFIX_CAP)[:room]:
-                found.setdefault(unit, Match(unit, BEGINS, f"its name begins with {named_by(term)}"))
-
-    def _substring(self, terms: Sequence[Term], run: SearchRun, found: dict[UnitId, Match]) -> None:
-        for term in terms:
-            room = SUBSTRING_CAP - len(found)
-            if room <= 0:
-                return
-            for unit in run.store.postings.names_containing(*_as_part(term, run))[:room]:
-                found.setdefault(unit, Match(unit, HOLDS, f"its name has {named_by(term)}"))
-
-
-def _as_part(term: Term, run: SearchRun) -> tuple[str, UnitSet | None, int]:
-    """The arguments of `names_containing`."""
-    return term.text, run.within, SUBSTRING_CAP
-
-
-def _beginning(term: Term) -> str:
-    return fold_identifier(term.text.removesuffix(BEGINNING))
+            if len(matches) < PREFIX_BELOW:
+                for term in terms:
+                    add(units.named_from(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
+        for term in parts if len(matches) < SUBSTRING_BELOW else ():
+            named = run.store.postings.names_containing(term.text, within, SUBSTRING_CAP)
+            add(named, HOLDS, "has", term, SUBSTRING_CAP)
+        return ChannelResult(list(matches.values())[:limit])

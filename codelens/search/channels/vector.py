@@ -11,6 +11,7 @@ from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
 from codelens.model.code import UnitId
 from codelens.model.search import Match
+from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
 from codelens.store.store import Expected
 from codelens.store.vectors import cosine, first_with_ties
@@ -24,12 +25,13 @@ class VectorChannel:
     """Uses the embedder of the index."""
 
     name = "vector"
+    modes = ("hybrid", "vector")
 
-    def retrieve(self, run: SearchRun, limit: int) -> Sequence[Match]:
+    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
         """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
         store, (vector, least) = run.store, query_vector(run)
         if not vector:
-            return []
+            return ChannelResult([])
         best: dict[UnitId, float] = {}
         for times in OVERFETCH:
             pieces = store.vectors.nearest(vector, run.within, int(limit * times))
@@ -37,7 +39,7 @@ class VectorChannel:
             if enough or len(best) >= limit:
                 break
         ranked = _ordered(best, run, limit)[:limit]
-        return [Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked]
+        return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
 def nearest_question(run: SearchRun) -> list[Expected]:
@@ -85,6 +87,6 @@ def _ordered(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[U
     """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
     best = first_with_ties(best, limit)
     sharing = Counter(best.values())
-    run.foresee(best)
+    run.prefetch(best)
     rows = run.store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
     return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))

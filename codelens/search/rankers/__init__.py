@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol
 
-from codelens.model.search import Candidate, Match
+from codelens.model.code import UnitId
+from codelens.model.fast_dataclass import dataclass
+from codelens.model.search import Candidate
+from codelens.search.channels import Findings
+from codelens.search.evidence import Evidence
 from codelens.search.run import SearchRun
+from codelens.search.walk import Ways
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The scored candidates of a search, and what they were scored by."""
+
+    run: SearchRun
+    findings: Findings
+    candidates: list[Candidate]
+    evidence: Evidence | None = None  # None if the ranker measured nothing
+    ways: Ways | None = None  # How the walk came to units; None without a walk
+
+    def rank_of(self, unit: UnitId) -> int | None:
+        """The place of a unit in the order, from 1; None if it is not a candidate."""
+        return next((i for i, c in enumerate(self.candidates, start=1) if c.unit.id == unit), None)
 
 
 class Ranker(Protocol):
     """One way to score."""
 
-    def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
-        """Candidates with the contributions to their scores, in any order; `matches` are the rankings of the channels."""
+    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
+        """Candidates with the contributions to their scores, in any order."""
         ...
 
 

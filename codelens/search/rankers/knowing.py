@@ -19,11 +19,12 @@ from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Event, Match, Trace
+from codelens.model.search import Candidate, Event, Trace
+from codelens.search.channels import Findings
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, measure
 from codelens.search.fuse import fuse_matches
-from codelens.search.rankers import Ranker
+from codelens.search.rankers import Ranker, Ranking
 from codelens.search.recency import Aged, Running, recency_of_units, running_by
 from codelens.search.run import SearchRun
 from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
@@ -69,18 +70,18 @@ class WalkRanker:
     Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
     """
 
-    def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
+    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
         """If there is no time to walk, the ranks of the channels decide."""
-        evidence = Evidence(run, matches)
+        evidence = Evidence(run, findings)
         with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
-            candidates = _rank_by_walk(run, matches, evidence)
+            candidates = _rank_by_walk(run, findings, evidence)
             measure(candidates, evidence, run.weights, run.budget)
             run.trace.lap("walk")
-            return candidates
-        return fuse_matches(run, matches)
+            return Ranking(run, findings, candidates)
+        return Ranking(run, findings, fuse_matches(run, findings.matches))
 
 
-def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], evidence: Evidence) -> list[Candidate]:
+def _rank_by_walk(run: SearchRun, findings: Findings, evidence: Evidence) -> list[Candidate]:
     """Seeds → walk → HITS → candidates with the parts of their scores.
 
     Matches of a user's own class, and literal matches, are candidates wherever the walk went.
@@ -88,8 +89,8 @@ def _rank_by_walk(run: SearchRun, matches: Mapping[str, Sequence[Match]], eviden
     sections, store, trace = run.profile.composite, run.store, run.trace
     walking, weights = Walking(**sections["walk"]), Composite(**sections["composite"])
     own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
-    certain = run.literal.union(own)
-    seeds = choose_seeds(run, matches, Seeding(**sections["seeds"]))
+    certain = findings.literal.union(own)
+    seeds = choose_seeds(run, findings.matches, Seeding(**sections["seeds"]))
     walked = walk_from({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
     pool = _pool(run, walked, walking, seeds, certain)
     found, ways, surest, changed = store.at_once(
@@ -131,9 +132,9 @@ def _pool(
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
-    unit, may = walked.nodes.unit, None if run.within is None else frozenset(run.within)
+    unit, may_be_found = walked.nodes.unit, run.allows()
     held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
-    reached = {n: held for n, held in held_by_units.items() if may is None or unit[n] in may}
+    reached = {n: held for n, held in held_by_units.items() if may_be_found(unit[n])}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
     rows = run.store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
     shares = {unit[n]: faint[n] * walking.faint / least for n in find_heaviest(faint, TOLD)}

@@ -2,72 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
-from codelens.model.search import Candidate, Match, with_scores
-from codelens.search.company import add_company
+from codelens.model.code import UnitRow
+from codelens.model.search import Candidate, with_scores
+from codelens.search.channels import Findings
+from codelens.search.company import COMPANY, add_company
 from codelens.search.confidence import confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
 from codelens.search.intent import EVERYDAY, with_everyday
-from codelens.search.rankers import Ranker
+from codelens.search.rankers import Ranker, Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
-from codelens.search.walk import WALK, Spreading, add_walk, joining, nearness, spread
+from codelens.search.walk import WALK, Spreading, Ways, add_walk, join_by_mass, nearness, spread
+
+Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → the reason of its value
 
 
 class LearnedRanker:
     """score = Σ weight / (k + rank) + Σ weight · feature, also of the walk and of the company of the best hits."""
 
-    def rank(self, run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
-        """If there is no time to measure the features, the ranks alone decide."""
-        if not any(matches.values()):
-            return []
-        evidence = run.evidence = Evidence(run, matches, run.query_vector() if matches.get("vector") else b"")
+    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
+        """If the profile has no features, or there is no time to measure them, the ranks alone decide."""
+        if not findings.units:
+            return Ranking(run, findings, [])
         weights = run.weights
-        run.foresee(match.unit for found in matches.values() for match in found)
-        candidates = fuse_matches(run, matches)
+        if not weights:
+            return Ranking(run, findings, fuse_matches(run, findings.matches))
+        evidence = Evidence(run, findings, run.query_vector() if findings.matches.get("vector") else b"")
+        run.prefetch(match.unit for matches in findings.matches.values() for match in matches)
+        candidates, explainers = fuse_matches(run, findings.matches), Explainers()
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
-            if weights:
-                evidence.gather(candidate.unit for candidate in candidates)
-                if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
-                    run.trace.intent = with_everyday(run.trace.intent, evidence.best_found)
-                    weights = run.weights
-            measure(candidates, evidence, weights, run.budget)
-            candidates = _with_walk(run, candidates, evidence)
-            evidence.company = add_company(candidates, weights, run.store if run.profile.graph else None)
-            if weights and (of_signs := run.profile.confidence):
-                judge = partial(confidence, e=evidence, weights=of_signs)
+            evidence.gather(candidate.unit for candidate in candidates)
+            if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
+                run.trace.intent = with_everyday(run.trace.intent, evidence.best_found)
+                weights = run.weights
+            measure(candidates, evidence, weights, run.budget, explainers)
+            candidates, ways = _add_walk(run, candidates, evidence, explainers)
+            if company := add_company(candidates, weights, run.store if run.profile.graph else None):
+                explainers |= {name: partial(company.describe, name) for name in COMPANY}
+            if run.profile.confidence:
+                judge = partial(confidence, e=evidence, weights=run.profile.confidence)
                 for candidate in candidates:
                     candidate.judge = judge
-            return candidates
+            return Ranking(run, findings, candidates, evidence, ways)
         for candidate in candidates:
             candidate.forget_features()
-        return candidates
+        return Ranking(run, findings, candidates, evidence)
 
 
-def _with_walk(run: SearchRun, candidates: list[Candidate], evidence: Evidence) -> list[Candidate]:
+def _add_walk(
+    run: SearchRun, candidates: list[Candidate], evidence: Evidence, explainers: Explainers
+) -> tuple[list[Candidate], Ways | None]:
     """Add the walk's contributions to the candidates that it reached, and candidates that only the walk found."""
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
-        return candidates
+        return candidates, None
     run.trace.lap("features")
-    spreading = Spreading(**run.profile.graph)
+    ways, spreading = None, Spreading(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
-        if (found := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
+        if (walked := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
             alone = run.options.mode in ALONE
-            joined = [] if alone else joining(found, candidates, spreading, run.store, run.within)
+            joined = [] if alone else join_by_mass(walked, candidates, spreading, run.store, run.allows())
             evidence.gather(candidate.unit for candidate in joined)
-            measure(joined, evidence, weights, run.budget)
+            measure(joined, evidence, weights, run.budget, explainers)
             candidates = [*candidates, *joined]
-            evidence.ways = add_walk(candidates, found, spreading.restart, weights[WALK], run.store)
-            run.trace.nearness = nearness(found)
+            ways = add_walk(candidates, walked, spreading.restart, weights[WALK], run.store)
+            explainers[WALK] = ways.describe
+            run.trace.nearness = nearness(walked)
     run.trace.lap("walk")
-    return candidates
+    return candidates, ways
 
 
 RANKER: Ranker = LearnedRanker()
