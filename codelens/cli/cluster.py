@@ -50,7 +50,7 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.sources import read_fleet
     from codelens.fleet.status import fleet_status
     from codelens.fleet.workers import client_of
-    from codelens.render.fleet import fleet_record
+    from codelens.render.reports import fleet_record
 
     if flags.fleet is None:
         raise UsageError("no fleet", "`codelens cluster index FLEET --store PLACE`: a folder of clones, or a list")
@@ -87,7 +87,7 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
 def status(flags: FleetStatusFlags) -> int:
     """Show what a fleet's store holds. Lists repositories, shards, sizes, failures, and what has changed since."""
     from codelens.fleet.status import fleet_status
-    from codelens.render.fleet import fleet_lines, fleet_record
+    from codelens.render.reports import fleet_lines, fleet_record
 
     place = fleet_at(flags, flags.store, None)
     assert place.fleet

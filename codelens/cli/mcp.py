@@ -1,13 +1,24 @@
 """codelens mcp: the index as tools for a program that writes code, over standard input and output."""
 
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import MissingExtra, UsageError
-from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, accept_session, choose_tools
+from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, SessionStart, accept_session, choose_tools
 from codelens.watching.events import need_watchfiles
+
+if TYPE_CHECKING:
+    from codelens.server.upkeep import Served, Upkeep
 
 
 class McpFlags(CommonFlags):
@@ -45,9 +56,8 @@ def mcp(flags: McpFlags) -> int:
         raise MissingExtra("mcp", ["mcp"], "mcp")
     if flags.watch:
         need_watchfiles()
-    entered = accept_session(tools)  # before anything is imported that takes time
+    session = accept_session(tools)  # before anything is imported that takes time
     from codelens.cli.workplace import named_index, settings_at
-    from codelens.server.mcp.door import serve_stdio
     from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
     from codelens.worktree.place import git_top, new_index_place
 
@@ -56,8 +66,31 @@ def mcp(flags: McpFlags) -> int:
     served = Served(git_top(folder) or folder, index, settings)
     keeping = WatchedUpkeep if flags.watch else Upkeep
     upkeep = keeping(served, refusal(served.folder, index, flags.no_index, "mcp"))
-    serve_stdio(served, upkeep, entered, tools, flags.structured, flags.debug)
+    if session.first:
+        _serve(served, upkeep, session, tools, flags)
     return 0
+
+
+def _serve(served: Served, upkeep: Upkeep, session: SessionStart, tools: Collection[str], flags: McpFlags) -> None:
+    """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        """At once: a thread waits for stdin, and would wait on. Nothing is open but for reading."""
+        upkeep.close()
+        os._exit(0)
+
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGTERM, leave)
+    upkeep.tend(0)
+    try:
+        from codelens.server.mcp.sdk import ToolDesk, serve_pipes
+        from codelens.server.mcp.tools import TOOLS
+
+        chosen = [tool for tool in TOOLS if tool.name in tools]
+        desk = ToolDesk(served, upkeep, chosen, f"mcp {os.getpid()}", flags.structured, flags.debug)
+        serve_pipes(desk, sys.stdin.buffer, session)
+    finally:
+        upkeep.close()
 
 
 def refusal(folder: Path, index: Path, writes_nothing: bool, command: str) -> str:

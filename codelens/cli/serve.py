@@ -107,8 +107,8 @@ def _tools(place: Workplace) -> Mounted:
     from codelens.server.upkeep import Served, Upkeep
 
     served = Served(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
-    other = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
-    return Mounted("/mcp", other.app, other.running)
+    tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
+    return Mounted("/mcp", tools.asgi_app, tools.run())
 
 
 def _watch_told(record: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from codelens.cli.options import all_queries, joined_query, likeness, ranking_se
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import NOTHING_ASKED, Candidate, WhyResult
+from codelens.model.search import NOTHING_ASKED, WhyResult
 from codelens.render.paths import PathStyle
 from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
 from codelens.text.counts import quantity
@@ -56,7 +56,7 @@ def why(flags: WhyFlags) -> int:
         options = search_options(flags, place.settings, scope, text, like)
         query = index.parse(text.text, options)
         result = index.why(query, [target_here(t, place, index) for t in names], options)
-    exit_code = _exit_code(result)
+    exit_code = result.exit_code
     if flags.check:
         return _check(result, exit_code, flags)
     if not flags.quiet:
@@ -66,14 +66,6 @@ def why(flags: WhyFlags) -> int:
         for notice in result.search.notices:
             say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     return exit_code
-
-
-def _exit_code(result: WhyResult) -> int:
-    if result.search.failed:
-        return 2
-    if not result.explanations:
-        return 1
-    return 1 if any(e.loss is not None or e.candidate is None for e in result.explanations) else 0
 
 
 def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, two: bool) -> None:
@@ -98,15 +90,8 @@ def _texts(result: WhyResult, view: WhyView, drawn: bool) -> Iterator[str]:
 
 
 def _view(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> WhyView:
-    paths = PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories)
-    roots = {r.name: r.root for r in result.search.index.repositories}
-
-    def where(candidate: Candidate) -> str:
-        unit = candidate.unit
-        return f"{paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
-
     return WhyView(
-        place=where,
+        paths=PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories),
         every_part=flags.every_part or flags.verbose,
         side_by_side=two,
         same=_same_search(flags),

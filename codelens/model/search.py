@@ -453,3 +453,9 @@ class WhyResult:
 
     search: SearchResult
     explanations: tuple[Explanation, ...]  # One per target; without targets, one per hit
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all targets are among the hits, 1 if not or without any, 2 if no channel could run."""
+        ranked = [e.loss is None and e.candidate is not None for e in self.explanations]
+        return 2 if self.search.failed else 0 if ranked and all(ranked) else 1

@@ -14,7 +14,7 @@ from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, index_record, notice_record, to_json, unit_record
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.visible import code_span, fence_around, for_line, for_terminal
 from codelens.text.counts import quantity
 
 FORMATS = ("markdown", "xml", "json", "compact")
@@ -36,6 +36,10 @@ def visible_text(text: str) -> str:
 def one_line(text: str) -> str:
     """Text that stays on its line, runs of blanks as one."""
     return for_line(for_terminal(" ".join(text.split())))
+
+
+def _code(text: str) -> str:
+    return code_span(one_line(text))
 
 
 class _Layout:
@@ -94,8 +98,8 @@ class Markdown(_Layout):
                 f"  {unit.start_line} {container}{one_line(text)}{f' · {entry.relation}' if entry.relation else ''}\n"
             )
         lines = f"{self.path(entry.root, unit)}:{unit.start_line}-{unit.end_line}"
-        head = [_span(unit.qualified_name), unit.kind, _span(lines), *([entry.relation] if entry.relation else [])]
-        fence = "`" * max(3, _longest_ticks(text) + 1)
+        head = [_code(unit.qualified_name), unit.kind, _code(lines), *([entry.relation] if entry.relation else [])]
+        fence = fence_around(text)
         doc = f"{visible_text(entry.doc)}\n\n" if entry.doc else ""
         return f"\n## {' · '.join(head)}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
@@ -107,9 +111,9 @@ class Markdown(_Layout):
             heading = self.heading(entry)
             files[heading] = files.get(heading, "") + self.piece(entry)
         lines = "".join(heading + signatures for heading, signatures in files.items())
-        fence = "`" * max(3, _longest_ticks(lines) + 1)
+        fence = fence_around(lines)
         listed = f"\n## Signatures\n\n{fence}\n{lines}{fence}\n" if lines else ""
-        more = f"\nNext part: {_span(self.next_part.format(pack.more))}\n" if pack.more else ""
+        more = f"\nNext part: {_code(self.next_part.format(pack.more))}\n" if pack.more else ""
         return f"# {self.summary(pack)}\n{bodies}{listed}{more}"
 
 
@@ -215,18 +219,6 @@ class Compact(_Layout):
         """Counts, entries, and how to go on."""
         more = f"# next part: {self.next_part.format(pack.more)}\n" if pack.more else ""
         return f"# {self.summary(pack)}\n{''.join(map(self.piece, pack.entries))}{more}"
-
-
-def _span(text: str) -> str:
-    """A code span, which takes any text: the fence grows with the backticks inside."""
-    text_line = one_line(text) or " "
-    ticks = "`" * (_longest_ticks(text_line) + 1)
-    pad = " " if text_line.startswith("`") or text_line.endswith("`") else ""
-    return f"{ticks}{pad}{text_line}{pad}{ticks}"
-
-
-def _longest_ticks(text: str) -> int:
-    return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
 def _xml(text: str, quote: bool = False) -> str:

@@ -16,7 +16,7 @@ from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, OutputOptions, colored, fits
 from codelens.render.paths import PathStyle, real_path
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.visible import code_span, fence_around, for_line, for_terminal
 from codelens.text.lines import column_utf8
 
 if TYPE_CHECKING:
@@ -233,17 +233,17 @@ def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """A heading with the query and the counts, then one section a hit."""
-    yield f"## {_code(result.query)}: {len(result.hits)} of {result.total}\n"
+    yield f"## {code_span(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
-        place = _code(f"{output.paths.of_hit(hit)}:{hit.line}")
-        yield f"\n### {hit.rank}. {_code(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
+        place = code_span(f"{output.paths.of_hit(hit)}:{hit.line}")
+        yield f"\n### {hit.rank}. {code_span(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
         yield from _snippet(hit)
 
 
 def _snippet(hit: Hit) -> Iterator[str]:
     """A fence longer than any run of backticks inside, as CommonMark wants it; a gap is shown as one."""
     text = "".join(for_terminal(line.text) for line in hit.snippet)
-    fence = "`" * (max((2, *(len(run) for run in re.findall(r"`+", text)))) + 1)
+    fence = fence_around(text)
     yield f"{fence}{hit.unit.language}\n"
     before = None
     for line in hit.snippet:
@@ -252,14 +252,6 @@ def _snippet(hit: Hit) -> Iterator[str]:
         yield for_terminal(line.text.rstrip("\r\n")) + "\n"
         before = line.number
     yield fence + "\n"
-
-
-def _code(text: str) -> str:
-    """A code span, which takes any text: the fence grows with the backticks inside."""
-    code = for_line(for_terminal(text)) or " "
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", code)), default=0) + 1)
-    pad = " " if code.startswith("`") or code.endswith("`") else ""
-    return f"{ticks}{pad}{code}{pad}{ticks}"
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

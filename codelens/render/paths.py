@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from codelens.model.code import RepositoryInfo
+from codelens.model.code import RepositoryInfo, UnitRow
 from codelens.model.search import Hit
 
 _QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
@@ -41,6 +41,11 @@ class PathStyle(NamedTuple):
     def of_hit(self, hit: Hit) -> str:
         """The path of a hit's file in this style, with the file's own bytes."""
         return self.of(hit.root, real_path(hit))
+
+    def of_unit(self, unit: UnitRow) -> str:
+        """path:line of a unit's name."""
+        root = next((r.root for r in self.repositories if r.name == unit.repository), "")
+        return f"{self.of(root, unit.path)}:{unit.name_line or unit.start_line}"
 
     def of(self, root: str, path: str) -> str:
         """`path` is relative to `root`; a folder's trailing slash stays. Where roots are left out, names tell them apart."""

@@ -7,7 +7,7 @@ writes it; where it is a step of reasoning (path, impact, hierarchy) the text be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from codelens.model.code import IndexInfo
 from codelens.model.graph import (
@@ -174,28 +174,36 @@ def related_dot(result: Related) -> Iterator[str]:
     ends = [*result.targets, *(n for r in result.relations for n in (r.source, r.target))]
     nodes = sorted(dict.fromkeys(ends), key=Named.content_order)
     edges = {(r.source, r.target, r.kind): r for r in reversed(result.relations)}
-    lines = []
     place = {node: i for i, node in enumerate(nodes)}
+    lines = []
     for (source, target, kind), relation in edges.items():
         style = ", style=dashed" if relation.confidence < RESOLVED else ""
-        lines.append((place[source], place[target], f"label={quoted(kind)}{style}"))
-    return _digraph(nodes, lines, bold=result.targets)
+        lines.append((place[source], place[target], f" [label={quoted(kind)}{style}]"))
+    return _digraph(enumerate(nodes), sorted(lines), result.targets)
 
 
 def map_dot(result: RepositoryMap) -> Iterator[str]:
     """Graphviz: the symbols of the map and who uses whom."""
-    nodes = [central.named for file in result.files for central in file]
-    return _digraph(nodes, [(a, b, "") for a, b in result.uses], bold=())
+    nodes = enumerate(central.named for file in result.files for central in file)
+    return _digraph(nodes, sorted((a, b, "") for a, b in result.uses))
 
 
-def _digraph(nodes: Sequence[Named], edges: Iterable[tuple[int, int, str]], bold: Sequence[Named]) -> Iterator[str]:
+def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    """Graphviz."""
+    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quoted(r.kind)}]") for r in graph.links))
+
+
+def _digraph(
+    nodes: Iterable[tuple[int, Named]], edges: Iterable[tuple[int, int, str]], bold: Collection[Named] = ()
+) -> Iterator[str]:
+    """Nodes by number; edges as (from, to, attributes)."""
     yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
-    for i, node in enumerate(nodes):
+    for number, node in nodes:
         where = f"{node.path}:{node.line}" if node.line else node.kind
         style = ", style=bold" if node in bold else ""
-        yield f"  n{i} [label={quoted(node.qualified_name)}, tooltip={quoted(where)}{style}];\n"
-    for source, target, attributes in sorted(edges):
-        yield f"  n{source} -> n{target}{f' [{attributes}]' if attributes else ''};\n"
+        yield f"  n{number} [label={quoted(node.qualified_name)}, tooltip={quoted(where)}{style}];\n"
+    for source, target, attributes in edges:
+        yield f"  n{source} -> n{target}{attributes};\n"
     yield "}\n"
 
 
@@ -278,17 +286,6 @@ def graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 def _listed(texts: Iterator[str]) -> Iterator[str]:
     for number, text in enumerate(texts):
         yield f"{',' if number else ''}\n{text.rstrip()}"
-
-
-def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    """Graphviz."""
-    yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
-    for number, named in graph.nodes:
-        where = f"{named.path}:{named.line}" if named.line else named.kind
-        yield f"  n{number} [label={quoted(named.qualified_name)}, tooltip={quoted(where)}];\n"
-    for link in graph.links:
-        yield f"  n{link.source} -> n{link.target} [label={quoted(link.kind)}];\n"
-    yield "}\n"
 
 
 def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:

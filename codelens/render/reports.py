@@ -1,11 +1,13 @@
-"""Reports of index runs, of the state of an index and of snapshots → objects and lines."""
+"""Reports of index runs, of the state of an index or a fleet, and of snapshots → objects and lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from codelens.model.code import SeenFile, Skip
+from codelens.model.fleet import FleetRepositoryStatus, FleetStatus
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
 from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64
@@ -323,3 +325,42 @@ def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
         ],
         "exit_code": exit_code,
     }
+
+
+MOST_LISTED = 20  # Repositories of one kind that the text lists; --json has all
+
+
+def fleet_record(status: FleetStatus, exit_code: int) -> Record:
+    """The object of `cluster index --json` and `cluster status --json`."""
+    from dataclasses import asdict
+
+    return {"schema": SCHEMA, **asdict(status), "exit_code": exit_code}
+
+
+def fleet_lines(status: FleetStatus) -> Iterator[str]:
+    """The state of a fleet's store, for people."""
+    yield f"store         {status.store}\n"
+    yield f"repositories  {len(status.repositories)}, {status.searched} searched, {megabytes(status.source_bytes)} of source\n"
+    yield f"shards        {len(status.shards)}, {megabytes(status.bytes)}\n"
+    if status.superseded_bytes:
+        yield f"superseded    {megabytes(status.superseded_bytes)}, removed an hour after their replacement\n"
+    if missing := [shard.file for shard in status.shards if shard.missing]:
+        yield f"missing       {', '.join(missing)}: `codelens cluster index` builds them again\n"
+    if not status.recipe_is_current:
+        yield "recipe        another one than this codelens and its settings have: the next run builds every shard again\n"
+    yield from _repository_rows("failed", [r for r in status.repositories if r.failure], lambda r: r.failure)
+    yield from _repository_rows(
+        "stale", [r for r in status.repositories if r.stale and not r.failure], lambda r: r.stale
+    )
+    if status.not_looked_at:
+        yield f"not compared  {len(status.not_looked_at)} that have a URL: `codelens cluster index` asks it\n"
+
+
+def _repository_rows(label: str, rows: Sequence[FleetRepositoryStatus], reason: Any) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"{label:14}{len(rows)}\n"
+    for row in rows[:MOST_LISTED]:
+        yield f"  {row.name}: {reason(row)}\n"
+    if len(rows) > MOST_LISTED:
+        yield f"  … and {len(rows) - MOST_LISTED} more: --json lists them\n"

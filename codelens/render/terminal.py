@@ -58,10 +58,10 @@ def _highlighted(text: str, language: str) -> Text:
     lexer = LEXERS.get(language, language)
     if not lexer:
         return Text(text)
-    styled = Syntax("", lexer, theme="ansi_dark", background_color="default").highlight(text)
-    styled.rstrip()
+    highlighted = Syntax("", lexer, theme="ansi_dark", background_color="default").highlight(text)
+    highlighted.rstrip()
     indent = len(text) - len(text.lstrip("\n"))
-    return styled if styled.plain == text.rstrip() and not indent else Text(text)
+    return highlighted if highlighted.plain == text.rstrip() and not indent else Text(text)
 
 
 HEADING = Style(color="magenta", bold=True)

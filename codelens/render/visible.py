@@ -33,3 +33,20 @@ def for_line(text: str) -> str:
 def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def code_span(text: str) -> str:
+    """Text as a code span of Markdown, which takes any text: the fence grows with the backticks inside."""
+    code = for_line(for_terminal(text)) or " "
+    ticks = "`" * (_longest_ticks(code) + 1)
+    pad = " " if code.startswith("`") or code.endswith("`") else ""
+    return f"{ticks}{pad}{code}{pad}{ticks}"
+
+
+def fence_around(code: str) -> str:
+    """A fence for a block of Markdown, longer than any run of backticks inside, as CommonMark wants it."""
+    return "`" * max(3, _longest_ticks(code) + 1)
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall(r"`+", text)), default=0)

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import GREP, OPTIONS, SearchOptions
 from codelens.model.search import Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
 from codelens.render.families import FUSION, describe_ranks, families, family_amounts
+from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
 from codelens.text.counts import quantity
 
-Show = Callable[[Candidate], str]  # A candidate's place as text: path:line
 BAR = 20  # Characters of the longest bar
 
 
@@ -33,7 +33,7 @@ HERE = SameSearch()
 class WhyView:
     """How the accounts are shown."""
 
-    place: Show
+    paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets
     same: SameSearch = HERE  # For the commands that are suggested
@@ -122,10 +122,10 @@ def original_line(original: Original) -> str:
     return lines if original.kind == "file" else f"{original.name}  {original.kind}  {lines}"
 
 
-def title(candidate: Candidate, rank: int | None, place: Show) -> str:
+def title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
     """Rank, qualified name, kind and place on one line; a dash if it has no rank."""
     unit = candidate.unit
-    return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {place(candidate)}")
+    return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.of_unit(unit)}")
 
 
 def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
@@ -162,7 +162,7 @@ def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest:
     if candidate is None:
         yield for_line(f"{explanation.target}: not among the results") + "\n"
     else:
-        yield f"{title(candidate, explanation.rank, view.place)}\n"
+        yield f"{title(candidate, explanation.rank, view.paths)}\n"
         rows = account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:
@@ -280,7 +280,7 @@ def compared_titles(first: Explanation, second: Explanation, view: WhyView) -> I
     """`A …` and `B …`."""
     for label, explanation in (("A", first), ("B", second)):
         assert explanation.candidate is not None
-        yield f"{label} {title(explanation.candidate, explanation.rank, view.place)}"
+        yield f"{label} {title(explanation.candidate, explanation.rank, view.paths)}"
 
 
 def compared_losses(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest:
     if candidate is None:
         yield Text(for_terminal(f"{explanation.target}: not among the results"), _BOLD)
     else:
-        yield Text(for_terminal(title(candidate, explanation.rank, view.place)), _BOLD)
+        yield Text(for_terminal(title(candidate, explanation.rank, view.paths)), _BOLD)
         rows = account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:

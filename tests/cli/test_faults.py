@@ -33,7 +33,7 @@ from tests.commands import Run
         (["search", "-m", "many", "x"], "'many' is not a valid int"),
         (["search", "-m", "0", "x"], "--limit must be at least 1"),
         (["search", "--offset", "-1", "x"], "--offset must be at least 0"),
-        (["search", "--min-score", "7", "x"], "between 0 and 1"),
+        (["search", "--min-score", "7", "x"], "from 0 to 1"),
         (["search", "--weights", "exact", "x"], "not CHANNEL=NUMBER"),
         (["search", "--weights", "exact=nan", "x"], "must be from 0 to"),
         (["search", "--case", "loud", "x"], "--case must be auto, yes or no"),

@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.model.search import Candidate
+from codelens.render.paths import PathStyle
 from codelens.render.records import to_json
 from codelens.render.why import WhyView, differences, render_why, shell_quoted
 from codelens.render.why_json import recompute, why_record
 from codelens.render.why_terminal import bar, render_why_picture
 from tests.render.results import CANDIDATES, why
 
-
-def place(candidate: Candidate) -> str:
-    return f"{candidate.unit.path}:{candidate.unit.name_line}"
+PATHS = PathStyle("root", "")
 
 
 def record() -> dict[str, Any]:
@@ -24,7 +22,7 @@ def record() -> dict[str, Any]:
 
 
 def test_text_names_each_part_and_the_neighbours() -> None:
-    text = "".join(render_why(why(), WhyView(place, every_part=True)))
+    text = "".join(render_why(why(), WhyView(PATHS, every_part=True)))
     assert "#1 Loader.parse_config  method  src/conf.py:10" in text
     assert "coverage  +0.010000  holds 2 of 2 words" in text
     assert "ahead of parse" in text
@@ -33,17 +31,17 @@ def test_text_names_each_part_and_the_neighbours() -> None:
 
 
 def test_two_targets_side_by_side() -> None:
-    text = "".join(render_why(why(), WhyView(place, side_by_side=True)))
+    text = "".join(render_why(why(), WhyView(PATHS, side_by_side=True)))
     rows = [line.split() for line in text.splitlines()]
     score = next(r for r in rows if r[:1] == ["score"])
     assert float(score[3]) == pytest.approx(CANDIDATES[0].score - CANDIDATES[2].score, abs=1e-6)
 
 
 def test_the_picture_has_bars_and_no_colour_unless_requested() -> None:
-    text = "".join(render_why_picture(why(), WhyView(place)))
+    text = "".join(render_why_picture(why(), WhyView(PATHS)))
     assert "█" in text
     assert "\x1b" not in text
-    assert "\x1b[" in "".join(render_why_picture(why(), WhyView(place, color=True, side_by_side=True)))
+    assert "\x1b[" in "".join(render_why_picture(why(), WhyView(PATHS, color=True, side_by_side=True)))
 
 
 @given(st.floats(-10, 10), st.floats(0, 10))

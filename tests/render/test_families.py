@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
 from codelens.render.families import OTHER, families, first_reason
+from codelens.render.paths import PathStyle
 from codelens.render.why import WhyView, render_why
 from codelens.render.why_json import recompute, why_record
 from codelens.search.features import FEATURES
@@ -61,7 +62,7 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
 
 
 def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
-    text = "".join(render_why(why(), WhyView(lambda c: c.unit.path)))
+    text = "".join(render_why(why(), WhyView(PathStyle("root", ""))))
     assert "words   +0.0100   38%  ############          holds 2 of 2 words" in text
     assert "the sum of 2 parts; --all lists them" in text
     assert "coverage" not in text

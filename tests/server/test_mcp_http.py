@@ -25,7 +25,7 @@ async def web(shop: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application, whose addresses begin with http://127.0.0.1:8000."""
     served = Served(shop, shop / ".codelens/index.db", Settings())
     mounted = http_app(served, Upkeep(served, "a test"), [HOST], [f"http://{HOST}"])
-    async with mounted.running, httpx.AsyncClient(transport=httpx.ASGITransport(mounted.app), timeout=60) as client:
+    async with mounted.run(), httpx.AsyncClient(transport=httpx.ASGITransport(mounted.asgi_app), timeout=60) as client:
         yield client
 
 

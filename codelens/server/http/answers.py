@@ -22,7 +22,7 @@ from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Form
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import LINES, OPTIONS, SearchOptions
-from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult, WhyResult
+from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
 from codelens.render.context import layout_of
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle
@@ -30,7 +30,7 @@ from codelens.render.records import Record, search_record, to_json
 from codelens.render.relations import related_record
 from codelens.render.reports import status_record
 from codelens.render.why_json import why_record
-from codelens.server.http.faults import UNEXPECTED, Fault, fault_of
+from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, fault_of
 from codelens.server.http.keys import EVERY
 from codelens.server.http.questions import (
     FILTERS,
@@ -115,41 +115,28 @@ RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES no
 def why(index: Index, request: WhyAsked) -> Record:
     """The object of `why --json`."""
     result = index.why(request.query, request.target, search_options(request, index.settings))
-    return why_record(result, _why_code(result))
-
-
-def _why_code(result: WhyResult) -> int:
-    ranked = all(e.loss is None and e.candidate is not None for e in result.explanations)
-    return 0 if result.explanations and ranked else 1
+    return why_record(result, min(result.exit_code, 1))
 
 
 def context(index: Index, request: ContextAsked) -> Record:
     """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
     options = filtered(request, request.limit or EVERYTHING)
+    options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
         source=FILES if request.files else TASK,
         counter=counter_of("auto"),
-        options=_with_files(options, request.files),
+        options=options,
         budget=request.budget,
         forms=Forms(request.forms),
         query=request.query,
     )
     if request.more:
         wanted = resume_request(request.more, wanted.counter, request.budget)
-        if wanted.source not in (TASK, FILES) or wanted.options != _filters_of(wanted.options):
+        allowed = {name: getattr(wanted.options, name) for name in ("limit", *FILTERS)}
+        if wanted.source not in (TASK, FILES) or wanted.options != SearchOptions(**allowed):
             raise UsageError("this token is for a pack that the server does not make", "ask again without it")
     layout = layout_of("json", PathStyle("root", "", index.info().repositories))
     return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
-
-
-def _filters_of(options: SearchOptions) -> SearchOptions:
-    """Default options with the filters that a question for a pack may set."""
-    names = ("limit", "languages", "languages_not", "globs", "paths", "repositories")
-    return replace(SearchOptions(), **{name: getattr(options, name) for name in names})
-
-
-def _with_files(options: SearchOptions, files: list[str]) -> SearchOptions:
-    return replace(options, paths=tuple(files)) if files else options
 
 
 def symbols(index: Index, request: FileAsked) -> Record:
@@ -188,9 +175,7 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
             text=isinstance(request, ReferencesAsked) and request.text,
             where=where if where != SearchOptions(limit=EVERYTHING) else None,
         )
-        graph = index.graph
-        ask = {"refs": graph.refs, "callers": graph.callers, "callees": graph.callees, "impact": graph.impact}[question]
-        result: Related = ask(request.target, options)
+        result: Related = getattr(index.graph, question)(request.target, options)
         return related_record(result, 0 if result.relations else 1)
 
     return answer
@@ -255,10 +240,6 @@ class Outcome:
     """False if the next answer may be another one though the index is the same: a shard was missing."""
 
 
-class _NotVisibleError(Exception):
-    """An index file is seen as a whole or not at all: counts of all its repositories decide scores."""
-
-
 def _opened(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ...]) -> Index:
     if isinstance(place, FleetPlace):
         return place._replace(visible=visible).open(settings)
@@ -266,7 +247,8 @@ def _opened(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ..
     names = [row.name for row in opened.info().repositories]
     if not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
         opened.close()
-        raise _NotVisibleError("this key may not see every repository of this index")
+        refusal = "this key may not see every repository of this index"  # counts of all of them decide scores
+        raise RequestRefused(Fault(403, refusal, "`codelens serve --store` serves a part of what is indexed"))
     return opened
 
 
@@ -286,8 +268,8 @@ def outcome(
                     opened.renew()
             snapshot, complete = opened.info().snapshot, not opened.missing
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
-    except _NotVisibleError as refused:
-        return Outcome(b"", "", Fault(403, str(refused), "`codelens serve --store` serves a part of what is indexed"))
+    except RequestRefused as refused:
+        return Outcome(b"", "", refused.fault)
     except CodelensError as error:
         return Outcome(b"", "", fault_of(error))
     except Exception:  # the edge: whoever asked gets an object, whoever serves gets the trace

@@ -16,7 +16,6 @@ from codelens.index import Index
 from codelens.model.context import CHANGE, EVERYTHING, TASK, ContextRequest
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import SearchOptions
-from codelens.model.search import Candidate
 from codelens.render.context import layout_of
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
@@ -78,11 +77,8 @@ def why(request: LspRequest, argument: Argument) -> Record:
     folder, path = request.folder(place.text_document.uri), os.path.realpath(path_from_uri(place.text_document.uri))
     with Index.reopen(folder.served.index, folder.served.settings) as index:
         result = index.why(query, [f"{path}:{place.position.line + 1}"], _options(folder))
-
-    def show_place(candidate: Candidate) -> str:
-        return f"{candidate.unit.path}:{candidate.unit.name_line or candidate.unit.start_line}"
-
-    return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(show_place)))}
+    text = "".join(render_why(result, WhyView(PathStyle("root", ""))))
+    return {**why_record(result, 0), "text": text}
 
 
 def context(request: LspRequest, argument: Argument) -> Record:

@@ -10,13 +10,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from types import FrameType
 from typing import IO, Any, NamedTuple
 
 from codelens import __version__
 from codelens.errors import UsageError
-from codelens.server.upkeep import Served, Upkeep
 from codelens.text.notation import parse_json
 
 NAME = "codelens"
@@ -126,32 +125,3 @@ def _is_plain(request: Any) -> bool:
         and isinstance(client.get("name"), str)
         and isinstance(client.get("version"), str)
     )
-
-
-def serve_stdio(
-    served: Served, upkeep: Upkeep, entered: SessionStart, tools: Collection[str], structured: bool, debug: bool = False
-) -> None:
-    """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
-    if not entered.first:
-        return
-    signal.signal(signal.SIGINT, _leaving(upkeep))
-    signal.signal(signal.SIGTERM, _leaving(upkeep))
-    upkeep.tend(0)
-    try:
-        from codelens.server.mcp.sdk import ToolDesk, serve_pipes
-        from codelens.server.mcp.tools import TOOLS
-
-        chosen = [tool for tool in TOOLS if tool.name in tools]
-        desk = ToolDesk(served, upkeep, chosen, f"mcp {os.getpid()}", structured, debug)
-        serve_pipes(desk, sys.stdin.buffer, entered)
-    finally:
-        upkeep.close()
-
-
-def _leaving(upkeep: Upkeep) -> Callable[[int, FrameType | None], None]:
-    def leave(number: int, frame: FrameType | None) -> None:
-        """At once: a thread waits for stdin, and would wait on. Nothing is open but for reading."""
-        upkeep.close()
-        os._exit(0)
-
-    return leave

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import ExitStack
 from io import TextIOWrapper
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -19,13 +19,15 @@ from mcp.shared.exceptions import McpError
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, instructions_for
-from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, reword_for_client
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, reword_for_client
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import Served, Upkeep
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 LOOK_SECONDS = 0.25
 """How long a call waits for the look at the trees that it begins: small trees are looked at in that time. Chosen."""
@@ -35,19 +37,6 @@ INDEX_SECONDS = 5.0  # How long a call waits for an index that is being made. A 
 MOST_CANDIDATES = 8  # Places listed for an ambiguous name
 SHARED = "mcp"  # The session of all who ask over HTTP, where nobody says who is who
 LONGEST_FAULT = 600  # Characters of a line that says what is wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The result of a call: lines, and an object unless it failed."""
-
-    text: str
-    record: Record | None
-
-    @property
-    def failed(self) -> bool:
-        """True if the lines are an error and its hint."""
-        return self.record is None
 
 
 class ToolDesk:
@@ -69,19 +58,17 @@ class ToolDesk:
         self.structured = structured
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
 
-    def reply(self, name: str, arguments: Mapping[str, Any]) -> Reply:
-        """The answer of a tool of the table, or its fault in one line with a hint below it."""
+    def reply(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """The answer of a tool of the table, or its fault in one line with a hint below it, without an object."""
         try:
-            answer = self._answer(self.tools[name], arguments)
+            return self._answer(self.tools[name], arguments)
         except CodelensError as fault:
-            return Reply(_told(fault, self.tools[name]), None)
+            return ToolAnswer(_format_fault(fault, self.tools[name]), None)
         except Exception as fault:  # the edge of the process: a client gets no traceback
             if self._debug:
                 traceback.print_exc(file=sys.stderr)
-            return Reply(
-                _failed(f"{type(fault).__name__}: {fault}", "this is a fault of codelens; try another call"), None
-            )
-        return Reply(answer.text, answer.record)
+            text = _format_error(f"{type(fault).__name__}: {fault}", "this is a fault of codelens; try another call")
+            return ToolAnswer(text, None)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
         given = checked(tool, arguments)
@@ -129,21 +116,21 @@ def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return defaults | dict(arguments)
 
 
-def _told(fault: CodelensError, tool: Tool) -> str:
+def _format_fault(fault: CodelensError, tool: Tool) -> str:
     if isinstance(fault, IndexBusy):
-        return _failed(str(fault), "reading is possible meanwhile: call again")
+        return _format_error(str(fault), "reading is possible meanwhile: call again")
     candidates = fault.candidates[:MOST_CANDIDATES] if isinstance(fault, TargetError) else ()
     hint = reword_for_client(fault.hint, tool, advice=True)
     return "\n".join(
-        [_failed(reword_for_client(str(fault), tool), hint), *(f"  {_shown(line)}" for line in candidates)]
+        [_format_error(reword_for_client(str(fault), tool), hint), *(f"  {_shorten(line)}" for line in candidates)]
     )
 
 
-def _failed(what: str, hint: str) -> str:
-    return f"error: {_shown(what)}" + (f"\nhint: {_shown(hint)}" if hint else "")
+def _format_error(what: str, hint: str) -> str:
+    return f"error: {_shorten(what)}" + (f"\nhint: {_shorten(hint)}" if hint else "")
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     line = for_line(for_terminal(text))
     return line if len(line) <= LONGEST_FAULT else f"{line[:LONGEST_FAULT]}…"
 
@@ -172,7 +159,9 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
         )
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
         record = reply.record if desk.structured else None
-        return types.ServerResult(types.CallToolResult(content=content, structuredContent=record, isError=reply.failed))
+        return types.ServerResult(
+            types.CallToolResult(content=content, structuredContent=record, isError=reply.record is None)
+        )
 
     server.request_handlers[types.ListToolsRequest] = listed
     server.request_handlers[types.CallToolRequest] = called
@@ -193,14 +182,14 @@ def _described(tool: Tool, structured: bool) -> types.Tool:
     )
 
 
-def serve_pipes(desk: ToolDesk, stdin: IO[bytes], entered: SessionStart) -> None:
+def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None:
     """Serve until stdin ends."""
     lines = anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace"))
-    out = anyio.wrap_file(TextIOWrapper(entered.stdout, encoding="utf-8"))
+    out = anyio.wrap_file(TextIOWrapper(session.stdout, encoding="utf-8"))
 
     async def all_lines() -> AsyncIterator[str]:
-        if not entered.greeted:
-            yield entered.first.decode("utf-8", "replace")
+        if not session.greeted:
+            yield session.first.decode("utf-8", "replace")
         async for line in lines:
             yield line
 
@@ -209,21 +198,16 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], entered: SessionStart) -> None
         options = server.create_initialization_options()
         async with stdio_server(cast("anyio.AsyncFile[str]", all_lines()), out) as (read, write):
             # A session whose handshake is done is what the SDK calls stateless: it waits for none.
-            await server.run(read, write, options, stateless=entered.greeted)
+            await server.run(read, write, options, stateless=session.greeted)
 
     anyio.run(serve)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolApp:
-    """A server for streamable HTTP: an ASGI application, which answers while `running` is entered (as a lifespan)."""
-
-    app: Any
-    running: AbstractAsyncContextManager[None]
-
-
-def http_app(served: Served, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()) -> ToolApp:
-    """To be mounted at a path of a web server, which decides who may ask. One object serves one `running`.
+def http_app(
+    served: Served, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()
+) -> StreamableHTTPSessionManager:
+    """A server for streamable HTTP: its `asgi_app` is mounted at a path of a web server, which decides who may ask, and answers
+    while `run()` is entered, once.
 
     `hosts` and `origins` are the headers that are let in (`localhost:*`): no page in a browser reaches it under another name.
     None: the web server has looked at them.
@@ -237,5 +221,4 @@ def http_app(served: Served, upkeep: Upkeep, hosts: Sequence[str] | None, origin
         allowed_origins=list(origins),
     )
     server = server_of(ToolDesk(served, upkeep, TOOLS))
-    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)
-    return ToolApp(manager.asgi_app, manager.run())
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)

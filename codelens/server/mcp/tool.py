@@ -29,7 +29,7 @@ class ToolAnswer:
     """The same twice: lines for whoever reads, an object of the tool's output schema for whoever computes."""
 
     text: str
-    record: Record
+    record: Record | None  # None where the lines are an error and its hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def narrowed(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
 
     languages = tuple(resolve_language(name) for name in arguments.get("languages", ()))
     places = [place_of(path, info) for path in arguments.get("paths", ())]
-    names = {name for inside, _ in places for name in inside}
+    names = {name for repositories, _ in places for name in repositories}
     everywhere = any(not below for _, below in places)
     return {
         "languages": languages,

@@ -7,10 +7,12 @@ from typing import Any
 
 from codelens.config import load_weights
 from codelens.model.code import Freshness
-from codelens.model.search import Candidate, Explanation, Hit, WhyResult
+from codelens.model.search import Explanation, Hit, Loss, WhyResult
+from codelens.render.families import families
+from codelens.render.paths import PathStyle
+from codelens.render.records import fields_of
 from codelens.render.visible import for_line
-from codelens.render.why import HERE, Show, WhyView, account_rows, loss_lines, position_lines, title
-from codelens.render.why_json import families_record
+from codelens.render.why import HERE, WhyView, account_rows, loss_lines, position_lines, title
 from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
     Record,
@@ -114,9 +116,7 @@ def _record(hit: Hit, call: ToolCall) -> Record:
         "rank": hit.rank,
         "path": for_line(call.paths.of_hit(hit)),
         "line": hit.line,
-        "start_line": unit.start_line,
-        "end_line": unit.end_line,
-        "kind": unit.kind,
+        **fields_of(unit, "start_line end_line kind"),
         "name": unit.qualified_name,
         "language": unit.language,
         "score": round(hit.score, 6),
@@ -182,19 +182,14 @@ def answer(call: ToolCall) -> ToolAnswer:
     result = call.index.why(given["query"], targets, options)
     note_texts = format_notices([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
-    roots = {r.name: r.root for r in info.repositories}
-
-    def place(candidate: Candidate) -> str:
-        unit = candidate.unit
-        return f"{call.paths.of(roots.get(unit.repository, ''), unit.path)}:{unit.name_line or unit.start_line}"
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(accounts) - count
-        lines = [line for account in accounts[:count] for line in _account_lines(account, result, place)]
+        lines = [line for account in accounts[:count] for line in _account_lines(account, result, call.paths)]
         footer = [*cut_line(cut, "accounts", "raise `budget`, or ask about fewer"), *(f"note: {n}" for n in note_texts)]
         record = {
-            "explanations": [_account_record(account, place) for account in accounts[:count]],
-            "intent": _intent(result),
+            "explanations": [_account_record(account, call.paths) for account in accounts[:count]],
+            "intent": result.search.trace.intent.name if result.search.trace.intent else "",
             "total": result.search.total,
             "cut": cut,
             "notices": note_texts,
@@ -204,18 +199,14 @@ def answer(call: ToolCall) -> ToolAnswer:
     return fitted(len(accounts), answer_of, call)
 
 
-def _intent(result: WhyResult) -> str:
-    return result.search.trace.intent.name if result.search.trace.intent else ""
-
-
-def _account_lines(account: Explanation, result: WhyResult, place: Show) -> list[str]:
+def _account_lines(account: Explanation, result: WhyResult, paths: PathStyle) -> list[str]:
     candidate = account.candidate
     lost = [f"  {code_line(line)}" for line in _loss_lines(account, result)]
     if candidate is None:
         return [for_line(f"{account.target}: not among the results"), *lost]
-    view = WhyView(place)
+    view = WhyView(paths)
     return [
-        title(candidate, account.rank, place),
+        title(candidate, account.rank, paths),
         *(f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view)),
         f"  score {candidate.score:.4f}",
         *(f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view)),
@@ -231,26 +222,26 @@ def _loss_lines(account: Explanation, result: WhyResult) -> Iterator[str]:
             yield reword_for_client(line, SEARCH)
 
 
-def _account_record(account: Explanation, place: Show) -> Record:
-    candidate, loss = account.candidate, account.loss
+def _account_record(account: Explanation, paths: PathStyle) -> Record:
+    candidate, loss = account.candidate, account.loss or Loss("", "", "")
+    contributions = candidate.contributions if candidate else []
     return {
         "target": account.target,
         "rank": account.rank or 0,
         "name": candidate.unit.qualified_name if candidate else "",
-        "place": for_line(place(candidate)) if candidate else "",
+        "place": for_line(paths.of_unit(candidate.unit)) if candidate else "",
         "score": round(candidate.score, 6) if candidate else 0.0,
         "families": [
-            {"family": f["family"], "share": round(f["share"], 3), "reasons": [code_line(r) for r in f["reasons"]]}
-            for f in families_record(candidate.contributions if candidate else ())
+            {"family": f.name, "share": round(f.share, 3), "reasons": list(map(code_line, f.reasons))}
+            for f in families(contributions)
         ],
         "contributions": [
-            {"source": c.source, "amount": round(c.amount, 6), "reason": code_line(c.reason)}
-            for c in (candidate.contributions if candidate else ())
+            {"source": c.source, "amount": round(c.amount, 6), "reason": code_line(c.reason)} for c in contributions
         ],
-        "lost_at": loss.stage if loss else "",
-        "because": code_line(loss.text) if loss else "",
-        "remedy": code_line(loss.remedy) if loss else "",
-        "remedy_query": code_line(loss.remedy_query) if loss else "",
+        "lost_at": loss.stage,
+        "because": code_line(loss.text),
+        "remedy": code_line(loss.remedy),
+        "remedy_query": code_line(loss.remedy_query),
     }
 
 

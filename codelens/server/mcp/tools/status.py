@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codelens.model.runs import Changes, RepositoryStatus, Status
+from codelens.model.runs import RepositoryStatus, Status
+from codelens.render.records import fields_of
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, fitted
@@ -26,7 +27,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         record = {
             "folder": str(call.served.folder),
             "ready": status is not None,
-            "work": {"doing": work.doing, "phase": work.phase, "done": work.done, "total": work.total},
+            "work": fields_of(work, "doing phase done total"),
             "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
             "snapshot": status.index.snapshot if status else "",
             "embedder": status.index.embedder if status else "",
@@ -75,23 +76,10 @@ def _first(paths: Sequence[str]) -> str:
 
 def _record(repository: RepositoryStatus) -> Record:
     changes = repository.changes
-    return {
-        "name": repository.name,
-        "root": repository.root,
-        "documents": repository.documents,
-        "languages": dict(list(repository.languages.items())[:MOST_NAMED]),
-        "skipped": dict(repository.skipped),
-        "gone": repository.gone,
-        "checked": changes is not None,
-        **_named(changes),
-    }
-
-
-def _named(changes: Changes | None) -> Record:
-    kinds = {"new": (), "changed": (), "deleted": ()} if changes is None else {
-        "new": changes.new, "changed": changes.changed, "deleted": changes.deleted
-    }  # fmt: skip
-    return {name: list(paths[:MOST_NAMED]) for name, paths in kinds.items()}
+    languages = dict(list(repository.languages.items())[:MOST_NAMED])
+    first = {kind: list(getattr(changes, kind, ())[:MOST_NAMED]) for kind in ("new", "changed", "deleted")}
+    record = fields_of(repository, "name root documents") | {"languages": languages}
+    return record | fields_of(repository, "skipped gone") | {"checked": changes is not None} | first
 
 
 REPOSITORY = {

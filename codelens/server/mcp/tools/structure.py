@@ -13,6 +13,7 @@ from codelens.model.code import Freshness, UnitRow
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.render.outline import outline_lines, symbols_of
+from codelens.render.records import fields_of
 from codelens.render.relations import step_text
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
@@ -121,12 +122,7 @@ def _line(relation: Relation, question: str, call: ToolCall) -> str:
 
 
 def _node(named: Named, call: ToolCall) -> Record:
-    return {
-        "name": named.qualified_name,
-        "kind": named.kind,
-        "path": _path(named, call),
-        "line": named.line,
-    }
+    return {"name": named.qualified_name, "kind": named.kind, "path": _path(named, call), "line": named.line}
 
 
 def _record(relation: Relation, call: ToolCall) -> Record:
@@ -140,9 +136,7 @@ def _record(relation: Relation, call: ToolCall) -> Record:
         "path": for_line(call.paths.of(place.root, place.path)) if place.line else "",
         "line": place.line,
         "text": code_line(place.text.strip()),
-        "confidence": relation.confidence,
-        "certainty": relation.certainty,
-        "test": relation.test,
+        **fields_of(relation, "confidence certainty test"),
         "freshness": str(place.freshness),
     }
 
@@ -273,13 +267,9 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
 
 
 def _outline_record(unit: UnitRow) -> Record:
-    return {
-        "name": unit.qualified_name,
-        "kind": unit.kind,
-        "line": unit.name_line or unit.start_line,
-        "end_line": unit.end_line,
-        "signature": code_line(" ".join(unit.signature.split())),
-    }
+    place = {"line": unit.name_line or unit.start_line, "end_line": unit.end_line}
+    signature = code_line(" ".join(unit.signature.split()))
+    return {"name": unit.qualified_name, "kind": unit.kind, **place, "signature": signature}
 
 
 SYMBOL = {"name": str, "kind": str, "line": int, "end_line": int, "signature": str}
