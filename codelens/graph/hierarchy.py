@@ -37,8 +37,19 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
     start = resolve_and_read(target, view)
     kinds, depth = options.kinds or HIERARCHY_KINDS, options.depth or DEEPEST
     outer = OuterTypes(view)
-    above = reach(view, start.nodes, lambda nodes: _up(view, nodes, kinds, outer), depth)
-    below = reach(view, start.nodes, lambda nodes: _down(view, nodes, kinds, outer), depth)
+
+    def find_bases(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
+        stored = [*view.leaving(nodes, kinds), *(e for node in nodes for e in outer.leaving(node, kinds))]
+        edges = dict.fromkeys(map(_of_definition, stored))
+        return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
+
+    def find_subclasses(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
+        edges = [replace(e, source=outer.named(e) or e.source) for e in view.arriving(nodes, kinds)]
+        distinct = dict.fromkeys(_of_definition(e) for e in edges if is_unit(e.source))
+        return {node: [Link(e, e.source) for e in distinct if e.target == node] for node in nodes}
+
+    above = reach(view, start.nodes, find_bases, depth)
+    below = reach(view, start.nodes, find_subclasses, depth)
 
     def under_base(node: Node, depth: int) -> Iterator[Relation]:
         yield from _overrides(view, node, depth, outgoing=True) if options.members else ()
@@ -52,18 +63,6 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(below.links)
     return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
-
-
-def _up(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str], outer: OuterTypes) -> Mapping[Node, list[Link]]:
-    found = [*view.leaving(nodes, kinds), *(e for node in nodes for e in outer.leaving(node, kinds))]
-    edges = dict.fromkeys(map(_of_definition, found))
-    return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
-
-
-def _down(view: GraphView, nodes: Sequence[Node], kinds: Sequence[str], outer: OuterTypes) -> Mapping[Node, list[Link]]:
-    named = [e if (found := outer.named(e)) is None else replace(e, source=found) for e in view.arriving(nodes, kinds)]
-    edges = dict.fromkeys(_of_definition(e) for e in named if is_unit(e.source))
-    return {node: [Link(e, e.source) for e in edges if e.target == node] for node in nodes}
 
 
 class OuterTypes:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.graph.view import GraphView, Start, incoming, overridden, overriding
-from codelens.lang.registry import is_prose, languages
+from codelens.lang.registry import find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
     CATCH,
@@ -233,27 +233,27 @@ class PlaceFinder:
 
     def _keep_fields(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
         """The places in languages that declare a field of that name."""
-        holders = {(_kin(document.language), holder) for document, holder, *_ in self.declared}
+        holders = {(find_family(document.language), holder) for document, holder, *_ in self.declared}
         kins = {kin for kin, _ in holders}
         for place in places:
-            if _kin(place.document.language) in kins or place.role == NAME:
+            if find_family(place.document.language) in kins or place.role == NAME:
                 is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
                 yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
 
     def name_fields(self) -> list[Named]:
         """The fields of that name, each at its first declaration."""
-        fields = dict[tuple[object, str], Named]()
+        fields, name = dict[tuple[object, str], Named](), self.target.name
         for document, holder, start, line in self.declared:
-            fields.setdefault((document.repository, holder), self._name_field(document, holder, start, line))
+            fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
+                self._view.named(document_node(document.id)),
+                kind="field",
+                name=name,
+                qualified_name=f"{holder}.{name}" if holder else name,
+                line=line,
+                start_byte=start,
+                end_byte=start + len(name.encode()),
+            )
         return list(fields.values())
-
-    def _name_field(self, document: DocumentRow, holder: str, start: int, line: int) -> Named:
-        file, name = self._view.named(document_node(document.id)), self.target.name
-        qualified = f"{holder}.{name}" if holder else name
-        end = start + len(name.encode())
-        return replace(
-            file, kind="field", name=name, qualified_name=qualified, line=line, start_byte=start, end_byte=end
-        )
 
     def summarize(self, listed: Sequence[Relation]) -> str:
         """A sentence about how sure the listed places are, and what is not listed."""
@@ -587,9 +587,9 @@ def find_edges(view: GraphView, start: Start) -> Iterator[Edge]:
 def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False) -> Target:
     """The target for definitions that have one name; with `fields`, for the fields of that name too."""
     store, first = view.store, units[0]
-    kins = {_kin(unit.language) for unit in units}
+    kins = {find_family(unit.language) for unit in units}
     named = store.units.rows([UnitId(u) for u, *_ in store.units.namesakes(first.name)]).values()
-    code = [other for other in named if not is_prose(other.language) and _kin(other.language) in kins]
+    code = [other for other in named if not is_prose(other.language) and find_family(other.language) in kins]
     same = {
         u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)
     }
@@ -611,18 +611,13 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     )
 
 
-def _kin(language: str) -> str:
-    row = languages().get(language)
-    return row.kin if row else language
-
-
 def _belong_together(first: UnitRow, second: UnitRow) -> bool:
     """True for what `is_same_thing` says, for overloads in one file, and for types whose parts lie in several files."""
     if is_same_thing(first, second) or is_same_thing(second, first):
         return True
     if first.document == second.document:
         gap = max(first.start_line, second.start_line) - min(first.end_line, second.end_line)
-        return bool(first.container) or _kin(first.language) != "ecmascript" or gap <= MOST_BETWEEN
+        return bool(first.container) or find_family(first.language) != "ecmascript" or gap <= MOST_BETWEEN
     is_open = first.kind == second.kind and first.kind in (*TYPE_KINDS, "module")
     return is_open and bool(languages()[first.language].open_types)
 

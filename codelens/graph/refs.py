@@ -18,11 +18,10 @@ from codelens.graph.places import (
     make_target,
 )
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
-from codelens.graph.view import GraphView, NameOnLine, Start, outside, read_name_on_line, resolve_start
+from codelens.graph.view import GraphView, NameOnLine, Start, make_answer, outside, read_name_on_line, resolve_start
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import IMPORT
-from codelens.model.code import TYPE_KINDS, DocumentId, Span, UnitRow
-from codelens.model.extraction import Reference
+from codelens.model.code import TYPE_KINDS, Span, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     CERTAINTIES,
@@ -55,35 +54,24 @@ def place_order(relation: Relation) -> tuple[object, ...]:
 
 def uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[Relation]:
     """Uses of a module in the files that import it: names with the module before their dot, and names imported from it."""
-    relations = list[Relation]()
-    node = view.store.edges.externals_named(f"module:{module}")
-    edges = view.arriving([n for n, name in node.items() if name == f"module:{module}"], {"imports"})
+    relations, tier = list[Relation](), TIERS["import"]
+    externals = view.store.edges.externals_named(f"module:{module}")
+    edges = view.arriving([n for n, name in externals.items() if name == f"module:{module}"], {"imports"})
     documents = {row.id for e in edges if (row := view.document_of(e.source)) is not None}
     for document in sorted(documents):
         imports = [i for i in view.store.references.imports_of(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
         names = {i.alias or i.name for i in imports if i.name}
-        units = _units(view, document)
+        units = [unit for unit, _ in view.store.units.ids_of(document)]  # a reference has a position in this order
         for use in view.store.references.of_document(document):
             kind = KIND_OF_USE.get(use.kind, "references")
-            inside = use.receiver in modules or (use.name in names and not use.receiver)
-            if inside and (not kinds or kind in kinds):
-                source = document_node(document) if use.unit is None else units[use.unit]
-                relations.append(_relate_use(view, document, use, source, outside(f"{module}.{use.name}")))
+            is_inside = use.receiver in modules or (use.name in names and not use.receiver)
+            if is_inside and (not kinds or kind in kinds):
+                source = view.named(document_node(document) if use.unit is None else Node(units[use.unit]))
+                target = outside(f"{module}.{use.name}")
+                place = view.place(view.document(document), use.line, target)
+                relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
     return relations
-
-
-def _units(view: GraphView, document: DocumentId) -> list[Node]:
-    """The units of a document in order of place. A reference stores its unit as a position in this order."""
-    return [Node(unit) for unit, _ in view.store.units.ids_of(document)]
-
-
-def _relate_use(view: GraphView, document: DocumentId, use: Reference, source: Node, target: Named) -> Relation:
-    """A use of something that is imported, as a relation."""
-    tier = TIERS["import"]
-    kind = KIND_OF_USE.get(use.kind, "references")
-    place = view.place(view.document(document), use.line, target)
-    return Relation(kind, view.named(source), target, False, 1, tier.provenance, tier.confidence, place)
 
 
 def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
@@ -138,8 +126,7 @@ def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptio
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
     relations = [] if options.sure else [_make_relation(view, one, named, None) for one in near]
     text = f"{place.name} cannot be resolved here; these are its places in the function or file around it"
-    shown = tuple(relations[: options.limit])
-    return Related("refs", (named,), shown, len(relations), len(near), (Notice("place", text),), view.info)
+    return make_answer(view, "refs", [Start(named, ())], relations, options, (len(near), [Notice("place", text)]))
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
@@ -160,7 +147,7 @@ def _answer_definitions(
     target = starts[0].named
     edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
-        edges = [e for e in edges if e.kind != "accesses_field" or not _is_type(view, e.target)]
+        edges = [e for e in edges if e.kind != "accesses_field" or view.named(e.target).kind not in TYPE_KINDS]
     by_line: dict[tuple[Node, int], Edge] = {}
     for edge in edges:
         document = view.document_of(edge.source)
@@ -207,32 +194,24 @@ def _answer(
     ]
     kept.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
     notices = [Notice("places", finder.summarize(kept)), *view.notices(())]
-    found = [
-        Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
-    ]
-    targets = tuple(start.named for start in starts)
     by_name = sum(r.certainty == ONLY_BY_NAME for r in kept)
-    return Related("refs", targets, tuple(kept[: options.limit]), len(kept), by_name, (*found, *notices), view.info)
+    return make_answer(view, "refs", starts, kept, options, (by_name, notices))
 
 
 def _make_relation(view: GraphView, place: NamedPlace, target: Named, edge: Edge | None) -> Relation:
     """A place as a relation; an edge of the same line gives its kind."""
     tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-    kind = edge.kind if edge else place.kind
-    provenance, confidence = (edge.provenance, edge.confidence) if edge else (tier.provenance, tier.confidence)
-    if grade_confidence(confidence) != place.certainty:
-        provenance, confidence = tier.provenance, tier.confidence
-    source = view.named(place.unit)
-    line = view.place(place.document, place.line, target, place.column)
+    is_as_sure = edge is not None and grade_confidence(edge.confidence) == place.certainty
+    provenance, confidence = (edge.provenance, edge.confidence) if edge and is_as_sure else tier[1:]
     return Relation(
-        kind,
-        source,
+        edge.kind if edge else place.kind,
+        view.named(place.unit),
         target,
         False,
         1,
         provenance,
         confidence,
-        line,
+        view.place(place.document, place.line, target, place.column),
         role=place.role,
         span=Span(place.start, place.end),
         certainty=place.certainty,
@@ -244,11 +223,6 @@ def grade_confidence(confidence: float) -> str:
     if confidence >= TIERS["implied"].confidence:
         return SURE
     return LIKELY if confidence >= RESOLVED else ONLY_BY_NAME
-
-
-def _is_type(view: GraphView, node: Node) -> bool:
-    unit = view.unit(node)
-    return unit is not None and unit.kind in TYPE_KINDS
 
 
 def _find_uses(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, Start, outside
-from codelens.lang.registry import languages
+from codelens.graph.view import GraphView, Start, make_answer, outside
+from codelens.lang.registry import find_family
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
 from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Related, Relation, RelationOptions, document_node
@@ -54,7 +54,7 @@ class UnresolvedUses:
         for node in nodes:
             unit = self._view.unit(node)
             if unit is not None and unit.kind not in CHUNK_KINDS and not unit.local:
-                wanted.setdefault(unit.name, set()).add(_kin(unit.language))
+                wanted.setdefault(unit.name, set()).add(find_family(unit.language))
         if not wanted:
             return []
         found = list[UnresolvedUse]()
@@ -81,26 +81,25 @@ class UnresolvedUses:
     def relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
         """The uses as relations to a name, code first and tests last."""
         units: dict[DocumentId, list[Node]] = {}
-        tested = [(self._is_test(use.document), use) for use in uses]
-        for document, use in [use for test in (False, True) for is_test, use in tested if is_test == test]:
+        for document, use in sorted(uses, key=lambda use: self._view.is_test(document_node(use.document))):
             if document not in units:
                 units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
-            source = document_node(document) if use.unit is None else units[document][use.unit]
+            source = self._view.named(document_node(document) if use.unit is None else units[document][use.unit])
             target = outside(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             place = self._view.place(self._view.document(document), use.line, target)
-            named = self._view.named(source)
-            yield Relation(KIND_OF_USE[use.kind], named, target, False, 1, UNRESOLVED, 0.0, place)
+            yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
 
     def notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
         """A notice with their number, up to three of their names, and the option that lists them."""
         if not uses:
             return
         names = sorted({use.reference.name for use in uses})
-        told = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
         what = "use" if "references" in self._kinds or not self._kinds else "call"
         number = f"{'at least ' if self.is_partial else ''}{quantity(len(uses), what)}"
-        text = f"{number} of {told} could not be followed to any definition; {listed_by} lists them"
-        yield Notice("unresolved", text)
+        yield Notice(
+            "unresolved", f"{number} of {listed} could not be followed to any definition; {listed_by} lists them"
+        )
 
     def answer(
         self,
@@ -112,14 +111,12 @@ class UnresolvedUses:
         uses: Sequence[UnresolvedUse],
     ) -> Related:
         """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
-        told = list(self.relations(uses)) if options.unresolved else relations
-        found = [
-            Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
-        ]
-        listed_by = "`callees --unresolved`" if question == "path" else "--unresolved"
-        said = (*found, *(() if options.unresolved else (*notices, *self.notices(uses, listed_by))))
-        targets = tuple(start.named for start in starts)
-        return Related(question, targets, tuple(told[: options.limit]), len(told), len(uses), said, self._view.info)
+        if options.unresolved:
+            relations, notices = list(self.relations(uses)), ()
+        else:
+            listed_by = "`callees --unresolved`" if question == "path" else "--unresolved"
+            notices = [*notices, *self.notices(uses, listed_by)]
+        return make_answer(self._view, question, starts, relations, options, (len(uses), notices))
 
     def _documents(self, names: Iterable[str]) -> Iterator[tuple[DocumentId, str]]:
         """(document, family of its language) of the documents that use one of these names, in order of path."""
@@ -130,7 +127,7 @@ class UnresolvedUses:
             found = found[:MOST_FILES]
         for document in found:
             row = self._view.document(document)
-            yield document, _kin(row.language) if row else ""
+            yield document, find_family(row.language) if row else ""
 
     def _in(self, document: DocumentId) -> list[Reference]:
         uses = self._view.store.references.unresolved_in(document)
@@ -139,9 +136,6 @@ class UnresolvedUses:
     def _place(self, document: DocumentId) -> tuple[object, ...]:
         return self._view.order(document_node(document))
 
-    def _is_test(self, document: DocumentId) -> bool:
-        return self._view.is_test(document_node(document))
-
     def _is_defined(self, use: Reference) -> bool:
         """True if the index defines something that this use may mean."""
         key = (use.name, KIND_OF_USE[use.kind] == "calls")
@@ -149,8 +143,3 @@ class UnresolvedUses:
             kinds = {kind for _, _, kind, _ in self._view.store.units.namesakes(use.name)}
             self._defined[key] = bool(kinds - NOT_CALLED if key[1] else kinds)
         return self._defined[key]
-
-
-def _kin(language: str) -> str:
-    row = languages().get(language)
-    return row.kin if row else language

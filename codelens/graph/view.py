@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from codelens.errors import TargetError
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import (
     FILE,
     IMPLIED_KINDS,
@@ -26,7 +25,9 @@ from codelens.model.graph import (
     Edge,
     Named,
     Node,
+    Related,
     Relation,
+    RelationOptions,
     SourceLine,
     document_node,
     is_unit,
@@ -77,7 +78,9 @@ def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
     tops = [_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
-    return tops + _held(store, wanted)
+    inside = [_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(wanted))]
+    members = store.edges.incoming(wanted, {"member_of"})
+    return tops + inside + [_implied(e.target, "contains", e.source, e.confidence) for e in members]
 
 
 def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
@@ -115,51 +118,40 @@ def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Functions with similar calls: at least LEAST_SHARED resolved callees in common, and LEAST_ALIKE of all callees of either."""
-    own = _callees(store, nodes)
-    called = {c for callees in own.values() for c in callees}
+    callees_of = _find_callees(store, nodes)
+    called = {c for callees in callees_of.values() for c in callees}
     popular = store.edges.degree(called, {"calls"})
-    telling = [c for c in called if popular.get(c, 0) <= MOST_CALLERS]
-    callers: dict[Node, list[Node]] = {}
-    for caller, some in _callees_by(store.edges.incoming(telling, {"calls"})).items():
-        for callee in some if is_unit(caller) else ():
-            callers.setdefault(callee, []).append(caller)
-    shared: dict[Node, list[Node]] = {}
-    for one, callees in own.items():
+    callers: dict[Node, set[Node]] = {}
+    for edge in store.edges.incoming([c for c in called if popular.get(c, 0) <= MOST_CALLERS], {"calls"}):
+        if edge.confidence >= RESOLVED and is_unit(edge.source):
+            callers.setdefault(edge.target, set()).add(edge.source)
+    candidates: dict[Node, list[Node]] = {}
+    for node, callees in callees_of.items():
         if len(callees) >= LEAST_SHARED:
-            counts = Counter(caller for callee in callees for caller in callers.get(callee, ()) if caller != one)
-            shared[one] = sorted(caller for caller, n in counts.items() if n >= LEAST_SHARED)
-    others = _callees(store, {c for near in shared.values() for c in near})
-    found = []
-    for one, near in sorted(shared.items()):
+            counts = Counter(caller for callee in callees for caller in callers.get(callee, ()) if caller != node)
+            candidates[node] = sorted(caller for caller, n in counts.items() if n >= LEAST_SHARED)
+    others = _find_callees(store, {other for near in candidates.values() for other in near})
+    edges = []
+    for node, near in sorted(candidates.items()):
         for other in near:
-            alike = len(own[one] & others[other]) / len(own[one] | others[other])
+            alike = len(callees_of[node] & others[other]) / len(callees_of[node] | others[other])
             if alike >= LEAST_ALIKE:
-                found.append(_implied(one, "similar_to", other))
-    return found
+                edges.append(_implied(node, "similar_to", other))
+    return edges
 
 
-def _callees(store: Store, nodes: Iterable[int]) -> Mapping[Node, set[Node]]:
-    return _callees_by(store.edges.outgoing([n for n in nodes if is_unit(n)], {"calls"}))
-
-
-def _callees_by(edges: Iterable[Edge]) -> dict[Node, set[Node]]:
-    found: dict[Node, set[Node]] = {}
-    for edge in edges:
+def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
+    """Caller → its resolved callees."""
+    callees: dict[Node, set[Node]] = {}
+    for edge in store.edges.outgoing([n for n in nodes if is_unit(n)], {"calls"}):
         if edge.confidence >= RESOLVED:
-            found.setdefault(edge.source, set()).add(edge.target)
-    return found
+            callees.setdefault(edge.source, set()).add(edge.target)
+    return callees
 
 
 def _both_ways(store: Store, nodes: Collection[int], kinds: Collection[str]) -> list[Edge]:
     makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
     return [edge for kind, make in makers.items() if kind in kinds for edge in make(store, nodes)]
-
-
-def _held(store: Store, nodes: Collection[int]) -> list[Edge]:
-    """From these units to their contents: by position in the text, and by stored membership."""
-    inside = [_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(nodes))]
-    members = store.edges.incoming(nodes, {"member_of"})
-    return inside + [_implied(e.target, "contains", e.source, e.confidence) for e in members]
 
 
 def _holders(store: Store, nodes: Collection[int]) -> list[Edge]:
@@ -264,22 +256,16 @@ class GraphView:
     def _of_unit(self, unit: UnitRow) -> Named:
         document = self.document(unit.document)
         assert document is not None
-        name, root = self._roots[document.repository]
-        return Named(
+        return replace(
+            self._of_document(document),
             kind=unit.kind,
             name=unit.name,
             qualified_name=unit.qualified_name,
-            repository=name,
-            root=str(root),
-            path=document.path,
-            os_path=document.os_path,
-            language=document.language,
             line=unit.name_line or unit.start_line,
             column=unit.name_column or 1,
-            start_byte=unit.span.start,
-            end_byte=unit.span.end,
+            start_byte=unit.start_byte,
+            end_byte=unit.end_byte,
             signature=unit.signature,
-            test="test" in document.roles,
         )
 
     def _of_document(self, document: DocumentRow) -> Named:
@@ -303,33 +289,31 @@ class GraphView:
 
     def leaving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
-        return self._chosen(outgoing(self.store, nodes, kinds), True, anywhere)
+        edges = self._select_edges(outgoing(self.store, nodes, kinds), True, anywhere)
+        return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
 
     def arriving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
         wanted = list(nodes)
-        found = incoming(self.store, wanted, kinds)
-        found += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
-        return self._chosen(found, False, anywhere)
+        edges = incoming(self.store, wanted, kinds)
+        edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
+        return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
         """Add edges that are not stored, for `arriving`."""
         for edge in edges:
             self._added.setdefault(edge.target, []).append(edge)
 
-    def _chosen(self, edges: Sequence[Edge], ahead: bool, anywhere: bool) -> list[Edge]:
+    def _select_edges(self, edges: Sequence[Edge], ahead: bool, anywhere: bool) -> list[Edge]:
+        """The edges of enough confidence whose other end (the target if `ahead`) lies in the files of the question."""
         distinct = dict.fromkeys(edges)
         sure = [e for e in distinct if e.confidence >= self.least]
         self.too_unsure += len(distinct) - len(sure)
         self.learn([n for e in sure for n in (e.source, e.target)])
-        kept = [e for e in sure if anywhere or self._in_place(e.target if ahead else e.source)]
-        return sorted(kept, key=self._order_ahead if ahead else self.edge_order)
-
-    def _in_place(self, node: Node) -> bool:
-        if self._allowed is None:
-            return True
-        document = self.document_of(node)
-        return document is not None and self.includes(document.id)
+        if anywhere or self._allowed is None:
+            return sure
+        documents = [self.document_of(e.target if ahead else e.source) for e in sure]
+        return [e for e, document in zip(sure, documents, strict=True) if document and self.includes(document.id)]
 
     def includes(self, document: DocumentId) -> bool:
         """True if the question includes this document."""
@@ -338,9 +322,6 @@ class GraphView:
     def edge_order(self, edge: Edge) -> tuple[object, ...]:
         """Sort key of edges: place of the source, then target."""
         return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
-
-    def _order_ahead(self, edge: Edge) -> tuple[object, ...]:
-        return (*self.order(edge.target), edge.kind, *self.order(edge.source), edge.line)
 
     # Results
 
@@ -359,6 +340,9 @@ class GraphView:
         if document is None:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
         repository, root = self._roots[document.repository]
+        if document.id not in self._fresh:
+            state = freshness(root, document.os_path, document.stamp, document.content_hash)
+            self._fresh[document.id] = Freshness(state)
         lines = self._texts.lines(document)
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         column = column or column_utf8(text, _where(text, names))
@@ -371,14 +355,8 @@ class GraphView:
             column,
             column_utf16(text, column),
             text[:MAX_LINE],
-            self._freshness(document, root),
+            self._fresh[document.id],
         )
-
-    def _freshness(self, document: DocumentRow, root: Path) -> Freshness:
-        if document.id not in self._fresh:
-            known = freshness(root, document.os_path, document.stamp, document.content_hash)
-            self._fresh[document.id] = Freshness(known)
-        return self._fresh[document.id]
 
     def documents_in_order(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """These documents, or all, in the order of contents."""
@@ -532,6 +510,23 @@ def _external(text: str, view: GraphView) -> Node | None:
         if exact:
             return exact[0]
     return None
+
+
+def make_answer(
+    view: GraphView,
+    question: str,
+    starts: Sequence[Start],
+    relations: Sequence[Relation],
+    options: RelationOptions,
+    rest: tuple[int, Iterable[Notice]],
+) -> Related:
+    """The relations within the limit, with the targets; `rest`: the number of unresolved uses, and notices."""
+    unresolved, notices = rest
+    inherited = [
+        Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
+    ]
+    targets, shown = tuple(start.named for start in starts), tuple(relations[: options.limit])
+    return Related(question, targets, shown, len(relations), unresolved, (*inherited, *notices), view.info)
 
 
 MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed

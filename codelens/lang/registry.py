@@ -93,6 +93,12 @@ def _language(name: str, row: Mapping[str, Any]) -> Language:
     return Language(name=name, **kept)  # type: ignore[arg-type]
 
 
+def find_family(language: str) -> str:
+    """The family of a language, whose names are visible to each other; the language itself if it has none."""
+    row = languages().get(language)
+    return row.kin if row else language
+
+
 def is_prose(language: str) -> bool:
     """True if documents in this language are prose; plain text is."""
     row = languages().get(language)
