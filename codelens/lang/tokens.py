@@ -27,7 +27,6 @@ IMPORT = "import"
 KEY = "key"
 UNPACK = "unpack"  # Role of a field's name that also declares a local variable: `const { name } = it`
 CALL = "call"
-COMMENT = "comment"  # Kind of a block
 TYPE = "type"
 CATCH = "catch"
 WRITE = "write"
@@ -195,25 +194,17 @@ def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, in
     return found
 
 
-def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int, str]]:
-    """(first line, last line, kind) of what spans several lines, from 0, the longest of each first line.
-
-    The kind is `comment` or `import` for these and for neighbours of such a kind, else empty. Empty without a grammar.
-    """
-    root, comments = _parse_root(utf8, language), languages()[language].comments if language in languages() else ()
-    found, waiting = dict[int, tuple[int, str]](), [root] if root is not None else []
+def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
+    """(first line, last line) of nodes that span several lines, from 0, the longest of each first line. Empty without a grammar."""
+    root, blocks = _parse_root(utf8, language), dict[int, int]()
+    waiting = [root] if root is not None else []
     while waiting:
-        group = (-1, -1, "")  # (first line, last line, kind) of the neighbours so far
         for child in waiting.pop().named_children:
             first, last = child.start_point[0], child.end_point[0] - (child.end_point[1] == 0)
-            kind = COMMENT if child.type in comments or "comment" in child.type else ""
-            kind = IMPORT if _PATTERNS[0][0].search(child.type) else kind
-            group = (group[0], last, kind) if kind and group[1:] == (first - 1, kind) else (first, last, kind)
-            if group[1] > group[0]:
-                found[group[0]] = max(found.get(group[0], (0, "")), group[1:])
-            if last > first and not kind:
+            if last > first:
+                blocks[first] = max(blocks.get(first, 0), last)
                 waiting.append(child)
-    return [(first, *rest) for first, rest in sorted(found.items())]
+    return sorted(blocks.items())
 
 
 def _read_token(

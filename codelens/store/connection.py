@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import apsw
 
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
+from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
 from codelens.worktree.place import BESIDE, LOCK
@@ -52,6 +53,8 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 class Tables:
     """Tables that one object reads and writes."""
+
+    unsearchable: Sequence[DocumentId] = ()  # Documents that the full-text tables lack, and that may hold anything
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -51,6 +51,9 @@ class EdgeTable(Tables):
     content.
     """
 
+    add_missing: Callable[[], None] | None = None
+    """Adds edges that are first needed now; None once it was called."""
+
     # Reading
 
     def outgoing(self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
@@ -62,6 +65,9 @@ class EdgeTable(Tables):
         return self._edges("target", nodes, kinds, limit)
 
     def _edges(self, end: str, nodes: Iterable[NodeNumber], kinds: Collection[str], limit: int) -> Iterator[Edge]:
+        if (add_missing := self.add_missing) is not None:
+            self.add_missing = None
+            add_missing()
         wanted = f"AND e.kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds) if k in KINDS)})" if kinds else ""
         sql = (
             f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e "
@@ -422,7 +428,7 @@ class References(Tables):
         """Documents that may use any of these names, by id."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
         asked = [" AND ".join(map(quoted, words)) for words in split if words]
-        sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int]()
+        sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)
         for first in range(0, len(asked), MOST_WORDS):
             match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])
             found.update(row[0] for row in self._rows(sql, match))

@@ -7,19 +7,18 @@ shows the rows of edited documents from a table in memory, and all others from t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
-from codelens.model.code import DocumentId, RepositoryId
+from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.extraction import Extraction, PackedReferences
-from codelens.model.graph import EXTERNAL, Edge
+from codelens.model.graph import EXTERNAL
 from codelens.store.codec import pack_references
-from codelens.store.documents import DocumentRow
-from codelens.store.edges import EdgeTable, References
-from codelens.store.postings import Postings
 from codelens.store.store import Store
+from codelens.store.units import Identity
 from codelens.worktree.classify import path_roles
+from codelens.worktree.files import content_hash
 from codelens.zstd import zstd
 
 _EDITED = "SELECT id FROM edited_documents"
@@ -38,46 +37,7 @@ encoding, bom, fault) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 'utf-8', 0, ''
 """
 
 
-class EditedDocument(NamedTuple):
-    """A file with the text that an editor has. `row` is the indexed document, None for a new file."""
-
-    repository: RepositoryId
-    path: str
-    row: DocumentRow | None
-    language: str
-    utf8: bytes
-    content_hash: bytes
-    extraction: Extraction
-
-
-class OverlaidReferences(References):
-    """The index of names does not know edited documents, which may use any name."""
-
-    edited: Sequence[DocumentId] = ()
-
-    def documents_using_any(self, names: Iterable[str]) -> list[DocumentId]:
-        return sorted({*super().documents_using_any(names), *self.edited})
-
-
-class OverlaidPostings(Postings):
-    """The trigrams do not know edited documents, which may hold any text."""
-
-    edited: Sequence[DocumentId] = ()
-
-    def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        return {**super().documents_matching(expression), **dict.fromkeys(self.edited, ())}
-
-
-class OverlaidEdges(EdgeTable):
-    """Edges that begin in edited documents are added when they are first needed."""
-
-    add_missing: Callable[[], None] | None = None
-
-    def _edges(self, end: str, nodes: Iterable[int], kinds: Collection[str], limit: int) -> Iterator[Edge]:
-        if (add_missing := self.add_missing) is not None:
-            self.add_missing = None
-            add_missing()
-        return super()._edges(end, nodes, kinds, limit)
+EditedText = tuple[bytes, str, Callable[[], Extraction]]  # (UTF-8, language, what reads it)
 
 
 class OverlaidStore(Store):
@@ -85,41 +45,33 @@ class OverlaidStore(Store):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.references: OverlaidReferences = OverlaidReferences(self._connection)
-        self.postings: OverlaidPostings = OverlaidPostings(self._connection, self.unit_sets, unchanging=True)
-        self.edges: OverlaidEdges = OverlaidEdges(self._connection)
         self.edited: list[DocumentId] = []
         self._new = count(EXTERNAL >> 1)  # ids that the file does not have
         self.units._next = EXTERNAL >> 1
 
-    def show(self, edited: Sequence[EditedDocument]) -> None:
-        """Show these documents, without edges, in place of those that were shown before.
+    def show(self, texts: Mapping[tuple[RepositoryId, str], EditedText]) -> None:
+        """Show these texts, without edges, at their paths below repositories, unless they are as indexed.
 
         Definitions keep the ids of the indexed ones with their kind, container and name, so that edges from other documents
         still lead to them.
         """
         if self.edited:
-            self._execute("".join(f"DROP VIEW temp.{table}; DROP TABLE edited_{table};" for table in _TABLES))
+            self._run("".join(f"DROP VIEW temp.{table}; DROP TABLE edited_{table};" for table in _TABLES))
         self.units._kept = {}
-        kept = [self.units.identities(one.row.id) if one.row else {} for one in edited]
-        if edited:
+        rows = {place: self.documents.at(*place) for place in texts}
+        rows = {at: row for at, row in rows.items() if row is None or row.content_hash != content_hash(texts[at][0])}
+        identities = [self.units.identities(row.id) if row else {} for row in rows.values()]
+        if rows:
             self._create_views()
-        self.edited = [one.row.id if one.row else DocumentId(next(self._new)) for one in edited]
-        self.references.edited = self.postings.edited = self.edited
-        for document, one, identities in zip(self.edited, edited, kept, strict=True):
-            os_path = os.fsencode(one.row.os_path) if one.row else None
-            about = (one.content_hash, one.language, " ".join(sorted(path_roles(one.path))), one.extraction.namespace)
-            self._execute(_INSERT, document, one.repository, one.path, os_path, len(one.utf8), *about)
-            self._execute("INSERT INTO snapshots VALUES (?, ?)", document, zstd.compress(one.utf8, 1))
-            packed = pack_references(one.extraction.references, one.extraction.bindings).packed
-            self.references.add(document, one.extraction, PackedReferences(packed, ""))
-            units = one.extraction.units
-            self.units.add(document, units, [()] * len(units), identities)
+        self.edited = [row.id if row else DocumentId(next(self._new)) for row in rows.values()]
+        self.references.unsearchable = self.postings.unsearchable = self.edited
+        for document, (place, row), known in zip(self.edited, rows.items(), identities, strict=True):
+            self._add(document, (*place, os.fsencode(row.os_path) if row else None), texts[place], known)
 
     def _create_views(self) -> None:
         for table, (column, hidden) in _TABLES.items():
-            columns = [row[1] for row in self._connection.execute(f"PRAGMA main.table_info({table})")]
-            self._execute(
+            columns = [row[1] for row in self._rows(f"PRAGMA main.table_info({table})")]
+            self._run(
                 f"CREATE TEMP TABLE edited_{table} AS SELECT * FROM main.{table} WHERE false; "
                 f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} NOT IN ({hidden}) "
                 f"UNION ALL SELECT * FROM edited_{table}; "
@@ -127,5 +79,13 @@ class OverlaidStore(Store):
                 f"VALUES ({', '.join(f'new.{name}' for name in columns)}); END"
             )
 
-    def _execute(self, sql: str, *values: Any) -> None:
-        self._connection.execute(sql, values).fetchall()
+    def _add(
+        self, document: DocumentId, place: tuple[Any, ...], text: EditedText, known: Mapping[Identity, list[UnitId]]
+    ) -> None:
+        (utf8, language, extract), roles = text, " ".join(sorted(path_roles(place[1])))
+        extraction = extract()
+        self._run(_INSERT, document, *place, len(utf8), content_hash(utf8), language, roles, extraction.namespace)
+        self._run("INSERT INTO snapshots VALUES (?, ?)", document, zstd.compress(utf8, 1))
+        packed = pack_references(extraction.references, extraction.bindings).packed
+        self.references.add(document, extraction, PackedReferences(packed, ""))
+        self.units.add(document, extraction.units, [()] * len(extraction.units), known)

@@ -346,7 +346,7 @@ class Postings(Tables):
         matching parts of large ones. Verify them on the text.
         """
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
-        return by_document(row[0] for row in self._rows(sql, expression))
+        return {**by_document(row[0] for row in self._rows(sql, expression)), **dict.fromkeys(self.unsearchable, ())}
 
     def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""

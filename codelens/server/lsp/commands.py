@@ -12,7 +12,6 @@ from lsprotocol.converters import get_converter
 
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
-from codelens.index import Index
 from codelens.model.context import CHANGE, EVERYTHING, TASK, ContextRequest
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import SearchOptions
@@ -23,7 +22,7 @@ from codelens.render.records import Record, hit_record
 from codelens.render.relations import related_lines, related_record
 from codelens.render.why import WhyView, render_why
 from codelens.render.why_json import why_record
-from codelens.server.lsp.navigation import find_references_of
+from codelens.server.lsp.navigation import find_places
 from codelens.server.lsp.outline import find_hits
 from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder, about_name, path_from_uri
 
@@ -32,32 +31,40 @@ BUDGET = 8000  # Tokens of a context pack
 _converter = get_converter()
 
 
-def _get(argument: Argument, name: str, kind: type[Any]) -> Any:
+def get_field(argument: Argument, name: str, kind: type[Any]) -> Any:
     """A field of the argument. Raises UsageError if it is missing or of another type."""
     if not isinstance(value := argument.get(name), kind):
         raise UsageError(f"the argument needs '{name}', a {kind.__name__}")
     return value
 
 
-def _get_place(argument: Argument) -> types.TextDocumentPositionParams:
-    document, position = types.TextDocumentIdentifier(_get(argument, "uri", str)), _get(argument, "position", dict)
-    line, character = _get(position, "line", int), _get(position, "character", int)
+def get_place(argument: Argument) -> types.TextDocumentPositionParams:
+    """The position that the argument names. Raises UsageError."""
+    document, position = (
+        types.TextDocumentIdentifier(get_field(argument, "uri", str)),
+        get_field(argument, "position", dict),
+    )
+    line, character = get_field(position, "line", int), get_field(position, "character", int)
     return types.TextDocumentPositionParams(document, types.Position(line, character))
 
 
-def _options(folder: WorkspaceFolder, **more: Any) -> SearchOptions:
-    return SearchOptions(mode=folder.served.settings.mode, profile=folder.served.settings.profile, **more)
-
-
-def _first_folder(request: LspRequest) -> WorkspaceFolder:
+def get_folder(request: LspRequest, argument: Argument) -> WorkspaceFolder:
+    """The folder of a file that the argument names, else the first. Raises NoIndex, and UsageError without a folder."""
+    if "uri" in argument:
+        return request.folder(get_field(argument, "uri", str))
     if not request.folders:
         raise UsageError("the workspace has no folder")
     return next(iter(request.folders.values()))
 
 
+def get_options(folder: WorkspaceFolder, limit: int) -> SearchOptions:
+    """The options of a search in a folder."""
+    return SearchOptions(mode=folder.served.settings.mode, profile=folder.served.settings.profile, limit=limit)
+
+
 def search(request: LspRequest, argument: Argument) -> Record:
     """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
-    query, options = _get(argument, "query", str), _options(_first_folder(request), limit=argument.get("limit", 20))
+    query, options = get_field(argument, "query", str), get_options(get_folder(request, {}), argument.get("limit", 20))
     hits, notices = find_hits(request, query, options)
     records = [
         {
@@ -73,59 +80,63 @@ def search(request: LspRequest, argument: Argument) -> Record:
 
 def why(request: LspRequest, argument: Argument) -> Record:
     """{query, uri, position} → the object of `why --json`, and its text."""
-    query, place = _get(argument, "query", str), _get_place(argument)
-    folder, path = request.folder(place.text_document.uri), os.path.realpath(path_from_uri(place.text_document.uri))
-    with Index.reopen(folder.served.index, folder.served.settings) as index:
-        result = index.why(query, [f"{path}:{place.position.line + 1}"], _options(folder))
-    text = "".join(render_why(result, WhyView(PathStyle("root", ""))))
-    return {**why_record(result, 0), "text": text}
+    query, place, folder = get_field(argument, "query", str), get_place(argument), get_folder(request, argument)
+    path = os.path.realpath(path_from_uri(place.text_document.uri))
+    with folder.reader(request.without_texts()) as reader:
+        options = get_options(folder, argument.get("limit", 20))
+        result = reader.index.why(query, [f"{path}:{place.position.line + 1}"], options)
+    return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
 
 
 def context(request: LspRequest, argument: Argument) -> Record:
     """{task} or {uri, range}, with budget? → {text, tokens, notices}: the code that a task or a part of a file is about."""
+    source, task, folder, file, diff = TASK, "", get_folder(request, argument), Path(), None
     if "uri" in argument:
-        uri, span = _get(argument, "uri", str), _get(argument, "range", dict)
-        folder, source, task, file = request.folder(uri), CHANGE, "", path_from_uri(uri)
-        first, last = (_get(_get(span, end, dict), "line", int) for end in ("start", "end"))
-        lines = request.buffer(uri).map.utf8.split(b"\n")[first : last + 1]
+        source, file, span = CHANGE, path_from_uri(argument["uri"]), get_field(argument, "range", dict)
+        first, last = (get_field(get_field(span, end, dict), "line", int) for end in ("start", "end"))
+        lines = request.text(argument["uri"]).utf8.split(b"\n")[first : last + 1]
         head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
         diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
     else:
-        folder, source, task, file, diff = _first_folder(request), TASK, _get(argument, "task", str), Path(), None
-    with Index.reopen(folder.served.index, folder.served.settings) as index:
-        options, budget = _options(folder, limit=EVERYTHING), argument.get("budget", BUDGET)
-        wanted = ContextRequest(
-            source, counter_of("auto"), options, budget, query=task, diff=diff, cwd=str(file.parent.absolute())
+        task = get_field(argument, "task", str)
+    with folder.reader(request.without_texts()) as reader:
+        options, budget, cwd = (
+            get_options(folder, EVERYTHING),
+            argument.get("budget", BUDGET),
+            str(file.parent.absolute()),
         )
-        layout = layout_of("markdown", PathStyle("root", "", index.info().repositories))
-        packed = index.context(wanted, layout, keep=False)
+        wanted = ContextRequest(source, counter_of("auto"), options, budget, query=task, diff=diff, cwd=cwd)
+        layout = layout_of("markdown", PathStyle("root", "", reader.index.info().repositories))
+        packed = reader.index.context(wanted, layout, keep=False)
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
 
 
 @about_name
-def find_impact(found: NameInFile, place: types.TextDocumentPositionParams) -> Record | None:
+def find_impact(name: NameInFile, _: types.TextDocumentPositionParams) -> Record | None:
     """List what a change of a definition may reach, nearest first."""
-    units, graph = found.reader.units(d.id for d in found.meaning.definitions[:1]), found.reader.index.graph
-    return _make_record(graph.impact(found.reader.target(units[0]), RelationOptions())) if units else None
+    reader = name.reader
+    answer = reader.index.graph.impact(reader.target_of(name.units[0]), RelationOptions()) if name.units else None
+    return make_record(answer)
 
 
 @about_name
-def find_uses(found: NameInFile, place: types.TextDocumentPositionParams) -> Record | None:
+def find_references(name: NameInFile, _: types.TextDocumentPositionParams) -> Record | None:
     """The places of a name, each with its certainty."""
-    answer = find_references_of(found)
-    return _make_record(answer) if answer else None
+    return make_record(find_places(name))
 
 
-def _make_record(answer: Related) -> Record:
+def make_record(answer: Related | None) -> Record | None:
     """The object of `--json`, and the text of the answer."""
-    paths = PathStyle("root", "", answer.index.repositories)
-    return {**related_record(answer, 0), "text": "".join(related_lines(answer, paths))}
+    if answer is None:
+        return None
+    lines = related_lines(answer, PathStyle("root", "", answer.index.repositories))
+    return {**related_record(answer, 0), "text": "".join(lines)}
 
 
 COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {
     "codelens.search": search,
     "codelens.why": why,
     "codelens.context": context,
-    "codelens.impact": lambda request, argument: find_impact(request, _get_place(argument)),
-    "codelens.references": lambda request, argument: find_uses(request, _get_place(argument)),
+    "codelens.impact": lambda request, argument: find_impact(request, get_place(argument)),
+    "codelens.references": lambda request, argument: find_references(request, get_place(argument)),
 }

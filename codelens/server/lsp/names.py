@@ -57,7 +57,7 @@ class Names:
 
     def __init__(self, store: Store, resolver: Resolver, document: DocumentRow, source: SourceText) -> None:
         self._store, self._resolver, self.document, self.source = store, resolver, document, source
-        self.facts = resolver.catalog.facts(document.id)
+        self.values, self.facts = resolver.values, resolver.catalog.facts(document.id)
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
         rows = store.units.of_document(document.id)
         self._named = {row.name_start: row for row in rows if row.name}
@@ -139,7 +139,7 @@ class Names:
 
     def _imported(self, here: NameMeaning) -> NameMeaning | None:
         """A name in an import statement: what it brings, or the module that the part up to it names."""
-        name, values, imports = here.reference.name, self._resolver.values, self.facts.imports
+        name, values, imports = here.reference.name, self.values, self.facts.imports
         last = bisect_right(imports, here.reference.start, key=attrgetter("start"))
         same = [one for one in imports if last and one.start == imports[last - 1].start] or list(imports)
         for one in [*same, *imports]:
@@ -159,15 +159,15 @@ class Names:
 
     def _keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
-        values, name = self._resolver.values, here.reference.name
+        values, name = self.values, here.reference.name
         value = values.expression(here.token.holder, self.facts, here.reference.unit, here.reference.start)
-        if value is None or value.definition is None:
+        if value is None or (owner := value.definition) is None:
             return
-        owner, functions = value.definition, [value]
+        functions: list[Definition | None] = [owner]
         if owner.kind not in FUNCTIONS:
-            constructors = sorted(owner.facts.file.language.constructors)
-            functions = [v for one in constructors if (v := values.member(Value("object", owner), one))]
-        for function in (one.definition for one in functions if one.definition):
+            constructors = [values.member(Value("object", owner), c) for c in owner.facts.file.language.constructors]
+            functions = [found.definition for found in constructors if found]
+        for function in filter(None, functions):
             if bound := function.facts.bound(function.place, name, function.start):
                 declared = [(function.facts.file.id, bound[0].start)]
                 yield here._replace(key=(PARAMETER, function.id, name), declared=declared, is_guess=True)
@@ -176,27 +176,17 @@ class Names:
             yield self._defined(here, self._resolver.catalog.members(owner, name))
 
     def _local(self, here: NameMeaning) -> NameMeaning | None:
-        """A name that a function around the place defines, binds or takes as the receiver."""
+        """A name that a function around the place defines or binds."""
         name, start = here.reference.name, here.reference.start
         around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
         while around is not None:
             if found := self.facts.locals.get(around.place, {}).get(name):
                 return self._defined(here, found[-1:])
-            if around.kind not in HOLDERS:
-                if bound := self.facts.bound(around.place, name, start):
-                    is_global = self._has_globals and self._find_starts(name, "global")
-                    return None if is_global else self._bound(here, around.place, bound)
-                if name in self.facts.file.language.self_names and (receiver := self._find_receiver(name, around)):
-                    return here._replace(key=(LOCAL, around.place, 0), declared=[(self.document.id, receiver)])
+            if around.kind not in HOLDERS and (bound := self.facts.bound(around.place, name, start)):
+                is_global = self._has_globals and self._find_starts(name, "global")
+                return None if is_global else self._bound(here, around.place, bound)
             around = around.parent
         return None
-
-    def _find_receiver(self, name: str, function: Definition) -> int:
-        """The start of `self` in the head of a method; 0 if it is not written there."""
-        to_utf8 = self.source.map.to_utf8
-        start, body = to_utf8(function.start), to_utf8(self.bodies.get(function.id, function.start))
-        found = next(tokens.find_name(self.source.map.utf8[start:body], name), None)
-        return self.source.map.to_original(start + found[0]) if found else 0
 
     def _find_starts(self, name: str, role: str) -> set[int]:
         """The places at which a name has a role."""
@@ -226,8 +216,8 @@ class Names:
         if token.bare:
             bound = self.facts.bound(None, name, reference.start)
             yield self._bound(here, None, bound) if bound else None
-            is_own = held is not None and held.how == "object" and name in self.facts.file.language.self_names
-            yield self._defined(here, [held.definition]) if is_own and held and held.definition else None
+            if held and held.definition and held.how == "object" and name in self.facts.file.language.self_names:
+                yield self._defined(here, [held.definition], is_guess=True)  # the object's type
         yield self._module(here, held)
         imported = self.facts.names.get(name) if token.bare else None
         if imported is not None and imported.start < reference.start:
@@ -238,7 +228,7 @@ class Names:
         """The value of the expression that ends with a name."""
         reference = here.reference
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
-        return self._resolver.values.expression(text, self.facts, reference.unit, reference.start)
+        return self.values.expression(text, self.facts, reference.unit, reference.start)
 
     def _defined(self, here: NameMeaning, found: Sequence[Definition], is_guess: bool = False) -> NameMeaning | None:
         key = (UNIT, *sorted(d.id for d in found))

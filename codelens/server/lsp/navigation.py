@@ -1,92 +1,99 @@
-"""Requests about the name at a position: where it is defined and used, and what it is."""
+"""Requests about the name at a position: where it is defined and used, what it is, and what is related to it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from lsprotocol import types
 
 from codelens.errors import TargetError
 from codelens.graph.view import GraphView, overriding
+from codelens.index import GraphTopic
 from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE
 from codelens.linking.evaluator import VALUES, Value
 from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS
-from codelens.model.graph import ONLY_BY_NAME, Node, Related, Relation, RelationOptions
+from codelens.model.graph import FILE, ONLY_BY_NAME, Named, Node, Related, Relation, RelationOptions
 from codelens.server.lsp.names import MODULE
-from codelens.server.lsp.workspace import NameInFile, Reader, about_name
+from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, about_name, answers, to_symbol_kind
 from codelens.text.counts import quantity
 
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
 WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
+Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
+Ask = Callable[[GraphTopic, str, RelationOptions], Related]
 
 
-def find_locations(found: NameInFile) -> list[types.Location]:
+@answers("definition", types.TEXT_DOCUMENT_DEFINITION)
+@about_name
+def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
+    """The definition; several if only the name is known."""
+    return find_locations(name)
+
+
+def find_locations(name: NameInFile) -> list[types.Location]:
     """The places where a name is defined or declared."""
-    reader, meaning = found.reader, found.meaning
-    locations = [reader.unit_location(unit) for unit in reader.units(d.id for d in meaning.definitions)]
-    name = b"" if meaning.key[0] == MODULE else meaning.reference.name.encode()
+    reader, meaning = name.reader, name.meaning
+    locations = [reader.unit_location(unit) for unit in name.units]
+    word = b"" if meaning.key[0] == MODULE else meaning.reference.name.encode()
     for document, declared in meaning.declared:
         row = reader.row(document)
         text, start = reader.source(row).map, reader.source(row).map.to_utf8(declared)
-        start = max(text.utf8.find(name, start), start)
-        locations.append(reader.location(row, text.to_original(start), text.to_original(start + len(name))))
+        start = max(text.utf8.find(word, start), start)
+        locations.append(reader.location(row, text.to_original(start), text.to_original(start + len(word))))
     return locations
 
 
+@answers("declaration", types.TEXT_DOCUMENT_DECLARATION)
 @about_name
-def find_definition(found: NameInFile, params: types.DefinitionParams) -> list[types.Location]:
-    """The definition; several if only the name is known."""
-    return find_locations(found)
-
-
-@about_name
-def find_declaration(found: NameInFile, params: types.DeclarationParams) -> list[types.Location]:
+def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types.Location]:
     """Prototypes, as C has them, else the definition."""
-    answer = find_references_of(found) if found.names.facts.file.language.kin == "c" else None
-    prototypes = [
-        r for r in (answer.relations if answer else ()) if r.role == DECLARATION and r.certainty != ONLY_BY_NAME
-    ]
-    return [relation_location(found.reader, r) for r in prototypes] or find_locations(found)
+    answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
+    prototypes = [r for r in (answer.relations if answer else ()) if r.role == DECLARATION]
+    certain = [relation_location(name.reader, r) for r in prototypes if r.certainty != ONLY_BY_NAME]
+    return certain or find_locations(name)
 
 
+@answers("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION)
 @about_name
-def find_type_definition(found: NameInFile, params: types.TypeDefinitionParams) -> list[types.Location]:
+def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
-    type_ = find_type(found)
-    return [found.reader.unit_location(unit) for unit in found.reader.units([type_.id])] if type_ else []
+    type_ = find_type(name)
+    return [name.reader.unit_location(unit) for unit in name.reader.sorted_units([type_.id])] if type_ else []
 
 
-def find_type(found: NameInFile) -> Definition | None:
+def find_type(name: NameInFile) -> Definition | None:
     """The type of a name's value, or of what a function returns; the type itself for a type."""
-    meaning, values = found.meaning, found.reader.resolver(found.names.document.repository).values
+    meaning, values = name.meaning, name.names.values
     if meaning.holder is not None:
         value = values.field(meaning.holder, meaning.reference.name)
     elif not meaning.definitions:
-        value = found.names.evaluate(meaning)
+        value = name.names.evaluate(meaning)
     elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
         return definition
     else:
-        named = Value("definition", definition)
-        value = values.value_of(definition) if definition.kind in VALUES else values.called(named)
+        function = Value("definition", definition)
+        value = values.value_of(definition) if definition.kind in VALUES else values.called(function)
     return value.definition if value is not None and value.how == "object" else None
 
 
+@answers("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION)
 @about_name
-def find_implementation(found: NameInFile, params: types.ImplementationParams) -> list[types.Location]:
+def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
     """The types derived from a type, or the methods that override a method; else the definition."""
-    reader, units = found.reader, found.reader.units(d.id for d in found.meaning.definitions)
-    for unit in units:
+    reader = name.reader
+    for unit in name.units:
         if unit.kind in TYPE_KINDS:
-            below = reader.index.graph.hierarchy(reader.target(unit), RelationOptions()).relations
+            below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
             return [reader.line_location(Path(d.root, d.os_path), d, d.name) for d in derived]
-    view = GraphView(reader.store, reader.index.info())
-    nodes = {node for some in overriding(view, [Node(unit.id) for unit in units]).values() for node in some}
-    return [reader.unit_location(unit) for unit in reader.units(nodes)] or find_locations(found)
+    chains = overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
+    units = reader.sorted_units({node for chain in chains.values() for node in chain})
+    return [reader.unit_location(unit) for unit in units] or find_locations(name)
 
 
 def relation_location(reader: Reader, relation: Relation) -> types.Location:
@@ -95,17 +102,17 @@ def relation_location(reader: Reader, relation: Relation) -> types.Location:
     return reader.line_location(Path(place.root, place.os_path), place, relation.target.name)
 
 
-def find_references_of(found: NameInFile) -> Related | None:
+def find_places(name: NameInFile) -> Related | None:
     """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
-    reader, meaning, name = found.reader, found.meaning, found.meaning.reference.name
+    reader, meaning, word = name.reader, name.meaning, name.meaning.reference.name
     if meaning.definitions:
-        target = reader.target(reader.units([meaning.definitions[0].id])[0])
+        target = reader.target_of(name.units[0])
     elif meaning.holder is not None:
-        target = f"{meaning.holder.qualified}.{name}"
+        target = f"{meaning.holder.qualified}.{word}"
     elif meaning.key[0] == MODULE:
-        target = reader.path(reader.row(meaning.declared[0][0])).as_posix()
+        target = reader.path_of(reader.row(meaning.declared[0][0])).as_posix()
     elif meaning.is_known or meaning.token.role != TEXT:
-        target = f"{reader.path(found.names.document).as_posix()}:{meaning.reference.line}:{name}"
+        target = f"{reader.path_of(name.names.document).as_posix()}:{meaning.reference.line}:{word}"
     else:
         return None
     try:
@@ -114,72 +121,141 @@ def find_references_of(found: NameInFile) -> Related | None:
         return None
 
 
+@answers("references", types.TEXT_DOCUMENT_REFERENCES)
 @about_name
-def find_references(found: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
+def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
     """The places, the surest first."""
-    if found.meaning.is_local:
-        return [found.reader.location(found.names.document, start, end) for start, end, _ in find_same_names(found)]
-    answer, is_declared_too = find_references_of(found), params.context.include_declaration
-    locations = find_locations(found) if is_declared_too and not found.meaning.is_guess else []
+    reader, with_declarations = name.reader, params.context.include_declaration
+    if name.meaning.is_local:
+        return [reader.location(name.names.document, start, end) for start, end, _ in find_same_names(name)]
+    locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
+    answer = find_places(name)
     for relation in answer.relations if answer else ():
-        if relation.place.line and (is_declared_too or relation.role not in (DEFINITION, DECLARATION)):
-            locations.append(relation_location(found.reader, relation))
+        if relation.place.line and (with_declarations or relation.role not in (DEFINITION, DECLARATION)):
+            locations.append(relation_location(reader, relation))
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
-def find_same_names(found: NameInFile) -> Iterator[tuple[int, int, str]]:
+def find_same_names(name: NameInFile) -> Iterator[tuple[int, int, str]]:
     """(start, end, role) of each name in the file that means the same."""
-    names, meaning, name = found.names, found.meaning, found.meaning.reference.name
-    for token in names.tokens(name):
-        is_same = token == meaning.token or (meaning.is_known and names.read(token, name).key == meaning.key)
+    names, meaning, word = name.names, name.meaning, name.meaning.reference.name
+    for token in names.tokens(word):
+        is_same = token == meaning.token or (meaning.is_known and names.read(token, word).key == meaning.key)
         if is_same and token.role != TEXT:
             yield names.source.map.to_original(token.start), names.source.map.to_original(token.end), token.role
 
 
+@answers("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
 @about_name
-def find_highlights(found: NameInFile, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """The places in the file that mean the same."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
     return [
-        types.DocumentHighlight(found.names.source.range(start, end), kinds.get(role, types.DocumentHighlightKind.Read))
-        for start, end, role in (find_same_names(found) if found.meaning.is_known else ())
+        types.DocumentHighlight(name.names.source.range(start, end), kinds.get(role, types.DocumentHighlightKind.Read))
+        for start, end, role in (find_same_names(name) if name.meaning.is_known else ())
     ]
 
 
+@answers("hover", types.TEXT_DOCUMENT_HOVER)
 @about_name
-def hover(found: NameInFile, params: types.HoverParams) -> types.Hover | None:
+def hover(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
     """The signature, the documentation and the numbers of callers."""
-    meaning, source, is_markdown = found.meaning, found.names.source, found.request.options["markdown"]
-    if not meaning.is_known:
-        return None
-    parts = [part for part in _describe(found) if part]
-    if not meaning.definitions and (type_ := find_type(found)):
-        parts.append(f"type: {type_.qualified}")
-    text = "\n\n".join(parts)
-    text = text if is_markdown else re.sub(r"^```\w*\n|\n```$", "", text, flags=re.MULTILINE)
-    kind = types.MarkupKind.Markdown if is_markdown else types.MarkupKind.PlainText
-    return types.Hover(types.MarkupContent(kind, text), source.range(*map(source.map.to_original, meaning.token[:2])))
+    text, source, kind = "\n\n".join(filter(None, describe(name))), name.names.source, types.MarkupKind.Markdown
+    if not name.reader.request.options["markdown"]:
+        kind, text = types.MarkupKind.PlainText, re.sub(r"^```\w*\n|\n```$", "", text, flags=re.MULTILINE)
+    where = source.range(*map(source.map.to_original, name.meaning.token[:2]))
+    return types.Hover(types.MarkupContent(kind, text), where) if text else None
 
 
-def _describe(found: NameInFile) -> Iterator[str]:
+def describe(name: NameInFile) -> Iterator[str]:
     """Describe what a name means, in paragraphs."""
-    reader, meaning = found.reader, found.meaning
-    units = reader.units(d.id for d in meaning.definitions)
-    for unit in units[:MOST_HOVERED]:
-        edges = list(reader.store.edges.incoming([unit.id], ("calls", "tests")))
+    reader, meaning = name.reader, name.meaning
+    for unit in name.units[:MOST_HOVERED]:
+        edges = list(reader.edges.incoming([unit.id], ("calls", "tests")))
         callers, tests = ({e.source for e in edges if e.kind == kind} for kind in ("calls", "tests"))
         counts = f", {quantity(len(callers), 'caller')}, {quantity(len(tests), 'test')}" if edges else ""
         yield f"```{unit.language}\n{unit.signature or f'{unit.kind} {unit.qualified_name}'}\n```"
         yield unit.doc[:LONGEST_DOC]
         yield f"{unit.kind} {unit.qualified_name} in {unit.path}:{unit.name_line}{counts}"
-    if len(units) > MOST_HOVERED:
-        yield f"and {len(units) - MOST_HOVERED} more definitions of this name"
+    if len(name.units) > MOST_HOVERED:
+        yield f"and {len(name.units) - MOST_HOVERED} more definitions of this name"
     for document, start in meaning.declared:
-        row = reader.row(document)
+        row, source = reader.row(document), reader.source(reader.row(document))
+        line, _ = source.map.line_column(source.map.to_utf8(start))
         if meaning.key[0] == MODULE:
             yield f"module {row.path}"
-            continue
-        source = reader.source(row)
-        line, _ = source.map.line_column(source.map.to_utf8(start))
-        yield f"```{row.language}\n{source.line(line - 1).decode('utf-8', 'replace').strip()}\n```"
-        yield f"{f'field of {meaning.holder.qualified}, ' if meaning.holder else ''}{row.path}:{line}"
+        else:
+            yield f"```{row.language}\n{source.line(line - 1).decode('utf-8', 'replace').strip()}\n```"
+            yield f"{f'field of {meaning.holder.qualified}, ' if meaning.holder else ''}{row.path}:{line}"
+    if meaning.is_known and not meaning.definitions and (type_ := find_type(name)):
+        yield f"type: {type_.qualified}"
+
+
+@answers("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
+@about_name
+def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+    """The definitions that the name at a position may mean."""
+    view = GraphView(name.reader, name.reader.index.info())
+    return [make_item(types.CallHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in name.units]
+
+
+@answers("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
+@about_name
+def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
+    """The types that the name at a position may mean."""
+    view, units = GraphView(name.reader, name.reader.index.info()), [u for u in name.units if u.kind in TYPE_KINDS]
+    return [make_item(types.TypeHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in units]
+
+
+def make_item(item_type: type[Item], reader: Reader, named: Named) -> Item:
+    """An item of a hierarchy."""
+    file = Path(named.root, named.os_path)
+    whole = reader.location(reader.document(file), named.start_byte, named.end_byte)
+    where = reader.line_location(file, named, "" if named.kind == FILE else named.name).range
+    return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
+
+
+@answers("callHierarchy", types.CALL_HIERARCHY_INCOMING_CALLS)
+def find_callers(
+    request: LspRequest, params: types.CallHierarchyIncomingCallsParams
+) -> list[types.CallHierarchyIncomingCall]:
+    """The callers of an item, tests last, each with its calls."""
+    calls = find_related(request, params.item, GraphTopic.callers, is_outgoing=False)
+    return [types.CallHierarchyIncomingCall(item, ranges) for item, ranges in calls]
+
+
+@answers("callHierarchy", types.CALL_HIERARCHY_OUTGOING_CALLS)
+def find_callees(
+    request: LspRequest, params: types.CallHierarchyOutgoingCallsParams
+) -> list[types.CallHierarchyOutgoingCall]:
+    """The functions that an item calls, each with the calls."""
+    calls = find_related(request, params.item, GraphTopic.callees, is_outgoing=True)
+    return [types.CallHierarchyOutgoingCall(item, ranges) for item, ranges in calls]
+
+
+@answers("typeHierarchy", types.TYPE_HIERARCHY_SUPERTYPES)
+def find_supertypes(request: LspRequest, params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
+    """The bases of a type that are in the index."""
+    return [item for item, _ in find_related(request, params.item, GraphTopic.hierarchy, is_outgoing=True)]
+
+
+@answers("typeHierarchy", types.TYPE_HIERARCHY_SUBTYPES)
+def find_subtypes(request: LspRequest, params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
+    """The types that name a type as their base."""
+    return [item for item, _ in find_related(request, params.item, GraphTopic.hierarchy, is_outgoing=False)]
+
+
+def find_related(request: LspRequest, item: Item, ask: Ask, is_outgoing: bool) -> list[tuple[Item, list[types.Range]]]:
+    """The items next to one in the graph, each with the places that lead from one to the other."""
+
+    @about_name
+    def find(name: NameInFile, _: Any) -> list[tuple[Item, list[types.Range]]]:
+        reader, ranges = name.reader, dict[Named, list[types.Range]]()
+        for unit in name.units[:1]:
+            for relation in ask(reader.index.graph, reader.target_of(unit), RelationOptions(depth=1)).relations:
+                if relation.outgoing is is_outgoing and relation.listed.path:
+                    ranges.setdefault(relation.listed, []).append(relation_location(reader, relation).range)
+        return [(make_item(type(item), reader, named), places) for named, places in ranges.items()]
+
+    document = types.TextDocumentIdentifier(item.uri)
+    return find(request, types.TextDocumentPositionParams(document, item.selection_range.start)) or []

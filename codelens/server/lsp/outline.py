@@ -8,45 +8,33 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from codelens.index import Index
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.workspace import UNREADABLE, LspRequest, Reader, path_from_uri
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, answers, path_from_uri, to_symbol_kind
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
-KINDS = {
-    "trait": types.SymbolKind.Interface,
-    "type": types.SymbolKind.Class,
-    "macro": types.SymbolKind.Constant,
-    "section": types.SymbolKind.String,
-}
-"""The protocol's kinds of definitions whose kind has another name there."""
 
 
-def to_symbol_kind(kind: str) -> types.SymbolKind:
-    """The protocol's kind of a definition."""
-    names = types.SymbolKind.__members__
-    return KINDS.get(kind) or names.get(kind.title(), types.SymbolKind.Variable)
-
-
+@answers("documentSymbol", types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
 def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     """The definitions of a file and the headings of a document, nested."""
-    buffer = request.buffer(params.text_document.uri)
-    symbols, top = dict[int | None, list[types.DocumentSymbol]](), list[types.DocumentSymbol]()
-    for number, unit in enumerate(buffer.extraction.units):
+    text, top = request.text(params.text_document.uri), list[types.DocumentSymbol]()
+    inside = dict[int | None, list[types.DocumentSymbol]]()
+    for number, unit in enumerate(text.extraction.units):
         if unit.name and (unit.kind not in CHUNK_KINDS or unit.kind == "section"):
-            whole = buffer.range(unit.span.start, unit.span.end)
-            name = buffer.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
-            symbols[number] = children = list[types.DocumentSymbol]()
+            whole, children = text.range(unit.span.start, unit.span.end), list[types.DocumentSymbol]()
+            name = text.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
             kind, signature = to_symbol_kind(unit.kind), " ".join(unit.signature.split())
             symbol = types.DocumentSymbol(unit.name, kind, whole, name, signature, children=children)
-            symbols.get(unit.parent, top).append(symbol)
+            inside.get(unit.parent, top).append(symbol)
+            inside[number] = children
     return top
 
 
+@answers("workspaceSymbol", types.WORKSPACE_SYMBOL)
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
     """The definitions that a search finds, the best first; those of several folders in turn."""
     options = SearchOptions(limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
@@ -62,69 +50,65 @@ def find_hits(
     request: LspRequest, query: str, options: SearchOptions
 ) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
     """The hits of a search, each at its place in the open text, without those that an open text has no more; and notices."""
-    found, notices = list[tuple[Hit, types.Location]](), list[str]()
+    hits, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
-        with suppress(*UNREADABLE), Index.reopen(folder.served.index, folder.served.settings) as index:
-            parsed = index.parse(query, options)
+        with suppress(*UNREADABLE), folder.reader(request.without_texts()) as reader:
+            parsed = reader.index.parse(query, options)
             lines = options.reasons and parsed.asks_for_lines
-            result = (index.search_lines if lines else index.search)(parsed, options)
+            result = (reader.index.search_lines if lines else reader.index.search)(parsed, options)
             notices += [notice.text for notice in result.notices]
-            with folder.reader(request.buffers, request.encoding, request.cancelled) as reader:
-                found += ((hit, where) for hit in result.hits if (where := _find_place(reader, hit)) is not None)
-    return sorted(found, key=lambda one: one[0].rank)[: options.limit], notices
+            reader.start(request)
+            units = reader.units.rows([hit.unit.id for hit in result.hits])
+            for hit in result.hits:
+                if (unit := units.get(hit.unit.id)) is not None and unit.document in reader.edited:
+                    hits.append((hit, reader.unit_location(unit)))
+                elif unit is not None:
+                    name = unit.name if unit.name_line == hit.line else ""
+                    hits.append((hit, reader.line_location(Path(hit.root, unit.path), hit, name)))
+    return sorted(hits, key=lambda hit: hit[0].rank)[: options.limit], notices
 
 
-def _find_place(reader: Reader, hit: Hit) -> types.Location | None:
-    """The place to jump to; None if the open text does not have the unit any more."""
-    unit = reader.store.units.rows([hit.unit.id]).get(hit.unit.id)
-    if unit is None or unit.document in reader.store.edited:
-        return reader.unit_location(unit) if unit else None
-    name = unit.name if unit.name_line == hit.line else ""
-    return reader.line_location(Path(hit.root, unit.path), hit, name)
-
-
+@answers("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE)
 def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
     """Parts of the syntax that span several lines, else definitions and headings."""
-    buffer = request.buffer(params.text_document.uri)
-    blocks = find_blocks(buffer.map.utf8, buffer.language)
-    if not blocks:
-        blocks = [(u.start_line - 1, u.end_line - 1, "") for u in buffer.extraction.units if u.end_line > u.start_line]
-    kinds = {"comment": types.FoldingRangeKind.Comment, "import": types.FoldingRangeKind.Imports}
-    folds = list[types.FoldingRange]()
-    for first, last, kind in blocks:
-        closes = buffer.line(last).strip().startswith((b"}", b")", b"]", b"end"))
+    text, folds = request.text(params.text_document.uri), list[types.FoldingRange]()
+    units = ((unit.start_line - 1, unit.end_line - 1) for unit in text.extraction.units)
+    for first, last in find_blocks(text.utf8, text.language) or units:
+        closes = text.line(last).strip().startswith((b"}", b")", b"]", b"end"))
         if last - closes > first:
-            folds.append(types.FoldingRange(first, last - closes, kind=kinds.get(kind)))
+            folds.append(types.FoldingRange(first, last - closes))
     return folds
 
 
+@answers("selectionRange", types.TEXT_DOCUMENT_SELECTION_RANGE)
 def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
     """For each position the nodes of the syntax around it, innermost first."""
-    buffer, found = request.buffer(params.text_document.uri), list[types.SelectionRange]()
+    text, selections = request.text(params.text_document.uri), list[types.SelectionRange]()
     for position in params.positions:
         selection, parent = types.SelectionRange(types.Range(position, position)), None
-        for start, end in find_enclosing(buffer.map.utf8, buffer.language, buffer.offset(position)):
-            parent = selection = types.SelectionRange(buffer.range(start, end), parent)
-        found.append(selection)
-    return found
+        for start, end in find_enclosing(text.utf8, text.language, text.offset(position)):
+            parent = selection = types.SelectionRange(text.range(start, end), parent)
+        selections.append(selection)
+    return selections
 
 
+@answers("codeLens", types.TEXT_DOCUMENT_CODE_LENS)
 def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types.CodeLens]:
     """The numbers of references and tests above each definition, if the client wants them."""
     lenses, uri = list[types.CodeLens](), params.text_document.uri
     if not request.options["lens"]:
         return lenses
-    with request.reader(uri) as reader:
+    with request.folder(uri).reader(request) as reader:
         document = reader.document(path_from_uri(uri))
-        units = [u for u in reader.store.units.of_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
-        edges = set(reader.store.edges.incoming([unit.id for unit in units]))
+        units = [u for u in reader.units.of_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
+        edges = set(reader.edges.incoming([unit.id for unit in units]))
         uses = Counter[int](edge.target for edge in edges if edge.line)
         tests = Counter[int](edge.target for edge in edges if edge.kind == "tests")
         for unit in units:
             where = reader.unit_location(unit).range
             title = quantity(uses[unit.id], "reference")
             title += f", {quantity(tests[unit.id], 'test')}" if tests[unit.id] else ""
-            start = {"line": where.start.line, "character": where.start.character}
-            command = types.Command(title, "codelens.references", arguments=[{"uri": uri, "position": start}])
+            position = {"line": where.start.line, "character": where.start.character}
+            command = types.Command(title, "codelens.references", arguments=[{"uri": uri, "position": position}])
             lenses.append(types.CodeLens(where, command))
     return lenses

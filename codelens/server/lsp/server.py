@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any, BinaryIO, cast
@@ -21,36 +22,20 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from codelens import __version__
 from codelens.errors import CodelensError
 from codelens.model.budget import OutOfTime
-from codelens.server.lsp import hierarchies, navigation, outline, rename
+from codelens.server.lsp import rename as rename  # with the other modules of requests, which enter theirs in REQUESTS
 from codelens.server.lsp.commands import COMMANDS
-from codelens.server.lsp.texts import Buffer
-from codelens.server.lsp.workspace import UNREADABLE, LspRequest, Serve, WorkspaceFolder, path_from_uri
+from codelens.server.lsp.texts import SourceText
+from codelens.server.lsp.workspace import (
+    REQUESTS,
+    UNREADABLE,
+    Answer,
+    LspRequest,
+    Serve,
+    WorkspaceFolder,
+    path_from_uri,
+)
 from codelens.server.mcp.door import stdout_alone
 
-Answer = Callable[[LspRequest, Any], Any]
-REQUESTS: tuple[tuple[str, str, Answer], ...] = (
-    ("definition", types.TEXT_DOCUMENT_DEFINITION, navigation.find_definition),
-    ("declaration", types.TEXT_DOCUMENT_DECLARATION, navigation.find_declaration),
-    ("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION, navigation.find_type_definition),
-    ("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION, navigation.find_implementation),
-    ("references", types.TEXT_DOCUMENT_REFERENCES, navigation.find_references),
-    ("hover", types.TEXT_DOCUMENT_HOVER, navigation.hover),
-    ("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, navigation.find_highlights),
-    ("rename", types.TEXT_DOCUMENT_RENAME, rename.rename),
-    ("rename", types.TEXT_DOCUMENT_PREPARE_RENAME, rename.prepare_rename),
-    ("documentSymbol", types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline.find_symbols),
-    ("workspaceSymbol", types.WORKSPACE_SYMBOL, outline.find_workspace_symbols),
-    ("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE, outline.find_folds),
-    ("selectionRange", types.TEXT_DOCUMENT_SELECTION_RANGE, outline.find_selections),
-    ("codeLens", types.TEXT_DOCUMENT_CODE_LENS, outline.find_lenses),
-    ("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, hierarchies.prepare_calls),
-    ("callHierarchy", types.CALL_HIERARCHY_INCOMING_CALLS, hierarchies.find_callers),
-    ("callHierarchy", types.CALL_HIERARCHY_OUTGOING_CALLS, hierarchies.find_callees),
-    ("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY, hierarchies.prepare_types),
-    ("typeHierarchy", types.TYPE_HIERARCHY_SUPERTYPES, hierarchies.find_supertypes),
-    ("typeHierarchy", types.TYPE_HIERARCHY_SUBTYPES, hierarchies.find_subtypes),
-)
-"""(feature, as `features` of the client's options names it; method; answer)"""
 COMMANDS_FEATURE = "executeCommand"
 TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
 REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
@@ -80,10 +65,9 @@ class CodelensServer(LanguageServer):
     """The state of one client's session. All of it but the readers is used by the thread of the event loop alone."""
 
     def __init__(self, serve: Serve) -> None:
-        super().__init__(
-            *("codelens", __version__, types.TextDocumentSyncKind.Full), protocol_cls=Protocol, max_workers=MOST_THREADS
-        )
-        self.folders, self.buffers, self._serve = dict[Path, WorkspaceFolder](), dict[Path, Buffer](), serve
+        sync = types.TextDocumentSyncKind.Full
+        super().__init__("codelens", __version__, sync, protocol_cls=Protocol, max_workers=MOST_THREADS)
+        self.folders, self.texts, self._serve = dict[Path, WorkspaceFolder](), dict[Path, SourceText](), serve
         self.encoding, self.options = "utf-16", dict.fromkeys(("lens", "markdown"), False)
         self._tasks = dict[Path, asyncio.Task[None]]()
 
@@ -92,11 +76,12 @@ class CodelensServer(LanguageServer):
         formats = get_capability(capabilities, "text_document.hover.content_format") or ()
         self.options = {"lens": given.get("codeLens") is True, "markdown": types.MarkupKind.Markdown in formats}
         self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
-        wanted = given["features"] if isinstance(given.get("features"), list) else None
+        every = [COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)]
+        wanted = given["features"] if isinstance(given.get("features"), list) else every
         for feature, method, answer in REQUESTS:
-            if wanted is None or feature in wanted:
+            if feature in wanted:
                 self.feature(method)(self._make_handler(answer))
-        for name, command in COMMANDS.items() if wanted is None or COMMANDS_FEATURE in wanted else ():
+        for name, command in COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
             self.command(name)(self._make_handler(command))
 
     def _make_handler(self, answer: Answer) -> Callable[..., Awaitable[Any]]:
@@ -110,7 +95,7 @@ class CodelensServer(LanguageServer):
     async def answer(self, answer: Answer, params: Any) -> Any:
         """The answer of a request, found in a thread that gives up when the request is cancelled."""
         cancelled = Event()
-        request = LspRequest(dict(self.folders), dict(self.buffers), self.encoding, cancelled, self.options)
+        request = LspRequest(dict(self.folders), dict(self.texts), self.encoding, cancelled, self.options)
         try:
             return await asyncio.get_running_loop().run_in_executor(self.thread_pool, answer, request, params)
         except asyncio.CancelledError:
@@ -144,29 +129,27 @@ class CodelensServer(LanguageServer):
             self._tasks[path] = asyncio.create_task(self._keep_fresh(folder))
 
     async def _keep_fresh(self, folder: WorkspaceFolder) -> None:
-        """Bring an index up to date whenever files may have changed."""
+        """Bring an index up to date whenever files may have changed, and show the client how far that is."""
         while True:
             await folder.changed.wait()
             folder.changed.clear()
             update = asyncio.create_task(asyncio.to_thread(folder.upkeep.refresh, LONGEST_SECONDS))
-            await self._show_progress(folder, update)
+            if get_capability(self.client_capabilities, "window.work_done_progress"):
+                with suppress(JsonRpcException):  # the client refuses to show it
+                    await self._show_progress(folder, update)
+            await update
             if not folder.upkeep.refused:
                 fault = folder.upkeep.work().fault
                 self.log(f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}")
 
     async def _show_progress(self, folder: WorkspaceFolder, update: asyncio.Task[bool]) -> None:
-        """Show the client how far an update is, until it ends."""
         token, progress = f"codelens {folder.served.index}", self.work_done_progress
-        is_shown = bool(get_capability(self.client_capabilities, "window.work_done_progress"))
         while not (await asyncio.wait([update], timeout=TICK_SECONDS))[0]:
             work = folder.upkeep.work()
-            if is_shown and work.doing and token not in progress.tokens:
-                try:
-                    await progress.create_async(token)
-                    progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
-                except JsonRpcException:  # the client refuses
-                    is_shown = False
-            elif token in progress.tokens:
+            if work.doing and token not in progress.tokens:
+                await progress.create_async(token)
+                progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
+            elif work.doing:
                 share = 100 * work.done // work.total if work.total else None
                 progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
         if progress.tokens.pop(token, None):
@@ -183,36 +166,28 @@ def create_server(serve: Serve) -> CodelensServer:
         server.accept(params.capabilities, given if isinstance(given, dict) else {})
         server.update_folders()
 
-    @server.feature(types.INITIALIZED)
-    async def begin(params: types.InitializedParams) -> None:
-        look(params)
-        if get_capability(server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
-            options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
-            method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-            registration = types.Registration("codelens-files", method, options)
-            await server.client_register_capability_async(types.RegistrationParams([registration]))
-
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def change_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         server.update_folders()
         look(params)
 
+    @server.feature(types.INITIALIZED)
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    def look(params: Any) -> None:
+    def look(_: Any) -> None:
         for folder in server.folders.values():
             folder.changed.set()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def take_text(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        path = path_from_uri(uri)
-        server.buffers[path] = Buffer(path, server.workspace.get_text_document(uri).source, server.encoding)
+        document = server.workspace.get_text_document(params.text_document.uri)
+        path = path_from_uri(document.uri)
+        server.texts[path] = SourceText.of_editor(path, document.source, server.encoding)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def drop_text(params: types.DidCloseTextDocumentParams) -> None:
-        server.buffers.pop(path_from_uri(params.text_document.uri), None)
+        server.texts.pop(path_from_uri(params.text_document.uri), None)
 
     return server
 

@@ -1,4 +1,4 @@
-"""Texts as an editor counts them: positions in the client's encoding ↔ bytes of a file, and the texts that it has open."""
+"""Texts as an editor counts them: positions in the client's encoding ↔ bytes of a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from codelens.indexing.derive import LARGE_SIZE
 from codelens.indexing.extract import extract
 from codelens.lang.registry import detect_language
 from codelens.model.extraction import DecodedText, Extraction
+from codelens.store.overlay import EditedText
 from codelens.text.lines import TextMap
 
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -34,14 +35,25 @@ def count_bytes(line: bytes, units: int, encoding: str) -> int:
 class SourceText:
     """A text whose offsets count the bytes of its file."""
 
-    def __init__(self, decoded: DecodedText, encoding: str) -> None:
-        self.map, self.encoding = TextMap(decoded), encoding
+    def __init__(self, path: Path, decoded: DecodedText, encoding: str) -> None:
+        self.path, self.map, self.encoding = path, TextMap(decoded), encoding
+        self.utf8 = self.map.utf8
+
+    @classmethod
+    def of_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
+        """The text of a file as an editor has it, which may hold half of a surrogate pair."""
+        return cls(path, DecodedText(text.encode("utf-8", "replace").decode(), "utf-8", 1.0, 0), encoding)
+
+    @property
+    def parts(self) -> EditedText:
+        """The text as a store shows it in place of its file."""
+        return self.utf8, self.language, lambda: self.extraction
 
     def position(self, offset: int) -> types.Position:
         """The client's position of a byte of the file."""
-        utf8 = max(0, min(self.map.to_utf8(offset), len(self.map.utf8)))
-        line, column = self.map.line_column(utf8)
-        return types.Position(line - 1, count_units(self.map.utf8[utf8 - column + 1 : utf8], self.encoding))
+        place = max(0, min(self.map.to_utf8(offset), len(self.utf8)))
+        line, column = self.map.line_column(place)
+        return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
 
     def range(self, start: int, end: int) -> types.Range:
         """The client's range of these bytes."""
@@ -56,21 +68,16 @@ class SourceText:
     def line(self, number: int) -> bytes:
         """A line, from 0, without its line break."""
         starts, following = self.map.line_starts, number + 1
-        return self.map.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
+        return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
 
-
-class Buffer(SourceText):
-    """The text of a file as an editor has it, or as it is on the disk if no editor has it open."""
-
-    def __init__(self, path: Path, text: str, encoding: str) -> None:
-        plain = text.encode("utf-8", "replace").decode()  # a client may send half of a surrogate pair
-        super().__init__(DecodedText(plain, "utf-8", 1.0, 0), encoding)
-        self.path = path
-        self.language = detect_language(path.as_posix(), self.map.utf8)
+    @cached_property
+    def language(self) -> str:
+        """The language by name and content."""
+        return detect_language(self.path.as_posix(), self.utf8)
 
     @cached_property
     def extraction(self) -> Extraction:
         """The definitions, references and imports of the text."""
-        fault = "too large" if len(self.map.utf8) > LARGE_SIZE else ""
+        fault = "too large" if len(self.utf8) > LARGE_SIZE else ""
         with _extracting:
             return extract(self.map, self.path.as_posix(), self.language, fault)

@@ -1,12 +1,14 @@
-"""The folders of a workspace: each has an index, which is kept fresh in the background, and readers of it for requests."""
+"""The folders of a workspace, and readers of their indexes, in which unsaved texts stand in place of files."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar, cast
@@ -14,48 +16,74 @@ from typing import Any, NamedTuple, TypeVar, cast
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from codelens.errors import CodelensError, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.index import Index
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import Evaluator
+from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
+from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import Named, SourceLine
 from codelens.model.search import Hit
 from codelens.server.lsp.names import NameMeaning, Names
-from codelens.server.lsp.overlay import EditedStore
-from codelens.server.lsp.texts import Buffer, SourceText, count_units
+from codelens.server.lsp.texts import SourceText, count_units
 from codelens.server.upkeep import Served, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
+from codelens.store.overlay import OverlaidStore
 from codelens.store.texts import text_of
 
-UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)
-"""Faults of an index, which answers do without; the client's log has them."""
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
+UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)
+"""Faults of an index, which answers do without; the client's log has them."""
 T = TypeVar("T")
 
 
-class Reader:
+class Reader(OverlaidStore):
     """An index with the open texts of one request. It serves one request at a time."""
 
-    def __init__(self, folder: WorkspaceFolder, encoding: str) -> None:
-        self.folder, self.encoding = folder, encoding
-        settings = folder.served.settings
-        self.store = cast(EditedStore, EditedStore.read(folder.served.index, settings.trust_indexes))
-        self.index = Index(self.store, settings)
-        self._roots = {Path(os.path.realpath(row.root)): row for row in self.store.documents.repositories()}
-        self._shown: dict[Path, Buffer] | None = None
+    folder: WorkspaceFolder
+    request: LspRequest
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._shown: Mapping[Path, SourceText] | None = None
         self.source = lru_cache(MOST_TEXTS)(self._read_source)
         """The text of a document, open or as indexed."""
 
-    def show(self, buffers: Mapping[Path, Buffer]) -> None:
-        """Answer for these texts in place of their files."""
-        if buffers != self._shown:
-            self._shown = dict(buffers)
-            places = ((self._find_place(path), buffer) for path, buffer in buffers.items())
-            self.store.show_buffers([(*place, buffer) for place, buffer in places if place is not None])
+    @cached_property
+    def index(self) -> Index:
+        """The index, for questions about it."""
+        return Index(self, self.folder.served.settings)
+
+    def limited_to(self, seconds: float) -> TimeBudget:
+        """A budget that is also spent when the request is cancelled."""
+        cancelled = self.request.cancelled
+        return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())
+
+    def start(self, request: LspRequest) -> None:
+        """Answer a request, for its texts in place of their files."""
+        self.request = request
+        if request.texts != self._shown:
+            places = {self._find_place(path): text for path, text in request.texts.items()}
+            self.show({(place[0].id, place[1]): text.parts for place, text in places.items() if place})
+            self.edges.add_missing = self._add_edges if self.edited else None
+            self.resolvers, self._shown = {}, request.texts
+
+    def _add_edges(self) -> None:
+        """Link the shown texts. Edges that leave the index are left out: no answer here lists them."""
+        rows = self.documents.rows(self.edited)
+        for repository in {row.repository for row in rows}:
+            linker = Linker(self, repository)
+            for document in (row.id for row in rows if row.repository == repository):
+                edges = linker.link(document, whole=True).edges
+                self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
+
+    @cached_property
+    def _roots(self) -> dict[Path, RepositoryRow]:
+        return {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
 
     def _find_place(self, path: Path) -> tuple[RepositoryRow, str] | None:
         """(repository, path below its root) of a file; of the innermost root around it."""
@@ -66,104 +94,89 @@ class Reader:
     def document(self, path: Path) -> DocumentRow:
         """The document of a file. Raises NoIndex if the index does not have it."""
         place = self._find_place(path)
-        found = self.store.documents.at(place[0].id, place[1]) if place else None
-        if found is None:
+        document = self.documents.at(place[0].id, place[1]) if place else None
+        if document is None:
             raise NoIndex(f"{path} is not in the index")
-        return found
-
-    def resolver(self, repository: RepositoryId) -> Resolver:
-        """The resolver of names in a repository, kept as long as its answers hold."""
-        kept = cast(dict[RepositoryId, Resolver], self.store.resolvers)
-        if repository not in kept:
-            kept[repository] = Resolver(Evaluator(Catalog(self.store, repository)))
-        found = kept[repository]
-        found.values.forget() if found.catalog.trim() else found.values.trim()
-        return found
-
-    def names(self, path: Path) -> Names:
-        """The meanings of the names in a file."""
-        document = self.document(path)
-        return Names(self.store, self.resolver(document.repository), document, self.source(document))
-
-    def _read_source(self, document: DocumentRow) -> SourceText:
-        stored = text_of(document, self.store)
-        return SourceText(DecodedText(stored.text, stored.encoding, 1.0, stored.bom), self.encoding)
+        return document
 
     def row(self, document: int) -> DocumentRow:
         """The row of a document."""
-        return self.store.documents.rows([DocumentId(document)])[0]
+        return self.documents.rows([DocumentId(document)])[0]
 
-    def path(self, document: DocumentRow) -> Path:
+    def sorted_units(self, ids: Iterable[int]) -> list[UnitRow]:
+        """The rows of definitions, by path and place."""
+        return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
+
+    def resolver(self, repository: RepositoryId) -> Resolver:
+        """The resolver of names in a repository, kept as long as its answers hold."""
+        resolvers = cast(dict[RepositoryId, Resolver], self.resolvers)
+        if repository not in resolvers:
+            resolvers[repository] = Resolver(Evaluator(Catalog(self, repository)))
+        resolver = resolvers[repository]
+        resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
+        return resolver
+
+    def _read_source(self, document: DocumentRow) -> SourceText:
+        stored = text_of(document, self)
+        decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
+        return SourceText(self.path_of(document), decoded, self.request.encoding)
+
+    def path_of(self, document: DocumentRow) -> Path:
         """The file of a document."""
         return next(row.root for row in self._roots.values() if row.id == document.repository) / document.os_path
 
+    def target_of(self, unit: UnitRow) -> str:
+        """A definition as questions about the graph name it."""
+        return f"{self.path_of(self.row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
+
     def location(self, document: DocumentRow, start: int, end: int) -> types.Location:
         """These bytes of a document as the client counts."""
-        return types.Location(self.folder.uri(self.path(document)), self.source(document).range(start, end))
+        return types.Location(self.folder.uri(self.path_of(document)), self.source(document).range(start, end))
 
     def unit_location(self, unit: UnitRow) -> types.Location:
         """The name of a definition; its first byte if it has no name."""
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
         return self.location(self.row(unit.document), start, end)
 
-    def line_location(self, file: Path, place: Named | SourceLine | Hit, name: str) -> types.Location:
+    def line_location(self, path: Path, place: Named | SourceLine | Hit, name: str) -> types.Location:
         """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
-        line, column = place.line - 1, place.column - 1
-        if self.encoding == "utf-16" and not isinstance(place, Named):
+        line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
+        if encoding == "utf-16" and not isinstance(place, Named):
             column = place.column_utf16 - 1
-        elif self.encoding != "utf-8":
-            column = count_units(self.source(self.document(file)).line(line)[:column], self.encoding)
-        end = column + count_units(name.encode("utf-8", "replace"), self.encoding)
+        elif encoding != "utf-8":
+            column = count_units(self.source(self.document(path)).line(line)[:column], encoding)
+        end = column + count_units(name.encode("utf-8", "replace"), encoding)
         return types.Location(
-            self.folder.uri(file), types.Range(types.Position(line, column), types.Position(line, end))
+            self.folder.uri(path), types.Range(types.Position(line, column), types.Position(line, end))
         )
-
-    def units(self, ids: Iterable[int]) -> list[UnitRow]:
-        """The rows of definitions, by path and place."""
-        return sorted(self.store.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
-
-    def target(self, unit: UnitRow) -> str:
-        """A definition as questions about the graph name it."""
-        return f"{self.path(self.row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
 
 
 class WorkspaceFolder:
-    """A folder of the workspace."""
+    """A folder of the workspace, with its index and what keeps that fresh."""
 
     def __init__(self, path: Path, served: Served, upkeep: Upkeep) -> None:
         self.path, self.served, self.upkeep = path, served, upkeep
-        self._real = os.path.realpath(path)
         self.changed = asyncio.Event()
         """Set if files may have changed since somebody looked."""
-        self._idle: list[Reader] = []
+        self._real, self._idle = os.path.realpath(path), list[Reader]()
 
     @contextmanager
-    def reader(self, buffers: Mapping[Path, Buffer], encoding: str, cancelled: Event) -> Iterator[Reader]:
+    def reader(self, request: LspRequest) -> Iterator[Reader]:
         """A reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
-        reader = self._take_idle() or Reader(self, encoding)
-        is_sound = False
+        reader, accepted = None, self.served.settings.trust_indexes
+        with suppress(IndexError):
+            reader = self._idle.pop()
+        if reader is None or not reader.resume(accepted):
+            reader = cast(Reader, Reader.read(self.served.index, accepted))
+            reader.folder = self
         try:
-            reader.store.cancelled = cancelled
-            reader.show(buffers)
+            reader.start(request)
             yield reader
-            is_sound = True
-        except CodelensError:
-            is_sound = True
-            raise
         finally:
-            if is_sound and len(self._idle) < MOST_IDLE and reader.store.rest():
+            if len(self._idle) < MOST_IDLE and reader.rest():
                 self._idle.append(reader)
             else:
-                reader.store.close()
-
-    def _take_idle(self) -> Reader | None:
-        with suppress(IndexError):
-            while True:
-                reader = self._idle.pop()
-                if reader.store.resume(self.served.settings.trust_indexes):
-                    return reader
-                reader.store.close()
-        return None
+                reader.close()
 
     def uri(self, path: Path) -> str:
         """The URI of a file, below the folder as the client names it, which may lead over a link."""
@@ -174,31 +187,26 @@ class WorkspaceFolder:
 Serve = Callable[[Path], tuple[Served, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
 
 
-class NameInFile(NamedTuple):
-    """The name that a request is about, and where to look further."""
-
-    request: LspRequest
-    reader: Reader
-    names: Names
-    meaning: NameMeaning
-
-
 class LspRequest(NamedTuple):
     """One request: the open texts as they were when it came, and where to look."""
 
     folders: Mapping[Path, WorkspaceFolder]
-    buffers: Mapping[Path, Buffer]
+    texts: Mapping[Path, SourceText]
     encoding: str
     cancelled: Event
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
-    def buffer(self, uri: str) -> Buffer:
+    def without_texts(self) -> LspRequest:
+        """The same request, answered as if no text was open."""
+        return self._replace(texts={})
+
+    def text(self, uri: str) -> SourceText:
         """The text of a file, open or on the disk; empty if it cannot be read."""
         path, text = path_from_uri(uri), ""
-        if path not in self.buffers:
+        if path not in self.texts:
             with suppress(OSError):
                 text = path.read_bytes().decode("utf-8", "replace")
-        return self.buffers.get(path) or Buffer(path, text, self.encoding)
+        return self.texts.get(path) or SourceText.of_editor(path, text, self.encoding)
 
     def folder(self, uri: str) -> WorkspaceFolder:
         """The innermost folder around a file. Raises NoIndex."""
@@ -208,11 +216,29 @@ class LspRequest(NamedTuple):
             raise NoIndex(f"{path} is not in a folder of the workspace")
         return self.folders[root]
 
-    @contextmanager
-    def reader(self, uri: str) -> Iterator[Reader]:
-        """A reader of the index for a file. Raises NoIndex."""
-        with self.folder(uri).reader(self.buffers, self.encoding, self.cancelled) as reader:
-            yield reader
+
+class NameInFile(NamedTuple):
+    """The name that a request is about, and where to look further."""
+
+    reader: Reader
+    names: Names
+    meaning: NameMeaning
+    units: Sequence[UnitRow]  # The definitions that it means, by path and place
+
+
+Answer = Callable[[LspRequest, Any], Any]
+REQUESTS: list[tuple[str, str, Answer]] = []
+"""(feature, as `features` of the client's options names it; method; answer)"""
+
+
+def answers(feature: str, method: str) -> Callable[[Answer], Answer]:
+    """Register a function as the answer to requests of a method."""
+
+    def register(answer: Answer) -> Answer:
+        REQUESTS.append((feature, method, answer))
+        return answer
+
+    return register
 
 
 def about_name(answer: Callable[[NameInFile, Any], T]) -> Callable[[LspRequest, Any], T | None]:
@@ -221,12 +247,20 @@ def about_name(answer: Callable[[NameInFile, Any], T]) -> Callable[[LspRequest, 
     @wraps(answer)
     def answer_at(request: LspRequest, params: Any) -> T | None:
         uri = params.text_document.uri
-        with request.reader(uri) as reader:
-            names = reader.names(path_from_uri(uri))
+        with request.folder(uri).reader(request) as reader:
+            document = reader.document(path_from_uri(uri))
+            names = Names(reader, reader.resolver(document.repository), document, reader.source(document))
             meaning = names.at(names.source.offset(params.position))
-            return answer(NameInFile(request, reader, names, meaning), params) if meaning else None
+            units = reader.sorted_units(d.id for d in meaning.definitions) if meaning else []
+            return answer(NameInFile(reader, names, meaning, units), params) if meaning else None
 
     return answer_at
+
+
+def to_symbol_kind(kind: str) -> types.SymbolKind:
+    """The protocol's kind of a definition."""
+    names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
+    return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
 
 
 def path_from_uri(uri: str) -> Path:

@@ -6,26 +6,28 @@ from pathlib import Path
 from threading import Event
 
 from codelens.config import Settings
+from codelens.server.lsp.names import Names
 from codelens.server.lsp.navigation import find_same_names
-from codelens.server.lsp.texts import Buffer
+from codelens.server.lsp.texts import SourceText
 from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder
 from codelens.server.upkeep import Served, Upkeep
 
 
 def count_steps(project: Path, methods: int) -> int:
-    """Steps to find all places of `self` in a class of so many methods."""
+    """Steps to find all places of a parameter in a class of so many methods."""
     text = "class Many:\n" + "".join(
         f"    def m{n}(self, value):\n        self.a{n} = value\n        return self\n" for n in range(methods)
     )
     served = Served(project, project / ".codelens/index.db", Settings())
     path = project / "many.py"
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
-    with folder.reader({path: Buffer(path, text, "utf-8")}, "utf-8", Event()) as reader:
-        names = reader.names(path)
-        meaning = names.at(text.index("self.a0"))
+    request = LspRequest({}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
+    with folder.reader(request) as reader:
+        document = reader.document(path)
+        names = Names(reader, reader.resolver(document.repository), document, reader.source(document))
+        meaning = names.at(text.index("value"))
         assert meaning is not None
-        request = LspRequest({}, {}, "utf-8", Event(), {})
-        assert len(list(find_same_names(NameInFile(request, reader, names, meaning)))) == 3
+        assert len(list(find_same_names(NameInFile(reader, names, meaning, [])))) == 2
         return names.steps
 
 

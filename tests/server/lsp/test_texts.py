@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.server.lsp.texts import Buffer, count_bytes, count_units
+from codelens.server.lsp.texts import SourceText, count_bytes, count_units
 from tests.server.lsp.client import LspClient, find, lsp_server, places
 from tests.server.lsp.conftest import FILES
 
@@ -123,11 +123,11 @@ def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
 
 @given(TEXTS, st.sampled_from(ENCODINGS))
 def test_positions_and_offsets(text: str, encoding: str) -> None:
-    buffer = Buffer(Path("a.py"), text, encoding)
+    text_of_editor = SourceText.of_editor(Path("a.py"), text, encoding)
     for at in range(len(text) + 1):
         if text[at - 1 : at] != "\r":
             offset = len(text[:at].encode())
-            assert buffer.offset(buffer.position(offset)) == offset
+            assert text_of_editor.offset(text_of_editor.position(offset)) == offset
 
 
 @given(st.binary(max_size=20), st.integers(0, 40), st.sampled_from(ENCODINGS))
@@ -141,4 +141,4 @@ def test_a_place_beyond_the_line_is_its_end(line: bytes, units: int, encoding: s
 
 
 def test_half_a_character() -> None:
-    assert Buffer(Path("a.py"), "\ud83d half", "utf-16").map.utf8 == b"? half"
+    assert SourceText.of_editor(Path("a.py"), "\ud83d half", "utf-16").utf8 == b"? half"
