@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import SYMBOLS, argument, command, group, option
+from codelens.cli.declare import SYMBOLS, argument, command, group, option, required
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import diff_named, moment
-from codelens.cli.streams import agreed, say, write, write_json, write_record
+from codelens.cli.streams import agreed, inform, say, write, write_answer, write_json
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import MemoryFault, UsageError
-from codelens.index import Index
+from codelens.index import Index, MemoryTopic
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, Remembered
 from codelens.model.search import MEMORY_UNUSED, Notice
@@ -47,11 +47,12 @@ def record(
 
 
 @contextmanager
-def notebook_here(flags: CommonFlags, now: str | None = None) -> Iterator[tuple[MemoryNotebook, Index, Workplace]]:
-    """The memory of the nearest index, open for as long as the context lasts."""
+def notebook_here(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
+    """The memory of the nearest index, open for as long as the context lasts; with a function that finds what a TARGET means."""
     place = reading_place(flags)
     with place.open() as index:
-        yield index.memory.notebook(now=moment(now)), index, place
+        notebook = index.memory.notebook(now=moment(getattr(flags, "now", None)))
+        yield notebook, place, lambda target: target_here(target, place, index)
 
 
 class MemoryShowFlags(CommonFlags, JsonFlags):
@@ -65,21 +66,21 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 something is recorded, 1 nothing, 2 error, 3 no index.")
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
-    with notebook_here(flags) as (notebook, index, place):
-        target = target_here(flags.target, place, index) if flags.target is not None else None
-        known = notebook.known(target)
+    with notebook_here(flags) as (notebook, place, find_target):
+        known = notebook.known(find_target(flags.target) if flags.target is not None else None)
         current = notebook.current(known)
         words = _words(notebook.everything()["vocabulary"])
-        on, path = place.settings.memory, notebook.path
-    if not flags.quiet and flags.json:
-        records = [_record(one, recorded, current.get(one, ""), words.get(one, {})) for one, recorded in known.items()]
-        write_record({"memory": on, "path": str(path), "places": records})
-    elif not flags.quiet:
-        write(_line(one, recorded, current.get(one, ""), words.get(one, {})) for one, recorded in known.items())
-        if not known:
-            say("nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
-        if not on:
-            say("note: memory is off: nothing is recorded or used")
+    rows = [(target, known[target], current.get(target, ""), words.get(target, {})) for target in known]
+    is_on = place.settings.memory
+    write_answer(
+        flags,
+        lambda: {"memory": is_on, "path": str(notebook.path), "places": [_record(*row) for row in rows]},
+        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_parts(*row[1:]))}\n" for row in rows),
+    )
+    if not (known or flags.json):
+        inform(flags, "nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
+    if not (is_on or flags.json):
+        inform(flags, "note: memory is off: nothing is recorded or used")
     return 0 if known else 1
 
 
@@ -92,29 +93,26 @@ def _words(vocabulary: list[dict[str, Any]]) -> dict[Place, dict[str, int]]:
     return found
 
 
-def _line(place: Place, known: Remembered, current: str, words: dict[str, int]) -> str:
-    return f"{place.label()} ({place.kind}): {', '.join(_parts(known, current, words))}\n"
-
-
 def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[str]:
     if known.pinned:
         yield "pinned"
     if known.rating is not None:
         yield f"rated {known.rating:g}"
     if known.uses:
-        yield f"used {_times(known.uses)}"
+        yield f"used {quantity(known.uses, 'time')}"
     if known.feedback:
         useful, judged = known.outcomes
-        expired = sum(one.digest != current for one in known.feedback)
-        yield f"useful {useful} of {_times(judged)}" + (f" ({expired} expired)" if expired else "")
+        expired = _count_expired(known, current)
+        yield f"useful {useful} of {quantity(judged, 'time')}" + (f" ({expired} expired)" if expired else "")
     if known.stamps:
-        yield f"shown {_times(len(known.stamps))}"
+        yield f"shown {quantity(len(known.stamps), 'time')}"
     if words:
-        yield "for words " + ", ".join(f"{word}… {_times(times)}" for word, times in words.items())
+        yield "for words " + ", ".join(f"{word}… {quantity(times, 'time')}" for word, times in words.items())
 
 
-def _times(number: int) -> str:
-    return quantity(number, "time")
+def _count_expired(known: Remembered, current: str) -> int:
+    """The judgements of code that is another now."""
+    return sum(judgement.digest != current for judgement in known.feedback)
 
 
 def _record(place: Place, known: Remembered, current: str, words: dict[str, int]) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def _record(place: Place, known: Remembered, current: str, words: dict[str, int]
         "uses": known.uses,
         "useful": useful,
         "judged": judged,
-        "expired": sum(one.digest != current for one in known.feedback),
+        "expired": _count_expired(known, current),
         "stamps": list(known.stamps),
         "words": words,
     }
@@ -147,10 +145,9 @@ def forget(flags: ForgetFlags) -> int:
     """Erase what is recorded about a symbol or file, or everything. Erases the queries that led to it, too."""
     if (flags.target is None) == (not flags.all):
         raise UsageError("forget what?", "`codelens memory forget TARGET`, or --all")
-    with notebook_here(flags) as (notebook, index, place):
+    with notebook_here(flags) as (notebook, _, find_target):
         if flags.target is not None:
-            gone = notebook.forget(target_here(flags.target, place, index))
-            lines = [f"forgot {one.label()}" for one in gone]
+            lines = [f"forgot {place.label()}" for place in notebook.forget(find_target(flags.target))]
         elif not notebook.path.is_file():
             lines = ["nothing was recorded"]
         elif flags.yes or agreed(f"remove {notebook.path}?", f"remove {notebook.path}"):
@@ -158,8 +155,8 @@ def forget(flags: ForgetFlags) -> int:
             lines = [f"removed {notebook.path}"]
         else:
             lines = ["kept"]
-    for line in lines if not flags.quiet else ():
-        say(line)
+    for line in lines:
+        inform(flags, line)
     return 1 if lines == ["kept"] else 0
 
 
@@ -169,7 +166,7 @@ SCHEMA = 1  # Version of the export; its fields change only with this number
 @command(epilog="Exit: 0 written, 2 the memory file is damaged, 3 no index.")
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
-    with notebook_here(flags) as (notebook, _, _place):
+    with notebook_here(flags) as (notebook, _, _find):
         record = {"schema": SCHEMA, **notebook.everything()}
     if not flags.quiet:
         write_json([json.dumps(record, ensure_ascii=False, indent=2) + "\n"])
@@ -179,62 +176,48 @@ def export(flags: CommonFlags) -> int:
 class PinFlags(RecordingFlags):
     """Options: what to pin."""
 
-    target: str | None = argument(
-        None, "TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS
-    )
+    target: str = required("TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS)
 
 
 @command(epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
 def pin(flags: PinFlags) -> int:
     """Pin a symbol or a file. It ranks higher in every search that finds it."""
-    if flags.target is None:
-        raise UsageError("pin what?", "`codelens memory pin PATH:LINE`, or a symbol's name")
-    with notebook_here(flags, flags.now) as (notebook, index, place):
-        pinned = notebook.pin(target_here(flags.target, place, index))
-    if not flags.quiet:
-        say(f"pinned {pinned.label()}")
+    with notebook_here(flags) as (notebook, _, find_target):
+        pinned = notebook.pin(find_target(flags.target))
+    inform(flags, f"pinned {pinned.label()}")
     return 0
 
 
 @command(epilog="Exit: 0 unpinned, 1 it was not pinned, 2 no such target or memory is off, 3 no index.")
 def unpin(flags: PinFlags) -> int:
     """Remove a pin."""
-    if flags.target is None:
-        raise UsageError("unpin what?", "`codelens memory show` lists what is pinned")
-    with notebook_here(flags, flags.now) as (notebook, index, place):
-        unpinned, was = notebook.unpin(target_here(flags.target, place, index))
-    if not flags.quiet:
-        say(f"{'unpinned' if was else 'not pinned:'} {unpinned.label()}")
-    return 0 if was else 1
+    with notebook_here(flags) as (notebook, _, find_target):
+        unpinned, was_pinned = notebook.unpin(find_target(flags.target))
+    inform(flags, f"{'unpinned' if was_pinned else 'not pinned:'} {unpinned.label()}")
+    return 0 if was_pinned else 1
 
 
 class RateFlags(RecordingFlags):
     """Options: what to rate, and how."""
 
-    target: str | None = argument(None, "TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
-    rating: float | None = argument(None, "RATING", "0 to 10; 5 changes nothing")
+    target: str = required("TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
+    rating: float = required("RATING", "0 to 10; 5 changes nothing")
 
 
 @command(epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
 def rate(flags: RateFlags) -> int:
     """Rate a file or a symbol from 0 to 10. Replaces an earlier rating; a symbol's rating overrides its file's."""
-    if flags.target is None or flags.rating is None:
-        raise UsageError("rate what, and how?", "`codelens memory rate src/app.py 8`")
-    with notebook_here(flags, flags.now) as (notebook, index, place):
-        rated = notebook.rate(target_here(flags.target, place, index), flags.rating)
-    if not flags.quiet:
-        say(f"rated {rated.label()} {flags.rating:g} of 10")
+    with notebook_here(flags) as (notebook, _, find_target):
+        rated = notebook.rate(find_target(flags.target), flags.rating)
+    inform(flags, f"rated {rated.label()} {flags.rating:g} of 10")
     return 0
-
-
-VERDICTS = ("useful", "useless")
 
 
 class FeedbackFlags(RecordingFlags):
     """Which hit, and what it was."""
 
-    hit: str | None = argument(None, "HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
-    verdict: str | None = argument(None, "VERDICT", "useful or useless")
+    hit: str = required("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
+    verdict: str = required("VERDICT", "useful or useless", choices=("useful", "useless"))
     query: str | None = option(
         None, "--query QUERY", "The query that found it [default: the last recorded query, if it found the hit]"
     )
@@ -246,14 +229,11 @@ def feedback(flags: FeedbackFlags) -> int:
 
     Later searches that share words with the query rank a useful hit higher.
     """
-    if flags.hit is None or flags.verdict not in VERDICTS:
-        raise UsageError("which hit, and was it useful or useless?", "`codelens memory feedback 1 useful`")
-    with notebook_here(flags, flags.now) as (notebook, index, place):
-        hit = flags.hit if flags.hit.isdigit() else target_here(flags.hit, place, index)
-        words = index.memory.learnable(flags.query) if flags.query is not None else ()
+    words = MemoryTopic.learnable(flags.query) if flags.query is not None else ()
+    with notebook_here(flags) as (notebook, _, find_target):
+        hit = flags.hit if flags.hit.isdigit() else find_target(flags.hit)
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)
-    if not flags.quiet:
-        say(f"{flags.verdict}: {judged.label()}")
+    inform(flags, f"{flags.verdict}: {judged.label()}")
     return 0
 
 
@@ -276,15 +256,15 @@ def used(flags: UsedFlags) -> int:
         raise UsageError(
             "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
         )
-    with notebook_here(flags, flags.now) as (notebook, index, place):
+    with notebook_here(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
-            places = notebook.used_in(diff_named(flags.diff, place.cwd).decode("utf-8", "replace"))
+            places = notebook.used_in(diff_named(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:
-            places = notebook.used([target_here(target, place, index) for target in flags.targets or ()])
+            places = notebook.used([find_target(target) for target in flags.targets or ()])
     if not flags.quiet:
-        write([f"{used.label()}\n" for used in places])
-    if not places and not flags.quiet:
-        say("the last answer has no hit there")
+        write(f"{place.label()}\n" for place in places)
+    if not places:
+        inform(flags, "the last answer has no hit there")
     return 0 if places else 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
@@ -59,6 +59,23 @@ def write_record(record: Mapping[str, Any]) -> None:
     write_json([to_json(record)])
 
 
+def write_fields(exit_code: int = 0, **fields: Any) -> None:
+    """One JSON object with these fields, between the version of the format and the exit code."""
+    from codelens.render.records import SCHEMA
+
+    write_record({"schema": SCHEMA, **fields, "exit_code": exit_code})
+
+
+def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]) -> None:
+    """An answer as an object with --json, else as text; nothing with --quiet."""
+    if flags.quiet:
+        return
+    if flags.json:
+        write_record(record())
+    else:
+        write(lines())
+
+
 def _encoded(text: str, encoding: str) -> bytes:
     try:
         return text.encode(encoding, "surrogateescape")
@@ -71,6 +88,12 @@ def say(text: str) -> None:
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(f"codelens: {_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
+
+
+def inform(flags: Any, text: str) -> None:
+    """Say it, unless --quiet was given."""
+    if not flags.quiet:
+        say(text)
 
 
 def say_notices(notices: Sequence[Notice]) -> None:
