@@ -1,27 +1,4 @@
-"""The faults that codelens reports to people, each with its exit code and a hint.
-
-CodelensError (2)
-├── UsageError (2)            options or arguments that make no sense together
-│   └── MissingExtra (2)      a package that a default install does not bring
-├── QueryError (2)            a query that --strict-query refuses; points at the place
-├── SettingsError (2)         a configuration file or variable that cannot be taken
-├── CannotWrite (2)           the disk is full, or the folder of the index cannot be written
-├── PreciseIndexError (2)     a SCIP index of the tree is damaged; says which file, and where in it
-├── EmbedderFault (2)         an embedder that cannot be asked now, or whose answer is of no use
-├── MemoryFault (2)           the memory file is damaged or cannot be written; a search says so and goes on without it
-├── TracesFault (2)           spans that are not OTLP/JSON, or the traces file is damaged; a search goes on without it
-├── MemoryOff (2)             memory is not switched on, and a command would record something
-├── TargetError (2)           `why` or `symbols` was given a target that does not exist or is ambiguous
-├── NoIndex (3)               there is no index here
-├── IndexCorrupt (3)          the file is not an index, or is damaged
-├── IndexNotTrusted (3)       codelens did not make the index here for this user, and the user has not accepted it
-├── NoVectors (3)             the index holds vectors, and sqlite-vec cannot be loaded here
-├── SchemaTooNew (3)          the index was written by a newer codelens
-├── StaleIndex (4)            --require-fresh, and the tree has changed
-├── IndexBusy (5)             another process is writing this index
-├── FilesFailed (6)           --strict, and some files had errors
-└── FleetIncomplete (7)       no shard of a fleet answers, or --require-complete, and one does not
-"""
+"""The faults that codelens reports to people, each with its exit code and a hint."""
 
 from __future__ import annotations
 
@@ -54,6 +31,14 @@ class MissingExtra(UsageError):
     def __init__(self, what: str, packages: Sequence[str], extra: str, otherwise: str = "") -> None:
         hint = f"{install_command(extra)}{f', or {otherwise}' if otherwise else ''}"
         super().__init__(f"{what} needs {' and '.join(packages)}, which a default install does not include", hint)
+
+
+def require_packages(extra: str, *packages: str) -> None:
+    """Raise MissingExtra for the packages that `codelens EXTRA` needs and that are not installed."""
+    from importlib.util import find_spec
+
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise MissingExtra(extra, missing, extra)
 
 
 def install_command(extra: str) -> str:

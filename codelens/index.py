@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
@@ -453,8 +454,24 @@ def _resumed(path: Path, accepted: bool) -> Store | None:
     return None
 
 
+def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., Related]:
+    """A method of GraphTopic: the answer of the function at MODULE:NAME, which is imported when it is first asked.
+
+    `least` is the confidence that edges need by default: guesses add up along a path. If `is_limited`, the answer may take
+    no longer than a query.
+    """
+    module, _, name = place.partition(":")
+
+    def answer(self: GraphTopic, *question: Any) -> Related:
+        function = getattr(import_module(module), name)
+        with self._reading() if is_limited else self._store.reading():
+            return function(self._view(question[-1], least), *question)  # type: ignore[no-any-return]
+
+    return answer
+
+
 class GraphTopic:
-    """Queries on the symbol graph. Those with a target raise TargetError as `why` does."""
+    """Queries on the symbol graph."""
 
     def __init__(self, store: Store, settings: Settings, info: Callable[[], IndexInfo]) -> None:
         self._store = store
@@ -467,47 +484,13 @@ class GraphTopic:
         with self._store.reading(), self._store.spending(self._settings.query_seconds):
             yield
 
-    def refs(self, target: str, options: RelationOptions) -> Related:
-        """Every place that names the target."""
-        from codelens.graph.refs import refs
-
-        with self._reading():
-            return refs(self._view(options), target, options)
-
-    def callers(self, target: str, options: RelationOptions) -> Related:
-        """The callers of the target, as a tree."""
-        from codelens.graph.reach import callers
-
-        with self._reading():
-            return callers(self._view(options, RESOLVED), target, options)
-
-    def callees(self, target: str, options: RelationOptions) -> Related:
-        """The functions that the target calls, as a tree."""
-        from codelens.graph.reach import callees
-
-        with self._store.reading():
-            return callees(self._view(options, RESOLVED), target, options)
-
-    def path(self, first: str, second: str, options: RelationOptions) -> Related:
-        """A shortest path along edges from one target to another; without relations if they are not connected."""
-        from codelens.graph.reach import path
-
-        with self._store.reading():
-            return path(self._view(options, RESOLVED), first, second, options)
-
-    def impact(self, target: str, options: RelationOptions) -> Related:
-        """Every symbol that a change of the target may affect, nearest first, tests last."""
-        from codelens.graph.reach import impact
-
-        with self._reading():
-            return impact(self._view(options, RESOLVED), target, options)
-
-    def hierarchy(self, target: str, options: RelationOptions) -> Related:
-        """The bases of the target, then the types derived from it, as two trees."""
-        from codelens.graph.hierarchy import hierarchy
-
-        with self._reading():
-            return hierarchy(self._view(options, RESOLVED), target, options)
+    # Questions about targets: (*targets, options) → Related. They raise TargetError as `why` does.
+    refs = _answers("codelens.graph.refs:refs")  # Every place that names the target
+    callers = _answers("codelens.graph.reach:callers", RESOLVED)  # A tree
+    callees = _answers("codelens.graph.reach:callees", RESOLVED, is_limited=False)  # A tree
+    path = _answers("codelens.graph.reach:path", RESOLVED, is_limited=False)  # Without relations if there is none
+    impact = _answers("codelens.graph.reach:impact", RESOLVED)  # What a change may affect, nearest first, tests last
+    hierarchy = _answers("codelens.graph.hierarchy:hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""
@@ -550,7 +533,7 @@ class GraphTopic:
         return IndexTraces(self._store)
 
     def _view(self, options: RelationOptions, least: float = 0.0) -> GraphView:
-        """`least` is the default confidence of an edge: guesses add up along a path."""
+        """`least` is the default confidence of an edge."""
         from codelens.graph.view import GraphView
         from codelens.search.scope import documents_in_scope
 

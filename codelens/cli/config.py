@@ -10,13 +10,12 @@ from typing import Any
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import write, write_json
-from codelens.cli.workplace import named_index, settings_at, working_folder
+from codelens.cli.streams import write, write_fields
+from codelens.cli.workplace import settings_here
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import SettingsError, UsageError
 from codelens.text.identifiers import nearest
 from codelens.text.notation import parse_toml
-from codelens.worktree.place import find_index
 
 NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the order in which they are printed
 
@@ -34,16 +33,14 @@ def config(flags: ConfigFlags) -> int:
 
     Flags override CODELENS_* variables, which override .codelens.toml, then your own file, then the defaults.
     """
-    cwd = working_folder()
-    index = named_index(flags) or find_index(cwd)
     if flags.setting is not None and flags.setting not in NAMES:
         meant = nearest(flags.setting, NAMES)
-        told = f"did you mean '{meant}'?" if meant else "`codelens config` lists the settings"
-        raise UsageError(f"no setting '{flags.setting}'", told)
-    loaded = settings_at(cwd, index, flags)
+        hint = f"did you mean '{meant}'?" if meant else "`codelens config` lists the settings"
+        raise UsageError(f"no setting '{flags.setting}'", hint)
+    loaded = settings_here(flags)
     chosen = {key: value for key, value in asdict(loaded.values).items() if flags.setting in (None, key)}
     if flags.json:
-        write_json(_json(chosen, loaded))
+        write_fields(settings={name: {"value": v, "origin": loaded.origin[name]} for name, v in chosen.items()})
     elif flags.setting is not None and not flags.show_origin:
         write(f"{value if isinstance(value, str) else _toml(value)}\n" for value in chosen.values())
     else:
@@ -60,18 +57,9 @@ def _lines(chosen: Mapping[str, object], loaded: LoadedSettings, show_origin: bo
 
 
 def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML's basic strings are JSON's
-    return str(value)
-
-
-def _json(chosen: Mapping[str, object], loaded: LoadedSettings) -> Iterator[str]:
-    from codelens.render.records import SCHEMA, to_json
-
-    settings = {k: {"value": v, "origin": loaded.origin[k]} for k, v in chosen.items()}
-    yield to_json({"schema": SCHEMA, "settings": settings, "exit_code": 0})
+        return _quoted(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def write_setting(path: Path, key: str, value: str) -> None:

@@ -49,11 +49,9 @@ class Parameter(NamedTuple):
 
     def check(self, value: Any) -> None:
         """Raise UsageError for a value that is missing, out of bounds or none of the choices."""
-        if value is None or value == []:
+        if value in (None, "", []):
             if self.is_required:
-                raise UsageError(
-                    f"{self.spelling.removesuffix('...')} is missing", "--help shows what the command takes"
-                )
+                raise UsageError(f"no {self.spelling.removesuffix('...')}", "--help shows what the command takes")
         elif self.choices and value not in self.choices:
             *others, last = self.choices
             raise UsageError(f"{self.spelling} must be {', '.join(others)} or {last}, not '{value}'")

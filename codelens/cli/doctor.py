@@ -6,24 +6,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens import __version__
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, say, write, write_record
+from codelens.cli.streams import colored, say, write, write_fields
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
-from codelens.model.fast_dataclass import dataclass
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
 """Encodings that the decoder is tested with; Python brings them all, but a stripped one may not."""
 
-DEPTHS = ("quick", "full")
 OK, LESS, BROKEN, ABSENT = "ok", "less", "broken", "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """`state`: ok; less, where codelens works with less; broken, where it does not work; absent, an extra that few need."""
 
     state: str
@@ -34,7 +32,9 @@ class Check:
 class DoctorFlags(CommonFlags, JsonFlags):
     """How much `doctor` lists."""
 
-    depth: str | None = argument(None, "[quick|full]", "With --check: quick (the default), or full: every row")
+    depth: str | None = argument(
+        None, "[quick|full]", "With --check: quick (the default), or full: every row", choices=("quick", "full")
+    )
     check: bool = option(False, "--check", "Check the index instead: its pages, its schema and its counts")
     all_grammars: bool = option(
         False, "--all", "Compile the queries of all grammars (takes some seconds), and list them"
@@ -44,8 +44,8 @@ class DoctorFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 it works, 2 something that it needs is broken, 3 --check found damage.")
 def doctor(flags: DoctorFlags) -> int:
     """Check the installation. Looks at Python, SQLite and its extensions, grammars, git, encodings, terminal, index."""
-    if flags.depth not in (None, *DEPTHS) or (flags.depth and not flags.check):
-        raise UsageError(f"unknown argument {flags.depth!r}", "`codelens doctor --check`, or `--check full`")
+    if flags.depth and not flags.check:
+        raise UsageError(f"'{flags.depth}' needs --check", "`codelens doctor --check`, or `--check full`")
     if flags.check:
         return _check_index(flags)
     checks = [
@@ -78,10 +78,7 @@ def _check_index(flags: DoctorFlags) -> int:
 
 def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
-        from codelens.render.records import SCHEMA
-
-        rows = [{"state": c.state, "what": c.what, "text": c.text} for c in checks]
-        write_record({"schema": SCHEMA, "checks": rows, "exit_code": exit_code})
+        write_fields(exit_code, checks=[check._asdict() for check in checks])
     elif not flags.quiet:
         write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
     return exit_code
@@ -110,13 +107,11 @@ def _sqlite() -> Iterator[Check]:
 
 
 def _model(flags: CommonFlags) -> Iterator[Check]:
-    from codelens.cli.workplace import named_index, settings_at, working_folder
+    from codelens.cli.workplace import settings_here
     from codelens.embed.registry import SHIPPED, open_embedder, shipped_model
-    from codelens.worktree.place import find_index
 
     try:
-        cwd = working_folder()
-        settings = settings_at(cwd, named_index(flags) or find_index(cwd), flags).values
+        settings = settings_here(flags).values
         embedder = open_embedder(settings.model, settings.allow_network)
         embedder.fingerprint()  # reads its files, sends nothing
     except CodelensError as fault:
@@ -136,18 +131,13 @@ def _extras() -> Iterator[Check]:
         here = is_installed(extra)
         text = "its models can be used" if here else f"not installed; only its models need it: {install_command(extra)}"
         yield Check(OK if here else ABSENT, extra, text)
-    here = find_spec("watchfiles") is not None
-    text = (
-        "`watch` and --watch work"
-        if here
-        else f"not installed: `watch` works with --poll only; {install_command('watch')}"
-    )
-    yield Check(OK if here else ABSENT, "watch", text)
-    here = find_spec("distributed") is not None
-    text = (
-        "fleets can be indexed" if here else f"not installed: fleets can only be searched; {install_command('cluster')}"
-    )
-    yield Check(OK if here else ABSENT, "cluster", text)
+    for extra, package, text, without in (
+        ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
+        ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
+    ):
+        here = find_spec(package) is not None
+        missing = f"not installed: {without}; {install_command(extra)}"
+        yield Check(OK if here else ABSENT, extra, text if here else missing)
 
 
 def _grammars(all_of_them: bool) -> Iterator[Check]:

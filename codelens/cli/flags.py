@@ -121,6 +121,10 @@ class JsonFlags:
     json: bool = OUTPUT.option(False, "--json", "Print one JSON object")
 
 
+class ListFlags(CommonFlags, JsonFlags):
+    """Options of a command that lists things."""
+
+
 class ColorFlags:
     """How text for people looks."""
 

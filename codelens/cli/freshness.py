@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 
 from codelens.cli.flags import CommonFlags, SearchFlags
-from codelens.cli.streams import agreed, say, say_plain
+from codelens.cli.streams import agreed, inform, say, say_plain
 from codelens.cli.workplace import Workplace, present_roots, trees_of
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
@@ -46,8 +46,7 @@ def _refreshed(place: Workplace, flags: CommonFlags) -> Index:
     try:
         refresh(place, "none", quiet=True)
     except CodelensError as fault:
-        if not flags.quiet:
-            say(f"note: the index was not refreshed: {fault}")
+        inform(flags, f"note: the index was not refreshed: {fault}")
     return place.open()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
-from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, check_confidence, files_meant, kinds_named
-from codelens.cli.streams import say, stdin_bytes, write, write_json, write_record
+from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, files_meant, kinds_named
+from codelens.cli.streams import inform, say, stdin_bytes, write, write_answer, write_json, write_record
 from codelens.cli.workplace import reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
@@ -24,7 +24,7 @@ class ExportFlags(FileFlags):
 
     paths: list[Path] | None = argument(None, "[PATH]...", "Export only these files and folders")
     format: str = OUTPUT.option(
-        "json", "--format HOW", "json, dot or graphml [default: json]", values=tuple(GRAPH_FORMATS)
+        "json", "--format HOW", "json, dot or graphml [default: json]", choices=tuple(GRAPH_FORMATS)
     )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
@@ -36,9 +36,6 @@ def export(flags: ExportFlags) -> int:
 
     Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
-    if flags.format not in GRAPH_FORMATS:
-        raise UsageError(f"no format '{flags.format}'", f"formats: {', '.join(GRAPH_FORMATS)}")
-    check_confidence(flags.min_confidence)
     place = reading_place(flags)
     with current_index(place, flags) as index:
         where = files_meant(flags, place, index, flags.paths or ())
@@ -62,8 +59,11 @@ class TracesFlags(CommonFlags, JsonFlags):
     forget: bool = option(False, "--forget", "Forget all traces")
 
 
-@command(epilog="Exit: 0 read, listed or removed, 1 nothing fits the index or nothing is kept, 2 error, 3 no index.")
-def traces(flags: TracesFlags) -> int:
+@command(
+    "traces",
+    epilog="Exit: 0 read, listed or removed, 1 nothing fits the index or nothing is kept, 2 error, 3 no index.",
+)
+def import_traces(flags: TracesFlags) -> int:
     """Import OpenTelemetry spans. For each symbol that they name, keeps how often it ran, and when last.
 
     `--profile knowing` and `context --files` rank by it. Without FILE, list what is kept, the last seen first.
@@ -73,24 +73,23 @@ def traces(flags: TracesFlags) -> int:
             "--forget takes no FILE", "`codelens graph traces --forget` removes what was read from all files"
         )
     with reading_place(flags).open() as index:
-        kept = index.graph.traces()
+        traces = index.graph.traces()
         if flags.forget:
-            was = kept.forget()
-            if not flags.quiet:
-                say(f"removed {kept.path}" if was else "no traces were stored")
+            inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")
             return 0
         if flags.files:
-            came = kept.ingest((name, _read(name)) for name in flags.files)
-            _tell(came, flags)
-            return 0 if came.matched or came.known else 1
-        held = kept.everything()
-    if not flags.quiet and flags.json:
-        _write_json({"symbols": [{**place._asdict(), **seen._asdict()} for place, seen in held.items()]})
-    elif not flags.quiet:
-        write(_lines(held))
-        if not held:
-            say("no trace was read")
-    return 0 if held else 1
+            ingested = traces.ingest((name, _read(name)) for name in flags.files)
+            _say_ingested(ingested, flags)
+            return 0 if ingested.matched or ingested.known else 1
+        runs = traces.everything()
+    write_answer(
+        flags,
+        lambda: {"symbols": [{**place._asdict(), **seen._asdict()} for place, seen in runs.items()]},
+        lambda: _lines(runs),
+    )
+    if not (runs or flags.json):
+        inform(flags, "no trace was read")
+    return 0 if runs else 1
 
 
 def _read(name: str) -> bytes:
@@ -102,28 +101,24 @@ def _read(name: str) -> bytes:
         raise UsageError(f"{name}: {fault.strerror}") from None
 
 
-def _tell(came: Ingested, flags: TracesFlags) -> None:
+def _say_ingested(ingested: Ingested, flags: TracesFlags) -> None:
     if flags.quiet:
         return
     if flags.json:
-        _write_json(came._asdict())
+        write_record(ingested._asdict())
         return
-    for name in came.known:
+    for name in ingested.known:
         say(f"note: {name} is already imported; skipped")
-    summary = f"read {quantity(came.spans, 'span')}: {came.matched} of {quantity(came.symbols, 'symbol')}"
-    summary += f", {came.nameless} without a function or a time" if came.nameless else ""
-    summary += f", {came.unknown} of nothing that is indexed, or of several things" if came.unknown else ""
+    summary = f"read {quantity(ingested.spans, 'span')}: {ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
+    summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
+    summary += f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
     say(summary)
 
 
-def _lines(held: Mapping[Place, Observed]) -> Iterator[str]:
-    for place, seen in held.items():
+def _lines(runs: Mapping[Place, Observed]) -> Iterator[str]:
+    for place, seen in runs.items():
         last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
 
-def _write_json(record: dict[str, object]) -> None:
-    write_record(record)
-
-
-graph = group("graph", export, traces, help="Export the symbol graph; import OpenTelemetry traces.")
+graph = group("graph", export, import_traces, help="Export the symbol graph; import OpenTelemetry traces.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codelens.cli.declare import command, group, option
 from codelens.cli.flags import CommonFlags
-from codelens.cli.streams import say, write
+from codelens.cli.streams import inform, say, write
 from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexBusy, UsageError
@@ -50,8 +50,7 @@ def remove_hooks(flags: CommonFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
     folder = hooks_of(working_folder()).folder
     removed = [name for name in NAMES if remove(folder / name)]
-    if not flags.quiet:
-        say(f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
+    inform(flags, f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
     return 0
 
 

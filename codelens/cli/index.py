@@ -9,7 +9,7 @@ from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
-from codelens.cli.streams import agreed, say, say_plain, write, write_record
+from codelens.cli.streams import agreed, inform, say, say_plain, write, write_record
 from codelens.cli.workplace import Trees, Workplace, named_index, reading_place, trees_of, working_folder
 from codelens.config import LoadedSettings
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
@@ -113,16 +113,14 @@ def _trust(flags: IndexFlags) -> int:
         raise UsageError("--trust only accepts an index: leave out folders, --force and --rebuild")
     index = reading_place(flags).index_path
     digest = Index.accept(index)
-    if not flags.quiet:
-        say(f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
+    inform(flags, f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0
 
 
 def _clear_cache(flags: IndexFlags) -> int:
     count = Index.forget_packs()
     Index.forget_vectors()
-    if not flags.quiet:
-        say(f"removed {quantity(count, 'pack')}")
+    inform(flags, f"removed {quantity(count, 'pack')}")
     return 0
 
 

@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
-from codelens.cli.streams import agreed, say, write
-from codelens.errors import MissingExtra, UsageError
+from codelens.cli.streams import agreed, inform, say, write
+from codelens.errors import UsageError, require_packages
 from codelens.processes.python import codelens_command
 from codelens.text.entries import find_entry, with_block, with_entry, without_block, without_entry
 from codelens.text.notation import parse_toml
@@ -116,8 +115,8 @@ def install(flags: InstallFlags) -> int:
     if flags.show:
         write(_entry_lines(site, entry, block))
         return 0
-    if find_spec("mcp") is None and not flags.remove:
-        raise MissingExtra("mcp", ["mcp"], "mcp")
+    if not flags.remove:
+        require_packages("mcp", "mcp")
     others = [Site(row, scope, root) for name, row in rows.items() if name != flags.agent] if flags.remove else None
     try:
         edits = list(_edits(site, entry, block, others))
@@ -137,8 +136,7 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
             return 1
     for edit in edits:
         _write(edit)
-    if not flags.quiet:
-        say(f"changed {files}: restart {title}" if edits else f"{title}: nothing to change")
+    inform(flags, f"changed {files}: restart {title}" if edits else f"{title}: nothing to change")
     return 0
 
 

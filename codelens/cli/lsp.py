@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.cli.declare import command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
-from codelens.errors import MissingExtra
+from codelens.errors import require_packages
 
 if TYPE_CHECKING:
     from codelens.server.upkeep import Served, Upkeep
@@ -27,9 +26,7 @@ class LspFlags(CommonFlags):
 @command(epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`; 2 error.")
 def lsp(flags: LspFlags) -> int:
     """Serve the Language Server Protocol on stdin and stdout. An editor starts this; it builds and updates indexes."""
-    missing = [name for name in ("lsprotocol", "pygls") if find_spec(name) is None]
-    if missing:
-        raise MissingExtra("lsp", missing, "lsp")
+    require_packages("lsp", "lsprotocol", "pygls")
     from codelens.cli.mcp import refusal
     from codelens.cli.workplace import named_index, settings_at
     from codelens.server.lsp.server import serve_stdio

@@ -6,14 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Collection
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
-from codelens.errors import MissingExtra, UsageError
+from codelens.errors import UsageError, require_packages
 from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, SessionStart, accept_session, choose_tools
 from codelens.watching.events import need_watchfiles
 
@@ -52,8 +51,7 @@ def mcp(flags: McpFlags) -> int:
     folder = (Path.cwd() / (flags.folder or "")).resolve()
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}")
-    if find_spec("mcp") is None:
-        raise MissingExtra("mcp", ["mcp"], "mcp")
+    require_packages("mcp", "mcp")
     if flags.watch:
         need_watchfiles()
     session = accept_session(tools)  # before anything is imported that takes time

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from codelens.cli.declare import argument, command, group, option
 from codelens.cli.editor import has_editor, note_text, open_editor, utf8
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, write, write_record
+from codelens.cli.streams import inform, say, write, write_record
 from codelens.cli.workplace import Workplace, named_index, scope_of, settings_at, working_folder
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
@@ -347,8 +347,7 @@ def remove(flags: NoteRemoveFlags) -> int:
     for name in dict.fromkeys(flags.ids):
         ground.notes.remove(known[name])
         update_note(ground, known[name], flags.quiet)
-        if not flags.quiet:
-            say(f"removed {known[name].path}")
+        inform(flags, f"removed {known[name].path}")
     return 0
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from codelens.cli.declare import argument, command
+from codelens.cli.declare import argument, command, required
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
+from codelens.cli.options import only_one
 from codelens.cli.relations import PlaceFlags, files_meant, on_screen, open_place
-from codelens.cli.streams import colored, say_notices, write, write_record
+from codelens.cli.streams import colored, say_notices, write, write_answer, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions, RepositoryMap
@@ -18,7 +19,7 @@ from codelens.render.paths import PathStyle
 class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
-    file: Path | None = argument(None, "FILE", "The file, relative to the working directory or to its root")
+    file: Path = required("FILE", "The file, relative to the working directory or to its root")
     changes: bool = OUTPUT.option(
         False, "--changes", "Show when and by whom each was last changed, and by how many commits"
     )
@@ -30,24 +31,20 @@ def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
     from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
 
-    if flags.file is None:
-        raise UsageError("no file", "`codelens symbols FILE`")
-    if flags.changes and flags.ctags:
-        raise UsageError("use either --changes or --ctags, not both")
+    only_one(flags, ("changes", "ctags"))
     place = reading_place(flags)
     with current_index(place, flags) as index:
         path = _indexed_path(flags.file, place.cwd, index.info().repositories)
         units = index.symbols(path)
         last = index.history.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
-    if flags.quiet:
-        return exit_code
-    if flags.json:
-        write_record(outline_record(path, units, exit_code, last))
-    elif last is not None:
-        write(changed_lines(units, last))
-    else:
-        write(ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units))
+
+    def lines() -> Iterator[str]:
+        if last is not None:
+            return changed_lines(units, last)
+        return ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units)
+
+    write_answer(flags, lambda: outline_record(path, units, exit_code, last), lines)
     return exit_code
 
 
@@ -66,7 +63,7 @@ class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
     paths: list[Path] | None = argument(None, "[PATH]...", "Rank symbols by how much these files and folders use them")
-    budget: int = OUTPUT.option(2000, "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]")
+    budget: int = OUTPUT.option(2000, "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", least=1)
 
 
 @command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
@@ -75,8 +72,6 @@ def show_map(flags: MapFlags) -> int:
 
     Symbols are ranked by PageRank over calls, uses, type hints, imports and inheritance between files, without test files.
     """
-    if flags.budget < 1:
-        raise UsageError(f"--budget must be at least 1, not {flags.budget}")
     place = open_place(flags)
     with current_index(place, flags) as index:
         where = files_meant(flags, place, index, ())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from codelens.cli.declare import SYMBOLS, argument, command
+from codelens.cli.declare import SYMBOLS, argument, command, required
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.options import languages_named, only_one
@@ -25,7 +25,9 @@ EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no inde
 EDGE_KINDS = FILTERS.option(
     None, "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
-MIN_CONFIDENCE = FILTERS.option(None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1")
+MIN_CONFIDENCE = FILTERS.option(
+    None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1
+)
 FORMAT = OUTPUT.option(None, "--format TEXT", "Template of a line: '{path}:{line} {source}'")
 UNRESOLVED = OUTPUT.option(False, "--unresolved", "List the calls that could not be followed to a definition instead")
 BELOW = argument(None, "[PATH]...", "Search only in these files and folders")
@@ -51,7 +53,7 @@ class GraphFlags(PlaceFlags):
     jsonl: bool = OUTPUT.option(False, "--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = OUTPUT.option(None, "-m --limit N", "Show at most N [default: all]")
+    limit: int | None = OUTPUT.option(None, "-m --limit N", "Show at most N [default: all]", least=1)
     format: str | None = FORMAT
 
 
@@ -61,7 +63,7 @@ class RefsFlags(GraphFlags):
     unresolved: bool = UNRESOLVED
     sure: bool = FILTERS.option(False, "--sure", "Only resolved places")
     text: bool = FILTERS.option(False, "--text", "Include comments, strings and documents that contain the name")
-    target: str | None = argument(None, "TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
+    target: str = required("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
@@ -69,14 +71,14 @@ class DepthFlags(GraphFlags):
     """How far to go, and whether over guesses."""
 
     by_name: bool = FILTERS.option(False, "--by-name", "Follow calls that match a definition only by name, too")
-    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow")
+    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow", least=1)
 
 
 class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
     unresolved: bool = UNRESOLVED
-    target: str | None = argument(None, "TARGET", TARGET, values=SYMBOLS)
+    target: str = required("TARGET", TARGET, values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
@@ -89,8 +91,8 @@ class HierarchyFlags(TargetFlags):
 class PathFlags(DepthFlags):
     """The two ends of a path, and the files it may go through."""
 
-    first: str | None = argument(None, "FROM", f"The start: {TARGET}", values=SYMBOLS)
-    second: str | None = argument(None, "TO", "The end", values=SYMBOLS)
+    first: str = required("FROM", f"The start: {TARGET}", values=SYMBOLS)
+    second: str = required("TO", "The end", values=SYMBOLS)
     paths: list[Path] | None = argument(None, "[PATH]...", "Only paths through these files and folders")
 
 
@@ -102,7 +104,7 @@ def refs(flags: RefsFlags) -> int:
     name otherwise; a line on stderr counts them. A name without a definition, such as a field, is found by its
     declarations. For a file, lists references from other files to it or to anything in it.
     """
-    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.refs(targets[0], options))
+    return _ask("refs", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -112,7 +114,7 @@ def callers(flags: TargetFlags) -> int:
     --depth adds their callers. Code that creates an instance of a class calls it. Calls to a method that the target
     overrides are listed and marked, because they may run the target.
     """
-    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callers(targets[0], options))
+    return _ask("callers", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -122,7 +124,7 @@ def callees(flags: TargetFlags) -> int:
     --depth adds what those call. Overrides of a called method are listed and marked, because they may run instead
     of it.
     """
-    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.callees(targets[0], options))
+    return _ask("callees", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -132,13 +134,13 @@ def impact(flags: TargetFlags) -> int:
     Callers, subclasses, overrides and importers come nearest first, then tests. It follows 3 hops (--depth) over edges
     with a confidence of at least 0.5 (--min-confidence).
     """
-    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.impact(targets[0], options))
+    return _ask("impact", flags, flags.target)
 
 
 @command(epilog=EXIT)
 def hierarchy(flags: HierarchyFlags) -> int:
     """Show the bases of a type, and its subclasses and implementations."""
-    return _ask(flags, [flags.target], lambda index, targets, options: index.graph.hierarchy(targets[0], options))
+    return _ask("hierarchy", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -148,22 +150,16 @@ def path(flags: PathFlags) -> int:
     The path follows calls, uses, imports and inheritance, over up to 8 hops (--depth) and edges with a confidence of at
     least 0.5 (--min-confidence).
     """
-    return _ask(
-        flags, [flags.first, flags.second], lambda index, ends, options: index.graph.path(ends[0], ends[1], options)
-    )
+    return _ask("path", flags, flags.first, flags.second)
 
 
-def _ask(
-    flags: GraphFlags, targets: Sequence[str | None], ask: Callable[[Index, Sequence[str], RelationOptions], Related]
-) -> int:
-    """Answer one question about targets and print the answer; returns the exit code."""
-    given = [target for target in targets if target]
-    if len(given) < len(targets):
-        raise UsageError("no target", f"a target is {TARGET}")
+def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
+    """Print the graph's answer to one question about targets; returns the exit code."""
     place = open_place(flags)
     with current_index(place, flags) as index:
         options = relation_options(flags, place, index)
-        result = ask(index, [target_here(target, place, index) for target in given], options)
+        found = [target_here(target, place, index) for target in targets]
+        result: Related = getattr(index.graph, question)(*found, options)
         exit_code = 0 if result.relations else 1
         if not flags.quiet:
             show_related(result, flags, place, exit_code)
@@ -221,16 +217,11 @@ def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]
 
 
 def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> RelationOptions:
-    """Raises UsageError for unknown kinds and for numbers out of range."""
-    depth = getattr(flags, "depth", None)
-    for name, number in (("-m", flags.limit), ("--depth", depth)):
-        if number is not None and number < 1:
-            raise UsageError(f"{name} must be at least 1, not {number}")
-    check_confidence(flags.min_confidence)
+    """Raises UsageError for unknown kinds of edges."""
     return RelationOptions(
         kinds=kinds_named(flags.kinds or ""),
         min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
-        depth=depth,
+        depth=getattr(flags, "depth", None),
         limit=flags.limit,
         members=getattr(flags, "members", False),
         sure=getattr(flags, "sure", False),
@@ -238,12 +229,6 @@ def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> Relat
         unresolved=getattr(flags, "unresolved", False),
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
     )
-
-
-def check_confidence(value: float | None) -> None:
-    """Raises UsageError if --min-confidence is out of range."""
-    if value is not None and not 0 <= value <= 1:
-        raise UsageError(f"--min-confidence must be between 0 and 1, not {value}")
 
 
 def kinds_named(text: str) -> tuple[str, ...]:

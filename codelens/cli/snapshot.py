@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from codelens.cli.declare import argument, command, group
-from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
-from codelens.cli.streams import say, write, write_record
+from codelens.cli.declare import argument, command, group, required
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
+from codelens.cli.streams import inform, write_answer
 from codelens.cli.workplace import Workplace, reading_place, working_folder
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
@@ -143,12 +143,8 @@ def _of_commits(
     return facts
 
 
-class SnapshotsFlags(CommonFlags, JsonFlags):
-    """The form of the list."""
-
-
 @command("list", epilog="Exit: 0 some, 1 none, 3 no index.")
-def list_snapshots(flags: SnapshotsFlags) -> int:
+def list_snapshots(flags: ListFlags) -> int:
     """List earlier states of the index, newest first. Shows @{0}, @{1} …, with digest, Merkle root and counts.
 
     The setting snapshots_kept is the number of states whose symbols and edges are kept for `diff`.
@@ -158,19 +154,14 @@ def list_snapshots(flags: SnapshotsFlags) -> int:
     with reading_place(flags).open() as index:
         log = index.history.snapshots()
     exit_code = 0 if log else 1
-    if flags.quiet:
-        return exit_code
-    if flags.json:
-        write_record(log_record(log, exit_code))
-    else:
-        write(log_lines(log))
+    write_answer(flags, lambda: log_record(log, exit_code), lambda: log_lines(log))
     return exit_code
 
 
 class DiffFlags(CommonFlags, JsonFlags):
     """The two states, and the form of the answer."""
 
-    old: str | None = argument(None, "OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
+    old: str = required("OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
     new: str | None = argument(None, "[NEW]", "The same [default: the current index]")
     edges: bool = OUTPUT.option(False, "--edges", "Show edges, too; JSON always has them")
 
@@ -181,10 +172,9 @@ def diff(flags: DiffFlags) -> int:
 
     A revision is read from git's objects into a temporary index; nothing that the repository configures runs.
     """
+    from codelens.render.reports import difference_lines, difference_record
     from codelens.snapshots.compare import compare
 
-    if flags.old is None:
-        raise UsageError("no state to compare with", HINT)
     cwd = working_folder()
     try:
         place = reading_place(flags)
@@ -195,16 +185,12 @@ def diff(flags: DiffFlags) -> int:
     old, new = facts_of_states([flags.old, flags.new or ""], place, cwd)
     difference = compare(old, new)
     exit_code = 1 if difference.empty else 0
-    if flags.quiet:
-        return exit_code
-    from codelens.render.reports import difference_lines, difference_record
-
-    if flags.json:
-        write_record(difference_record(difference, exit_code))
-    else:
-        write(difference_lines(difference, flags.edges))
-        if hidden := 0 if flags.edges else len(difference.edges_added) + len(difference.edges_removed):
-            say(f"note: {quantity(hidden, 'more edge')} changed; --edges shows them")
+    write_answer(
+        flags, lambda: difference_record(difference, exit_code), lambda: difference_lines(difference, flags.edges)
+    )
+    hidden = 0 if flags.edges or flags.json else len(difference.edges_added) + len(difference.edges_removed)
+    if hidden:
+        inform(flags, f"note: {quantity(hidden, 'more edge')} changed; --edges shows them")
     return exit_code
 
 

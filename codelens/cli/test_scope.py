@@ -4,7 +4,7 @@ from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import FILTERS, OUTPUT, PATH_STYLE, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.options import change_named, only_one
-from codelens.cli.relations import TARGET, UNRESOLVED, check_confidence
+from codelens.cli.relations import TARGET, UNRESOLVED
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import UsageError
@@ -17,9 +17,9 @@ class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
     targets: list[str] | None = argument(None, "[TARGET]...", TARGET, values=SYMBOLS)
-    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow [default: 6]")
+    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow [default: 6]", least=1)
     min_confidence: float | None = FILTERS.option(
-        None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]"
+        None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
     )
     format: str = OUTPUT.option(
         "paths",
@@ -78,9 +78,6 @@ def _check(flags: ScopeFlags) -> None:
     only_one(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
-    if flags.depth is not None and flags.depth < 1:
-        raise UsageError(f"--depth must be at least 1, not {flags.depth}")
-    check_confidence(flags.min_confidence)
 
 
 def _show(result: ReachingTests, place: Workplace, flags: ScopeFlags, paths: PathStyle, exit_code: int) -> None:

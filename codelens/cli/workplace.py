@@ -145,6 +145,12 @@ def settings_at(
     return loaded
 
 
+def settings_here(flags: CommonFlags) -> LoadedSettings:
+    """The settings that apply in the working directory, with their origins."""
+    cwd = working_folder()
+    return settings_at(cwd, named_index(flags) or find_index(cwd), flags)
+
+
 def _check_file(key: str, value: Any, source: str) -> None:
     """A file that a project names is read before it counts: one that is broken must not stop the user's searches."""
     from importlib import import_module

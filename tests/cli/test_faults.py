@@ -49,7 +49,7 @@ from tests.commands import Run
         (["search", "--weights", "magic=1", "x"], "magic"),
         (["help", "nothing"], "no help on 'nothing'"),
         (["--show-completion", "tcsh"], "no completion for 'tcsh'"),
-        (["symbols"], "no file"),
+        (["symbols"], "no FILE"),
         (["symbols", "nowhere.py"], "nowhere.py is not in the index"),
         (["index", "nowhere"], "not a folder"),
         (["index", "--progress", "loud"], "--progress must be auto, json or none"),

@@ -206,7 +206,7 @@ def test_graphviz_reads_it(question: str, shapes: Path, run: Run) -> None:
 
 def test_an_empty_target_is_refused(shapes: Path, run: Run) -> None:
     ran = run("refs", "", cwd=shapes)
-    assert (ran.code, ran.out) == (WRONG, "") and "no target" in ran.err
+    assert (ran.code, ran.out) == (WRONG, "") and "no TARGET" in ran.err
 
 
 def test_a_scope_without_tests_says_why(shapes: Path, run: Run) -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.config import write_setting
-from codelens.cli.declare import argument, command, group, option
-from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, say_plain, write, write_record
-from codelens.cli.workplace import named_index, settings_at, working_folder
-from codelens.config import LoadedSettings, is_model_name, user_file_place
+from codelens.cli.declare import argument, command, group, option, required
+from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
+from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.workplace import settings_here, working_folder
+from codelens.config import is_model_name, user_file_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, lasting_name, model_place, open_embedder, own_models
 from codelens.errors import CannotWrite, SettingsError, UsageError
-from codelens.worktree.place import find_index, git_top
+from codelens.worktree.place import git_top
 
 
 def trees_meant(paths: Sequence[Path] | None) -> list[Path]:
@@ -37,15 +37,14 @@ NOT_CARD = frozenset({"name", "rows", "dimensions", "factors", "hash"})
 
 
 class Described(NamedTuple):
-    """A model that opens. Hashing has no file, rows or card."""
+    """A model that opens, in the order of the lines of `model info`. Hashing has no file, rows or card."""
 
-    setting: str
     name: str
-    digest: str
+    hash: str
     dimensions: int
     rows: int | None
-    size: int | None  # Bytes of the file
-    path: Path | None
+    bytes: int | None  # The size of the file
+    path: str | None
     card: Mapping[str, Any]
 
 
@@ -55,20 +54,14 @@ def described(setting: str, allow_network: bool = False) -> Described:
     Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
     """
     embedder, path = open_embedder(setting, allow_network), model_place(setting)
-    if path is None or path.is_dir():
-        place = path.absolute() if path else None
-        return Described(setting, embedder.name, embedder.fingerprint(), embedder.dimensions, None, None, place, {})
-    header = ModelFile(path).header
-    card = {key: value for key, value in header.items() if key not in NOT_CARD}
+    place = str(path.absolute()) if path else None
+    header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return Described(
-        setting,
-        embedder.name,
-        embedder.fingerprint(),
-        embedder.dimensions,
-        int(header["rows"]),
-        path.stat().st_size,
-        path.absolute(),
-        card,
+        *(embedder.name, embedder.fingerprint(), embedder.dimensions),
+        int(header["rows"]) if header else None,
+        path.stat().st_size if path and header else None,
+        place,
+        {key: value for key, value in header.items() if key not in NOT_CARD},
     )
 
 
@@ -81,12 +74,6 @@ def model_file(setting: str) -> ModelFile:
     return ModelFile(path)
 
 
-def settings_here(flags: CommonFlags) -> LoadedSettings:
-    """The settings that apply in the working directory, with their origins."""
-    cwd = working_folder()
-    return settings_at(cwd, named_index(flags) or find_index(cwd), flags)
-
-
 class ModelInfoFlags(CommonFlags, JsonFlags):
     """Which model."""
 
@@ -97,33 +84,19 @@ class ModelInfoFlags(CommonFlags, JsonFlags):
 def info(flags: ModelInfoFlags) -> int:
     """Show a model's card. Prints its hash, size and file, what it was made from, how, and how well it performs."""
     settings = settings_here(flags).values
-    found = described(flags.model or settings.model, settings.allow_network)
+    setting = flags.model or settings.model
+    model = described(setting, settings.allow_network)
     if flags.json:
-        from codelens.render.records import SCHEMA
-
-        write_record({"schema": SCHEMA, "model": _info_record(found), "exit_code": 0})
-        return 0
-    if not flags.quiet:
-        write(_info_lines(found))
-        if found.setting == SHIPPED and found.path is None:
+        write_fields(model=model._asdict())
+    elif not flags.quiet:
+        write(_info_lines(model))
+        if setting == SHIPPED and model.path is None:
             say("note: this installation has no trained model; it uses hashing instead")
     return 0
 
 
-def _info_record(found: Described) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "hash": found.digest,
-        "dimensions": found.dimensions,
-        "rows": found.rows,
-        "bytes": found.size,
-        "path": str(found.path) if found.path else None,
-        "card": dict(found.card),
-    }
-
-
-def _info_lines(found: Described) -> Iterator[str]:
-    record = _info_record(found)
+def _info_lines(model: Described) -> Iterator[str]:
+    record = model._asdict()
     card = record.pop("card")
     for key, value in {**record, **dict(_flat(card))}.items():
         if value is not None:
@@ -152,12 +125,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-class ModelListFlags(CommonFlags, JsonFlags):
-    """Options of `model list`."""
-
-
 @command("list")
-def list_models(flags: ModelListFlags) -> int:
+def list_models(flags: ListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = settings_here(flags)
     used, origin = _same_as_a_known(loaded.values.model), loaded.origin["model"]
@@ -166,9 +135,7 @@ def list_models(flags: ModelListFlags) -> int:
         for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))
     ]
     if flags.json:
-        from codelens.render.records import SCHEMA
-
-        write_record({"schema": SCHEMA, "models": rows, "exit_code": 0})
+        write_fields(models=rows)
     elif not flags.quiet:
         write(_list_lines(rows))
     return 0
@@ -186,16 +153,12 @@ def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str,
     row: dict[str, Any] = {"model": setting, "name": None, "hash": None, "bytes": None, "path": None}
     try:
         found = described(setting, allow_network)
-        row |= {"name": found.name, "hash": found.digest, "bytes": found.size}
-        row["path"] = str(found.path) if found.path else None
-        row["note"] = "none came with this installation: hashing stands in" if _stands_in(setting) else None
+        row |= {"name": found.name, "hash": found.hash, "bytes": found.bytes, "path": found.path}
+        stands_in = setting == SHIPPED and model_place(setting) is None
+        row["note"] = "none came with this installation: hashing stands in" if stands_in else None
     except UsageError as fault:
         row["note"] = str(fault)
     return row | {"in_use": setting == used, "origin": origin if setting == used else None}
-
-
-def _stands_in(setting: str) -> bool:
-    return setting == SHIPPED and model_place(setting) is None
 
 
 def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -211,14 +174,12 @@ def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 class ModelUseFlags(CommonFlags):
     """Which model."""
 
-    model: str | None = argument(None, "MODEL", "codelens, hashing, the name of a model of yours, or a file")
+    model: str = required("MODEL", "codelens, hashing, the name of a model of yours, or a file")
 
 
 @command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
-    if flags.model is None:
-        raise UsageError("which model?", "`codelens model list` shows the available models")
     found = described(flags.model, settings_here(flags).values.allow_network)
     place = user_file_place()
     if place is None:
@@ -229,30 +190,28 @@ def use(flags: ModelUseFlags) -> int:
     before = settings_here(flags).values.model
     write_setting(place, "model", setting)
     if not flags.quiet:
-        say(f"model = {setting} ({found.name}, {found.digest}) in {place}")
-        _say_what_follows(flags, setting, before)
+        say(f"model = {setting} ({found.name}, {found.hash}) in {place}")
+        now = settings_here(flags)
+        if now.values.model != setting and not flags.no_config:
+            say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
+        elif setting != before:
+            say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
     return 0
 
 
-def _say_what_follows(flags: CommonFlags, setting: str, before: str) -> None:
-    now = settings_here(flags)
-    if now.values.model != setting and not flags.no_config:
-        say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
-    elif setting != before:
-        say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
-
-
-FORMATS = ("model", "npz", "text")
 ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
 
 
 class ModelExportFlags(CommonFlags):
     """Options: the model, the output file, and the format."""
 
-    model: str | None = argument(None, "MODEL", "A model's name or file")
-    out: Path | None = argument(None, "OUT", "The file to write")
+    model: str = required("MODEL", "A model's name or file")
+    out: Path = required("OUT", "The file to write")
     format: str | None = option(
-        None, "--format HOW", "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]"
+        None,
+        "--format HOW",
+        "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
+        choices=("model", "npz", "text"),
     )
     force: bool = option(False, "--force", "Overwrite an existing file")
 
@@ -260,19 +219,14 @@ class ModelExportFlags(CommonFlags):
 @command(epilog="Exit: 0 written, 2 no such model, or OUT cannot be written.")
 def export(flags: ModelExportFlags) -> int:
     """Write a model to a file. In codelens' own format it works wherever you copy it: `codelens model use ./OUT`."""
-    if flags.model is None or flags.out is None:
-        raise UsageError("which model, and to which file?", "as in `codelens model export codelens table.npz`")
     how = flags.format or ENDINGS.get(flags.out.suffix, "model")
-    if how not in FORMATS:
-        raise UsageError(f"--format must be one of {', '.join(FORMATS)}, not '{how}'")
     out = working_folder() / flags.out
     if out.is_dir():
         raise UsageError(f"{flags.out} is a folder", f"name a file, as {flags.out / 'table.model'}")
     if out.exists() and not flags.force:
         raise UsageError(f"{flags.out} already exists", "--force overwrites it")
     _write(flags.model, out, how)
-    if not flags.quiet:
-        say(f"{flags.out}: {out.stat().st_size} bytes")
+    inform(flags, f"{flags.out}: {out.stat().st_size} bytes")
     return 0
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.model import described, settings_here, trees_meant
-from codelens.cli.streams import say, say_plain, write, write_json
+from codelens.cli.model import described, trees_meant
+from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.workplace import settings_here
 from codelens.embed.registry import HASHING, lasting_name
 from codelens.errors import UsageError
 
@@ -50,7 +51,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
         figures = {str(tree): _of_tree(flags, tree, models, Path(folder) / str(n)) for n, tree in enumerate(trees)}
     questions = sum(len(next(iter(ways.values()), ())) for tree in figures.values() for ways in [tree[models[0]]])
     if flags.json:
-        write_json(_json(figures, questions))
+        _write_figures(figures, questions)
     elif questions and not flags.quiet:
         write(_table(figures, models))
     if not questions and not flags.quiet:
@@ -81,8 +82,7 @@ def _of_tree(
         settings = Settings(model=lasting_name(model), allow_network=settings_here(flags).values.allow_network)
         Index.build(index, [bare], settings)  # from the second on it only embeds
         figures[model] = ask_questions(questions, index, settings)
-        if not flags.quiet:
-            say(f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
+        inform(flags, f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
     return figures
 
 
@@ -105,21 +105,17 @@ def _table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
         yield f"{way:16}{''.join(cells)}\n"
 
 
-def _json(figures: Figures, questions: int) -> Iterator[str]:
-    from codelens.render.records import SCHEMA, to_json
-
-    models = list(next(iter(figures.values())))
-    record = {
-        "schema": SCHEMA,
-        "questions": questions,
-        "mrr": {model: {way: round(_mean(figures, model, way), 4) for way in _ways(figures)} for model in models},
-        "trees": {
+def _write_figures(figures: Figures, questions: int) -> None:
+    models, ways = list(next(iter(figures.values()))), _ways(figures)
+    write_fields(
+        0 if questions else 1,
+        questions=questions,
+        mrr={model: {way: round(_mean(figures, model, way), 4) for way in ways} for model in models},
+        trees={
             tree: {
-                model: {way: round(statistics.mean(values), 4) for way, values in ways.items()}
-                for model, ways in found.items()
+                model: {way: round(statistics.mean(ranks), 4) for way, ranks in by_way.items()}
+                for model, by_way in by_model.items()
             }
-            for tree, found in figures.items()
+            for tree, by_model in figures.items()
         },
-        "exit_code": 0 if questions else 1,
-    }
-    yield to_json(record)
+    )
