@@ -488,7 +488,9 @@ class GraphTopic:
     refs = _answers("codelens.graph.refs:refs")  # Every place that names the target
     callers = _answers("codelens.graph.reach:callers", RESOLVED)  # A tree
     callees = _answers("codelens.graph.reach:callees", RESOLVED, is_limited=False)  # A tree
-    path = _answers("codelens.graph.reach:path", RESOLVED, is_limited=False)  # Without relations if there is none
+    path = _answers(
+        "codelens.graph.reach:path", RESOLVED, is_limited=False
+    )  # Without relations if they are not connected
     impact = _answers("codelens.graph.reach:impact", RESOLVED)  # What a change may affect, nearest first, tests last
     hierarchy = _answers("codelens.graph.hierarchy:hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
