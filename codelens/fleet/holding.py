@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -56,13 +56,24 @@ class OpenShards:
 
     def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Shard → what a method of HeldShard gives there; a shard without an answer is noted in `lost`."""
+        answers = {}
+        for of_shards in self._call(method, calls):
+            for number, (answer, fault) in of_shards.items():
+                if fault:
+                    self.lost[number] = fault
+                else:
+                    answers[number] = answer
+        return answers
+
+    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
+        """The answers of all `HeldShards` that hold these shards."""
         raise NotImplementedError
 
     def close(self) -> None:
         """Release the files."""
 
 
-class HeldShard:
+class HeldShard(Shard):
     """A shard that is open in this process."""
 
     def __init__(self, url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> None:
@@ -79,25 +90,49 @@ class HeldShard:
             finalize(store, release, file)
             if shared:
                 _OPEN[key] = store
-        self._store, self._shard = store, Shard(store)
-
-    def answers(self, message: Sequence[Request]) -> list[Any]:
-        """The results of the requests of one message."""
-        with self._store.reading():
-            return self._shard.answers(message)
-
-    def facts(self) -> ShardFacts:
-        """Its facts."""
-        return self._shard.facts()
+        super().__init__(store)
 
     def statuses(self, settings: Settings) -> list[RepositoryStatus]:
         """The contents of its repositories."""
         from codelens.index import Index
 
-        return list(Index(self._store, settings).status().repositories)
+        return list(Index(self.store, settings).status().repositories)
 
 
 _OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
+
+
+class HeldShards:
+    """Shards that are open in this process. A worker gets one message for all that it holds."""
+
+    def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int, shared: bool = True) -> None:
+        self._shared = shared
+        self._shards: dict[int, HeldShard] = {}
+        self.faults: dict[int, str] = {}
+        """Shard → why it could not be opened."""
+        for number, entry in entries.items():
+            try:
+                self._shards[number] = HeldShard(url, entry, most_bytes, shared)
+            except CodelensError as fault:
+                self.faults[number] = str(fault)
+
+    def call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
+        """Shard → (what the method gives there, why it gives nothing)."""
+        answers: dict[int, tuple[Any, str]] = {}
+        for number, given in calls.items():
+            if number in self.faults:
+                answers[number] = None, self.faults[number]
+                continue
+            shard = self._shards[number]
+            try:
+                with shard.store.reading():
+                    answers[number] = getattr(shard, method)(*given), ""
+            except Exception as fault:  # in a worker, the others answer all the same
+                if not self._shared and not isinstance(fault, IndexCorrupt):
+                    raise
+                text = str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
+                answers[number] = None, text
+        return answers
 
 
 class ShardsHere(OpenShards):
@@ -105,47 +140,11 @@ class ShardsHere(OpenShards):
 
     def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
         super().__init__()
-        self._held: dict[int, HeldShard] = {}
-        for number, entry in enumerate(entries):
-            try:
-                self._held[number] = HeldShard(url, entry, most_bytes, shared=False)
-            except CodelensError as fault:
-                self.lost[number] = str(fault)
-        self._read_facts(list(self._held))
+        self._held = HeldShards(url, dict(enumerate(entries)), most_bytes, shared=False)
+        self._read_facts(range(len(entries)))
 
-    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        found = {}
-        for number, given in calls.items():
-            try:
-                found[number] = getattr(self._held[number], method)(*given)
-            except IndexCorrupt as fault:
-                self.lost[number] = str(fault)
-        return found
-
-
-class HeldShards:
-    """Shards that are open in a worker, which gets one message for all of them."""
-
-    def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int) -> None:
-        self._held: dict[int, HeldShard] = {}
-        self._faults: dict[int, str] = {}
-        for number, entry in entries.items():
-            try:
-                self._held[number] = HeldShard(url, entry, most_bytes, shared=True)
-            except CodelensError as fault:
-                self._faults[number] = str(fault)
-
-    def each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
-        """Shard → (what the method gives there, why it gives nothing)."""
-        found: dict[int, tuple[Any, str]] = {}
-        for number, given in calls.items():
-            try:
-                missing = self._faults.get(number, "")
-                found[number] = (None if missing else getattr(self._held[number], method)(*given)), missing
-            except Exception as fault:  # the others answer all the same
-                text = str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
-                found[number] = None, text
-        return found
+    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> list[dict[int, tuple[Any, str]]]:
+        return [self._held.call(method, calls)]
 
 
 class ShardsOfWorkers(OpenShards):
@@ -176,17 +175,10 @@ class ShardsOfWorkers(OpenShards):
         self._placed.clear()
         self._client.close()
 
-    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
         wanted = {at: {n: calls[n] for n in self._workers[at] if n in calls} for at in self._actors}
-        futures = {at: self._actors[at].each(method, own) for at, own in wanted.items() if own}
-        found = {}
-        for answers in self._results(futures).values():
-            for number, (answer, fault) in answers.items():
-                if fault:
-                    self.lost[number] = fault
-                else:
-                    found[number] = answer
-        return found
+        futures = {at: self._actors[at].call(method, of_worker) for at, of_worker in wanted.items() if of_worker}
+        return self._results(futures).values()
 
     def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
         """Worker → its result; the shards of workers without one in time are lost."""

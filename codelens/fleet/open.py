@@ -13,11 +13,11 @@ from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore, Whole
 from codelens.config import Settings
-from codelens.errors import FleetIncomplete, MissingExtra, NoIndex, UsageError
+from codelens.errors import FleetIncomplete, NoIndex
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
 from codelens.fleet.stores import FleetStore, StoreFault, open_store
-from codelens.fleet.workers import sketch_file
+from codelens.fleet.workers import connect, sketch_file
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
@@ -192,16 +192,8 @@ _RESTING: list[FleetConnection] = []
 def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: int) -> OpenShards:
     if not place.scheduler:
         return ShardsHere(place.store, entries, most_bytes)
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtra("--scheduler", ["distributed"], "cluster") from None
-    try:
-        client = Client(
-            place.scheduler, timeout=place.seconds, direct_to_workers=True
-        )  # answers need not pass the scheduler
-    except (OSError, ValueError) as fault:
-        raise UsageError(f"no scheduler at {place.scheduler}: {fault}", "`dask scheduler` starts one") from None
+    # Answers need not pass the scheduler.
+    client = connect(place.scheduler, "--scheduler", timeout=place.seconds, direct_to_workers=True)
     return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
 
 

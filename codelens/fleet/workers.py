@@ -37,28 +37,38 @@ def client_of(scheduler: str, workers: int) -> Iterator[Any]:
 
     Raises MissingExtra if Dask is not installed, and UsageError if the scheduler does not answer.
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise MissingExtra("a cluster", ["distributed"], "cluster") from None
+    distributed = _import_distributed("a cluster")
     for name in ("distributed", "distributed.client"):  # they log with tracebacks what codelens reports in a line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler:
-        try:
-            connected = Client(scheduler)
-        except (OSError, ValueError) as fault:
-            raise UsageError(f"no scheduler at {scheduler}: {fault}", "`dask scheduler` starts one") from None
-        with connected as client:
+        with connect(scheduler, "a cluster") as client:
             yield client
         return
     quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
     place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     guard_children()
     with (
-        LocalCluster(n_workers=workers, **place, **quiet) as cluster,
-        Client(cluster) as client,
+        distributed.LocalCluster(n_workers=workers, **place, **quiet) as cluster,
+        distributed.Client(cluster) as client,
     ):
         yield client
+
+
+def connect(scheduler: str, purpose: str, **options: Any) -> Any:
+    """A connection to a scheduler. Raises MissingExtra, which names what needs Dask, and UsageError if nothing answers."""
+    distributed = _import_distributed(purpose)
+    try:
+        return distributed.Client(scheduler, **options)
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"no scheduler at {scheduler}: {fault}", "`dask scheduler` starts one") from None
+
+
+def _import_distributed(purpose: str) -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtra(purpose, ["distributed"], "cluster") from None
+    return distributed
 
 
 def fleet_recipe(settings: Settings) -> str:
@@ -135,26 +145,17 @@ def build_shard(job: ShardJob) -> ShardBuilt:
         built = ShardBuilt(fault=str(fault))
     except Exception as fault:  # a defect must not end the others' work
         built = ShardBuilt(fault=f"{type(fault).__name__}: {fault}")
-    return replace(built, worker=_address())
+    return replace(built, worker=_worker_fact("address"))
 
 
-def _address() -> str:
+def _worker_fact(name: str) -> str:
+    """A fact of Dask's worker that this is; empty outside of workers."""
     from distributed import get_worker
 
     try:
-        return str(get_worker().address)
-    except ValueError:  # not on a worker
-        return ""
-
-
-def _scratch() -> str | None:
-    """A folder on this worker's disk; Dask removes it, even after a kill. None for the system's, outside of workers."""
-    from distributed import get_worker
-
-    try:
-        return str(get_worker().local_directory)
+        return str(getattr(get_worker(), name))
     except ValueError:
-        return None
+        return ""
 
 
 def _built(job: ShardJob) -> ShardBuilt:
@@ -162,7 +163,9 @@ def _built(job: ShardJob) -> ShardBuilt:
     if found := _stored_before(store, _record_of(job, job.wanted)):
         return found
     with ExitStack() as held:
-        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=_scratch())))
+        # Dask removes the worker's folder, even after a kill.
+        disk = _worker_fact("local_directory") or None
+        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=disk)))
         if not _take_base(store, job, scratch / "shard.db"):
             every = {source.name: (source, seen) for source, seen in (*job.wanted, *job.rest)}
             order = dict.fromkeys((*(r.name for r in job.kept), *every))
