@@ -42,7 +42,7 @@ Pieces = list[tuple[int, bytes]]  # As in `codelens.cli.warm.Answer`
 
 
 @contextmanager
-def answering(index: Path, settings: Settings) -> Iterator[None]:
+def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
     """Answer searches of the shell about this index while the block runs, unless the setting `warm` is off."""
     if not settings.warm or not hasattr(socket, "AF_UNIX"):
         yield
@@ -83,7 +83,7 @@ def answer_until_eof() -> int:
     try:
         end_at_eof(signal.SIGTERM)
         _prepare(Path(sys.argv[1]))
-        if (listener := _listening(place)) is None:
+        if (listener := _open_listener(place)) is None:
             return 0
         while True:
             client, _ = listener.accept()
@@ -103,7 +103,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise _Ending
 
 
-def _listening(place: str) -> socket.socket | None:
+def _open_listener(place: str) -> socket.socket | None:
     """A socket at this path; None if somebody else answers there, or nobody can."""
     folder = Path(place).parent
     with suppress(FileExistsError):
@@ -144,21 +144,21 @@ def _answer(client: socket.socket) -> None:
     if question["who"] != who() or question["arguments"][0] not in COMMANDS:
         return
     pieces: Pieces = []
-    with _beating(client), _standing_at(question["folder"], question["environment"]):
+    with _send_beats(client), _in_client_environment(question["folder"], question["environment"]):
         if not _may_answer(question["arguments"]):
             return
-        with _writing_to(pieces, question["streams"]):
+        with _capture_output(pieces, question["streams"]):
             code = main(question["arguments"])
     if code in CODES:
         send(client, (code, pieces))
 
 
 @contextmanager
-def _beating(client: socket.socket) -> Iterator[None]:
+def _send_beats(client: socket.socket) -> Iterator[None]:
     """Send a beat now and, while the block runs, after each time that it has gone on computing."""
     client.sendall(BEAT)
     ended = threading.Event()
-    thread = threading.Thread(target=_beat, args=(client, ended), name="codelens-beat", daemon=True)
+    thread = threading.Thread(target=_beat_while_computing, args=(client, ended), name="codelens-beat", daemon=True)
     thread.start()
     try:
         yield
@@ -167,7 +167,7 @@ def _beating(client: socket.socket) -> Iterator[None]:
         thread.join()
 
 
-def _beat(client: socket.socket, ended: threading.Event) -> None:
+def _beat_while_computing(client: socket.socket, ended: threading.Event) -> None:
     """A process that waits for something may wait for ever, and is as silent as one that hangs."""
     before = 0.0
     with suppress(OSError):  # the client is gone
@@ -190,19 +190,19 @@ def _may_answer(arguments: Sequence[str]) -> bool:
 
 
 @contextmanager
-def _standing_at(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
+def _in_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
     """In the folder and the environment of the client."""
     own = dict(os.environ)
     try:
         os.chdir(folder)
-        _take(environment)
+        _set_environment(environment)
         yield
     finally:
-        _take(own)
+        _set_environment(own)
         os.chdir(sys.prefix)
 
 
-def _take(environment: Mapping[str, str]) -> None:
+def _set_environment(environment: Mapping[str, str]) -> None:
     if os.environ != environment:
         os.environ.clear()
         os.environ.update(environment)
@@ -236,7 +236,7 @@ class _Stream(io.RawIOBase):
 
 
 @contextmanager
-def _writing_to(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
+def _capture_output(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
     """Keep the output. There is no stdin: what is read from it would be missing if this process ended."""
     before = sys.stdin, sys.stdout, sys.stderr
     try:

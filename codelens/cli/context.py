@@ -21,7 +21,7 @@ from codelens.cli.flags import (
 )
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.memory import record
-from codelens.cli.options import change_named, languages_named, moment, only_one
+from codelens.cli.options import only_one, parse_time, read_change, resolve_languages
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
 from codelens.context.counters import counter_of
@@ -30,7 +30,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Change, ContextRequest, Forms, PackedText
 from codelens.model.request import SearchOptions
-from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, layout_of
+from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, make_layout
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
@@ -87,7 +87,7 @@ def context(flags: ContextFlags) -> int:
     with current_index(place, flags) as index:
         request = _request(flags, source, place, index)
         paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
-        layout = layout_of(format, paths, NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART)
+        layout = make_layout(format, paths, NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART)
         packed = index.context(request, layout, keep=not flags.no_cache)
         if request.options.memory:
             places = [
@@ -127,7 +127,7 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
         raise UsageError(f"no such file or folder: {gone[0]}", "put quotes around a task of several words")
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
-    change = change_named(flags, place.cwd) or Change()
+    change = read_change(flags, place.cwd) or Change()
     request = ContextRequest(
         source=source,
         counter=counter_of(flags.counter),
@@ -165,9 +165,9 @@ def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptio
         mode=place.settings.mode,
         profile=flags.profile or place.settings.profile,
         memory=place.settings.memory,
-        now=moment(flags.now),
-        languages=languages_named(flags.types or ()),
-        languages_not=languages_named(flags.types_not or ()),
+        now=parse_time(flags.now),
+        languages=resolve_languages(flags.types or ()),
+        languages_not=resolve_languages(flags.types_not or ()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,

@@ -189,7 +189,7 @@ def _terminal() -> Iterator[Check]:
 
 def _index(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import reading_place
-    from codelens.render.reports import history_text
+    from codelens.render.reports import format_history
 
     try:
         place = reading_place(flags)
@@ -201,7 +201,7 @@ def _index(flags: CommonFlags) -> Iterator[Check]:
     documents = sum(r.documents for r in found.repositories)
     yield Check(OK, "index", f"{Path(found.path)}, schema {found.schema}, {documents} files, embedder {found.embedder}")
     for name, history in histories:
-        yield Check(OK if history and not history.fault else LESS, f"history of {name}", history_text(history))
+        yield Check(OK if history and not history.fault else LESS, f"history of {name}", format_history(history))
 
 
 def version_lines() -> Iterator[str]:

@@ -226,7 +226,7 @@ def _explain(
     named: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
 ) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
-    from codelens.render.reports import skip_text
+    from codelens.render.reports import format_skip
 
     path = Path(os.path.normpath(place.cwd / named))
     root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
@@ -235,7 +235,7 @@ def _explain(
         write([f"{named}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
-        write([f"{named}: skipped: {skip_text(verdict)}{through}\n"])
+        write([f"{named}: skipped: {format_skip(verdict)}{through}\n"])
     else:
         write([f"{named}: indexed\n"])
     return 0

@@ -87,8 +87,8 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
     taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
     options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
     with index.lines(query, options, every_match) as search:
-        noted = _Noted(search.without() if flags.files_without else search.files())
-        texts = _texts(flags, islice(noted, taken.start, taken.stop), output)
+        noted = _CountedFiles(search.without() if flags.files_without else search.files())
+        texts = _format_files(flags, islice(noted, taken.start, taken.stop), output)
         if flags.quiet:
             return 0 if any(texts) else 1
         first = next(texts, None)
@@ -104,7 +104,7 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
     return 1 if first is None else 0
 
 
-class _Noted:
+class _CountedFiles:
     """Files with lines, as they are read; counts them."""
 
     def __init__(self, files: Iterable[FileLines]) -> None:
@@ -151,7 +151,7 @@ def output_options(flags: SearchFlags, place: Workplace, index: Index, options: 
     )
 
 
-def _texts(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
+def _format_files(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
     if _with_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
         from codelens.render.terminal import screen_lines
 
@@ -159,7 +159,7 @@ def _texts(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions
     from codelens.render import lines
 
     if flags.files or flags.files_without:
-        return lines.paths_of_files(files, output)
+        return lines.format_paths(files, output)
     if flags.count:
-        return lines.counts_of_files(files, output)
-    return lines.vimgrep_lines(files, output) if flags.vimgrep else lines.plain_lines(files, output)
+        return lines.format_counts(files, output)
+    return lines.format_vimgrep(files, output) if flags.vimgrep else lines.format_lines(files, output)

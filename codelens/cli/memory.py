@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import SYMBOLS, argument, command, group, option, required
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
-from codelens.cli.options import diff_named, moment
+from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import agreed, inform, say, write, write_answer, write_json
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import MemoryFault, UsageError
@@ -51,7 +51,7 @@ def notebook_here(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplac
     """The memory of the nearest index, open for as long as the context lasts; with a function that finds what a TARGET means."""
     place = reading_place(flags)
     with place.open() as index:
-        notebook = index.memory.notebook(now=moment(getattr(flags, "now", None)))
+        notebook = index.memory.notebook(now=parse_time(getattr(flags, "now", None)))
         yield notebook, place, lambda target: target_here(target, place, index)
 
 
@@ -258,7 +258,7 @@ def used(flags: UsedFlags) -> int:
         )
     with notebook_here(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
-            places = notebook.used_in(diff_named(flags.diff, workplace.cwd).decode("utf-8", "replace"))
+            places = notebook.used_in(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:
             places = notebook.used([find_target(target) for target in flags.targets or ()])
     if not flags.quiet:

@@ -21,12 +21,12 @@ LIKENESS = "likeness"  # The profile of --like where none is named
 MOST_WEIGHT = 1e9  # Only the ratios of weights count; sums of larger ones could overflow
 
 
-def without_query(flags: RankingFlags) -> bool:
+def has_query_option(flags: RankingFlags) -> bool:
     """True if an option replaces QUERY, so that the first argument is a PATH, as with grep's -e."""
     return bool(flags.queries or flags.query_files or flags.like is not None)
 
 
-def all_queries(positional: str | None, flags: RankingFlags) -> list[str]:
+def read_queries(positional: str | None, flags: RankingFlags) -> list[str]:
     """QUERY or `-`, every -e, every line of every -f, in this order; empty lines say nothing. With --like there may be none."""
     if flags.like == "-" and "-" in (flags.query_files or ()):
         raise UsageError("--like - and -f - both read stdin", "give the query with -e")
@@ -63,7 +63,7 @@ class QueryText(NamedTuple):
 PROSE = QueryText()
 
 
-def joined_query(queries: Sequence[str], flags: RankingFlags) -> QueryText:
+def join_queries(queries: Sequence[str], flags: RankingFlags) -> QueryText:
     """Several queries are alternatives, as with grep."""
     if len(queries) == 1:
         return QueryText(queries[0], flags.literal, flags.regex)
@@ -80,7 +80,7 @@ def ranking_settings(flags: RankingFlags) -> Mapping[str, Any]:
     return {name: getattr(flags, name) for name in names} | {"allow_network": flags.allow_network or None}
 
 
-def likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
+def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
     """(target, text, its language): what the hits are to resemble; `-` is a text from stdin, all empty is nothing."""
     if flags.snippet_language is not None and flags.like != "-":
         raise UsageError("--lang needs --like -", "to filter hits by language use -t")
@@ -93,7 +93,7 @@ def likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, 
     text = stdin_bytes("pipe the code in: `codelens search --like - <FILE`").decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("the code on stdin is empty")
-    return "-", text, languages_named([flags.snippet_language])[0] if flags.snippet_language else ""
+    return "-", text, resolve_languages([flags.snippet_language])[0] if flags.snippet_language else ""
 
 
 def search_options(
@@ -114,7 +114,7 @@ def search_options(
         | {
             "literal": query.literal,
             "regex": query.regex,
-            "case": case_of(flags),
+            "case": read_case(flags),
             "paths": scope.paths,
             "repositories": scope.repositories,
             "memory": settings.memory,
@@ -132,23 +132,23 @@ def given_options(flags: object) -> dict[str, Any]:
     return values
 
 
-def case_of(flags: QueryFlags) -> str:
+def read_case(flags: QueryFlags) -> str:
     """yes, no or auto. Raises UsageError where two flags contradict each other."""
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
     return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
 
 
-def change_named(flags: ChangeFlags, cwd: Path) -> Change | None:
+def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
     """The change that --pr, --diff or --staged names; None without them. Raises UsageError."""
     if not (chosen := only_one(flags, ("pr", "diff", "staged"))):
         return None
     if chosen == "diff" and flags.diff is not None:
-        return Change(diff_named(flags.diff, cwd), cwd=str(cwd))
+        return Change(read_diff(flags.diff, cwd), cwd=str(cwd))
     return Change(revisions=flags.pr or "", staged=flags.staged, cwd=str(cwd))
 
 
-def diff_named(name: str, cwd: Path) -> bytes:
+def read_diff(name: str, cwd: Path) -> bytes:
     """The diff in a file, or for `-` on stdin. Raises UsageError."""
     if name == "-":
         return stdin_bytes("pipe a diff in: `git diff | codelens … --diff -`")
@@ -168,7 +168,7 @@ def only_one(flags: object, names: Sequence[str], spelling: Mapping[str, str] | 
     return given[0] if given else ""
 
 
-def moment(text: str | None) -> int | None:
+def parse_time(text: str | None) -> int | None:
     """A time as a person writes it, up to the year 9999 → unix seconds; without an offset it is the local one.
 
     Raises UsageError.
@@ -195,7 +195,7 @@ def _limit(settings: Settings, profile: str, files: bool) -> int:
     return int(row.get("results", settings.limit))
 
 
-def languages_named(names: Sequence[str]) -> tuple[str, ...]:
+def resolve_languages(names: Sequence[str]) -> tuple[str, ...]:
     """Canonical names. Raises UsageError for a language that there is not."""
     if not names:
         return ()
@@ -226,9 +226,9 @@ def _split_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 
 CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "weights": parse_weights,
-    "now": moment,
-    "languages": languages_named,
-    "languages_not": languages_named,
+    "now": parse_time,
+    "languages": resolve_languages,
+    "languages_not": resolve_languages,
     "kinds": _split_kinds,
 }
 """Search option → the function from what the command line takes to its value, where they differ."""

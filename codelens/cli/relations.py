@@ -9,7 +9,7 @@ from pathlib import Path
 from codelens.cli.declare import SYMBOLS, argument, command, required
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
-from codelens.cli.options import languages_named, only_one
+from codelens.cli.options import only_one, resolve_languages
 from codelens.cli.streams import colored, say, say_notices, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import UsageError
@@ -250,8 +250,8 @@ def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequenc
             raise UsageError(f"no such file or folder: {each}")
     scope = scope_of(index.info().repositories, place.cwd, below, whole=True)
     return SearchOptions(
-        languages=languages_named(flags.types or ()),
-        languages_not=languages_named(flags.types_not or ()),
+        languages=resolve_languages(flags.types or ()),
+        languages_not=resolve_languages(flags.types_not or ()),
         globs=tuple(flags.globs or ()),
         paths=scope.paths,
         repositories=scope.repositories,

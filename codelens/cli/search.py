@@ -17,13 +17,13 @@ from codelens.cli.lines import is_on_screen, output_options, search_lines, wants
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
-    all_queries,
-    joined_query,
-    likeness,
+    has_query_option,
+    join_queries,
     only_one,
     ranking_settings,
+    read_likeness,
+    read_queries,
     search_options,
-    without_query,
 )
 from codelens.cli.streams import say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, settings_at
@@ -68,28 +68,28 @@ def search(flags: SearchFlags) -> int:
     if flags.contributions and chosen not in ("json", "jsonl"):
         raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
     positional, named = _query_and_paths(flags)
-    text = QueryText() if flags.list_files else joined_query(all_queries(positional, flags), flags)
+    text = QueryText() if flags.list_files else join_queries(read_queries(positional, flags), flags)
     place = _place(flags, named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
-        paths = [_located(path, index, place, flags) for path in named]
+        paths = [_resolve_path(path, index, place, flags) for path in named]
         scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
-        options = search_options(flags, place.settings, scope, text, likeness(flags, place, index))
+        options = search_options(flags, place.settings, scope, text, read_likeness(flags, place, index))
         query = index.parse(text.text, options)
         if flags.history:
             return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
         lines, screen = wants_lines(flags, query), chosen == "text" and _is_screen(flags)
-        options = replace(options, **_shown_part(flags, place, query, lines, screen))
+        options = replace(options, **_display_options(flags, place, query, lines, screen))
         output = output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
             code = search_lines(flags, index, query, options, output)
             if flags.stats:
-                say(_shares({"total": time.perf_counter() - started}))
+                say(_format_seconds({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
                 _say_unindexed(index, paths, place, flags)
             return code
@@ -99,7 +99,7 @@ def search(flags: SearchFlags) -> int:
         if flags.open is not None:
             _open(index, result, flags.open)
             return 0
-        stats = _stats(result, started) if flags.stats else None
+        stats = _step_seconds(result, started) if flags.stats else None
         try:
             form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
             is_found, texts = _render(index, place.with_notices(result), form, output, stats)
@@ -114,7 +114,7 @@ def search(flags: SearchFlags) -> int:
         say("note: the query is empty")
     _say_about(result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
-        say(_shares(stats))
+        say(_format_seconds(stats))
     if not is_found and not flags.quiet:
         _say_unindexed(index, paths, place, flags)
     return 2 if result.failed else 0 if is_found else 1
@@ -130,7 +130,7 @@ def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     return reading_place(flags, ranking_settings(flags), named)
 
 
-def _shown_part(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
+def _display_options(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
     """The options that say how much is shown of an answer."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
@@ -223,12 +223,12 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
     """With -e, -f, --like or --files the first argument is a PATH, as with grep."""
     paths = list(flags.paths or ())
-    if (without_query(flags) or flags.list_files) and flags.query is not None:
+    if (has_query_option(flags) or flags.list_files) and flags.query is not None:
         return None, [Path(flags.query), *paths]
     return flags.query, paths
 
 
-def _located(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
+def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
     """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
     roots = [Path(row.root) for row in index.info().repositories]
     places = [place.cwd / path, *(root / path for root in roots)]
@@ -257,7 +257,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
     """Say why there is nothing below a PATH that the index leaves out."""
     if place.fleet:
         return
-    from codelens.render.reports import skip_text
+    from codelens.render.reports import format_skip
 
     roots = [Path(os.path.realpath(row.root)) for row in index.info().repositories]
     for path in paths:
@@ -269,16 +269,16 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
         skip = Index.explain_path(place.index_path, root, below, lambda r: settings_at(r, place.index_path, flags))
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
-            say(f"note: {path} is not indexed: {skip_text(skip)}{remedy}")
+            say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")
 
 
-def _stats(result: SearchResult, started: float) -> dict[str, float]:
+def _step_seconds(result: SearchResult, started: float) -> dict[str, float]:
     """Step → seconds, first that of opening the index and looking at the tree, last the total."""
     steps, total = result.trace.seconds, time.perf_counter() - started
     return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
 
 
-def _shares(stats: Mapping[str, float]) -> str:
+def _format_seconds(stats: Mapping[str, float]) -> str:
     """The steps in order, each with its share of the total."""
     total = stats["total"] or 1.0
     return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
@@ -372,5 +372,5 @@ def search_files(flags: FilesFlags) -> int:
     flags.files_only = True
     if flags.query and not (flags.regex or flags.literal) and _GLOB.fullmatch(flags.query):
         flags.globs, flags.query = [*(flags.globs or ()), flags.query], None
-    flags.list_files = flags.query is None and not without_query(flags)
+    flags.list_files = flags.query is None and not has_query_option(flags)
     return search.run(flags)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.answerer import answering
+from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import command, group, option, required
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_plain, write, write_fields
@@ -49,9 +49,9 @@ def serve_index(flags: ServeFlags) -> int:
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         need_watchfiles()
-    from codelens.server.http.app import address_of, application, listening
+    from codelens.server.http.app import address_of, application, open_listener
     from codelens.server.http.app import serve as run
-    from codelens.server.http.desk import QueryDesk, workers_here
+    from codelens.server.http.desk import QueryDesk, default_workers
     from codelens.server.http.gate import rules_for
     from codelens.server.http.keys import KeyRing
     from codelens.server.http.links import SourceLinks
@@ -64,17 +64,17 @@ def serve_index(flags: ServeFlags) -> int:
             f"no client could send requests {where}: there are no keys", "`codelens serve keys add NAME` creates one"
         )
     place.open().close()  # an unreadable index is reported now, not at the first request
-    listener = listening(flags.host, flags.port)
+    listener = open_listener(flags.host, flags.port)
     mounted = [] if find_spec("mcp") is None else [_tools(place)]
     desk = QueryDesk(
-        place.fleet or place.index_path, place.settings, workers_here() if flags.workers is None else flags.workers
+        place.fleet or place.index_path, place.settings, default_workers() if flags.workers is None else flags.workers
     )
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
     watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
     try:
-        with nullcontext() if place.fleet else answering(place.index_path, place.settings):
+        with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
             run(application(desk, rules, keys, mounted=mounted), listener)
     finally:
         if watch:

@@ -3,7 +3,7 @@
 from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import FILTERS, OUTPUT, PATH_STYLE, ChangeFlags, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
-from codelens.cli.options import change_named, only_one
+from codelens.cli.options import only_one, read_change
 from codelens.cli.relations import TARGET, UNRESOLVED
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
@@ -43,7 +43,7 @@ def test_scope(flags: ScopeFlags) -> int:
     place = reading_place(flags, {"path_style": flags.path_style})
     with current_index(place, flags) as index:
         targets = [target_here(target, place, index) for target in flags.targets or ()]
-        request = change_named(flags, place.cwd) or targets
+        request = read_change(flags, place.cwd) or targets
         if flags.unresolved:
             return _unresolved(
                 index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence), flags, place

@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from codelens.cli.answerer import answering
+from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
@@ -55,7 +55,7 @@ def watch(flags: WatchFlags) -> int:
             report=_teller(flags),
             progress=progress,
         )
-        with answering(place.index_path, place.settings):
+        with answer_searches(place.index_path, place.settings):
             return _until_stopped(watch, flags.until_eof)
 
 

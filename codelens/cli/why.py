@@ -8,13 +8,20 @@ from pathlib import Path
 from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
 from codelens.cli.freshness import current_index
-from codelens.cli.options import all_queries, joined_query, likeness, ranking_settings, search_options, without_query
+from codelens.cli.options import (
+    has_query_option,
+    join_queries,
+    ranking_settings,
+    read_likeness,
+    read_queries,
+    search_options,
+)
 from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
 from codelens.render.paths import PathStyle
-from codelens.render.why import SameSearch, WhyView, render_why, shell_quoted
+from codelens.render.why import SearchPlace, WhyView, quote_for_shell, render_why
 from codelens.text.counts import quantity
 
 
@@ -46,13 +53,13 @@ def why(flags: WhyFlags) -> int:
     the stage that lost it and a change to the query that would find it.
     """
     positional, names = flags.query, list(flags.targets or ())
-    if without_query(flags) and positional is not None:
+    if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
-    text = joined_query(all_queries(positional, flags), flags)
+    text = join_queries(read_queries(positional, flags), flags)
     place = reading_place(flags, ranking_settings(flags))
     with current_index(place, flags) as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
-        like = likeness(flags, place, index)
+        like = read_likeness(flags, place, index)
         options = search_options(flags, place.settings, scope, text, like)
         query = index.parse(text.text, options)
         result = index.why(query, [target_here(t, place, index) for t in names], options)
@@ -99,12 +106,12 @@ def _view(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> Wh
     )
 
 
-def _same_search(flags: WhyFlags) -> SameSearch:
+def _same_search(flags: WhyFlags) -> SearchPlace:
     """The flags with which another search reads the same index and the same files."""
-    before = [f"--db {shell_quoted(str(flags.db))}"] if flags.db else []
+    before = [f"--db {quote_for_shell(str(flags.db))}"] if flags.db else []
     before += ["--root-scope"] if flags.root_scope else []
-    before += [f"--metadata {shell_quoted(flags.metadata)}"] if flags.metadata else []
-    return SameSearch(tuple(before), tuple(shell_quoted(str(path)) for path in flags.below or ()))
+    before += [f"--metadata {quote_for_shell(flags.metadata)}"] if flags.metadata else []
+    return SearchPlace(tuple(before), tuple(quote_for_shell(str(path)) for path in flags.below or ()))
 
 
 def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:

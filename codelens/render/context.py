@@ -22,7 +22,7 @@ NEXT_PART = "codelens context --more {}"
 NEXT_OF_FLEET = "codelens cluster context --more {}"
 
 
-def layout_of(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
+def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
     """The layout of that name, one of FORMATS. `next_part` says how to ask for the next part with the token in place of {}."""
     kinds: Mapping[str, type[_Layout]] = {"markdown": Markdown, "xml": Xml, "json": Json, "compact": Compact}
     return kinds[format](paths, next_part)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
-from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, OutputOptions, colored, fits
+from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, OutputOptions, color_text, is_short_enough
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import code_span, fence_around, for_line, for_terminal
 from codelens.text.lines import column_utf8
@@ -27,12 +27,12 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Each text with its line break."""
     for i, hit in enumerate(result.hits):
         if output.only_matching:
-            yield from _matching_parts(hit, output)
+            yield from _format_matches(hit, output)
         elif output.context:
             yield from (["--\n"] if i else [])
-            yield from _with_context(hit, output)
+            yield from _format_with_context(hit, output)
         else:
-            yield _line(hit, output, hit.line, hit.column, _text_of_place(hit, output))
+            yield _format_line(hit, output, hit.line, hit.column, _text_at_hit(hit, output))
 
 
 def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]:
@@ -49,7 +49,7 @@ def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """-c: path:hits of each file that has one."""
     counts = Counter(output.path_style.of_hit(hit) for hit in result.hits)
-    return (f"{path}{_after_path(output.null)}{count}\n" for path, count in counts.items())
+    return (f"{path}{_path_end(output.null)}{count}\n" for path, count in counts.items())
 
 
 def line_text(hit: Hit) -> str:
@@ -60,56 +60,56 @@ def line_text(hit: Hit) -> str:
     return for_line(text.rstrip("\r\n"))
 
 
-def _text_of_place(hit: Hit, output: OutputOptions) -> str:
-    return next((_text(line, output) for line in hit.snippet if line.number == hit.line), line_text(hit))
+def _text_at_hit(hit: Hit, output: OutputOptions) -> str:
+    return next((_format_text(line, output) for line in hit.snippet if line.number == hit.line), line_text(hit))
 
 
-def _text(line: SnippetLine, output: OutputOptions) -> str:
+def _format_text(line: SnippetLine, output: OutputOptions) -> str:
     """A line with its matched parts in colour, unless something in it had to be made visible."""
     text = line.text.rstrip("\r\n")
-    if not fits(text, output.longest):
+    if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")
     if not output.color or for_line(text) != text:
         return for_line(text)
     parts, at = [], 0
     for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
         start = max(start, at)
-        parts += [text[at:start], colored(MATCH, text[start:end], output.color)]
+        parts += [text[at:start], color_text(MATCH, text[start:end], output.color)]
         at = max(at, end)
     return "".join([*parts, text[at:]])
 
 
-def _after_path(null: bool, mark: str = ":") -> str:
+def _path_end(null: bool, mark: str = ":") -> str:
     return "\0" if null else mark
 
 
-def _line(hit: Hit, output: OutputOptions, number: int, column: int | None, text: str, mark: str = ":") -> str:
+def _format_line(hit: Hit, output: OutputOptions, number: int, column: int | None, text: str, mark: str = ":") -> str:
     numbers = [number, *([column] if column is not None and output.columns else [])]
-    place = "".join(colored(PLACE, str(n), output.color) + mark for n in numbers) if output.line_numbers else ""
+    place = "".join(color_text(PLACE, str(n), output.color) + mark for n in numbers) if output.line_numbers else ""
     path = (
-        colored(PATH, output.path_style.of_hit(hit), output.color) + _after_path(output.null, mark)
+        color_text(PATH, output.path_style.of_hit(hit), output.color) + _path_end(output.null, mark)
         if output.names
         else ""
     )
     return f"{path}{place}{text}\n"
 
 
-def _with_context(hit: Hit, output: OutputOptions) -> Iterator[str]:
+def _format_with_context(hit: Hit, output: OutputOptions) -> Iterator[str]:
     for line in hit.snippet:
-        text = _text(line, output)
+        text = _format_text(line, output)
         if line.number == hit.line:
-            yield _line(hit, output, line.number, hit.column, text)
+            yield _format_line(hit, output, line.number, hit.column, text)
         else:
-            yield _line(hit, output, line.number, None, text, "-")
+            yield _format_line(hit, output, line.number, None, text, "-")
 
 
-def _matching_parts(hit: Hit, output: OutputOptions) -> Iterator[str]:
+def _format_matches(hit: Hit, output: OutputOptions) -> Iterator[str]:
     """The parts of the hit's line that match, or those of its other lines if none of them does."""
     lines = [line for line in hit.snippet if line.matches]
     for line in [line for line in lines if line.number == hit.line] or lines:
         for start, end in line.matches:
             part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
-            yield _line(hit, output, line.number, column_utf8(line.text, start), _text(part, output))
+            yield _format_line(hit, output, line.number, column_utf8(line.text, start), _format_text(part, output))
 
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ def parse_template(
     pieces: list[str | Callable[[T, PathStyle], object]] = []
     end = 0
     for found in _PIECE.finditer(template):
-        pieces += [template[end : found.start()], _piece(found, fields)]
+        pieces += [template[end : found.start()], _parse_piece(found, fields)]
         end = found.end()
     pieces.append(template[end:])
     raw = "\0" in "".join(
@@ -142,7 +142,7 @@ def parse_template(
     return fill
 
 
-def _piece(
+def _parse_piece(
     found: re.Match[str], fields: Mapping[str, Callable[[T, PathStyle], object]]
 ) -> str | Callable[[T, PathStyle], object]:
     if found[0] in ("{{", "}}"):
@@ -155,7 +155,7 @@ def _piece(
     raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
 
 
-def ended(text: str) -> str:
+def end_with_break(text: str) -> str:
     """A filled line with a line break after it, unless it ends in \\n or \\0."""
     return text if text.endswith(("\n", "\0")) else text + "\n"
 
@@ -195,7 +195,7 @@ FIELDS: Mapping[str, Field] = {
 
 def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """RFC 4180 but for the line ends, with a head line."""
-    for row in _rows(result, output.paths):
+    for row in _table_rows(result, output.paths):
         yield ",".join(map(_csv_cell, row)) + "\n"
 
 
@@ -205,7 +205,7 @@ def _csv_cell(text: str) -> str:
 
 def render_tsv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Tabs and line breaks inside a cell are written \\t, \\n, \\r; a backslash before them is doubled."""
-    for row in _rows(result, output.paths):
+    for row in _table_rows(result, output.paths):
         yield "\t".join(map(_tsv_cell, row)) + "\n"
 
 
@@ -213,13 +213,13 @@ def _tsv_cell(text: str) -> str:
     return re.sub(r"[\\\t\n\r]", lambda m: {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}[m[0]], text)
 
 
-def _rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
+def _table_rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
     yield list(COLUMNS)
     for hit in result.hits:
-        yield [_cell(name, hit, paths) for name in COLUMNS]
+        yield [_format_cell(name, hit, paths) for name in COLUMNS]
 
 
-def _cell(name: str, hit: Hit, paths: PathStyle) -> str:
+def _format_cell(name: str, hit: Hit, paths: PathStyle) -> str:
     text = str(FIELDS[name](hit, paths))
     return text if name == "path" else for_line(text)
 
@@ -228,7 +228,7 @@ def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """The template for each hit, a line break after it unless it ends in \\n or \\0. Raises UsageError."""
     fill = parse_template(output.template, FIELDS)
     for hit in result.hits:
-        yield ended(fill(hit, output.paths))
+        yield end_with_break(fill(hit, output.paths))
 
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
@@ -237,10 +237,10 @@ def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str
     for hit in result.hits:
         place = code_span(f"{output.paths.of_hit(hit)}:{hit.line}")
         yield f"\n### {hit.rank}. {code_span(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
-        yield from _snippet(hit)
+        yield from _format_snippet(hit)
 
 
-def _snippet(hit: Hit) -> Iterator[str]:
+def _format_snippet(hit: Hit) -> Iterator[str]:
     """A fence longer than any run of backticks inside, as CommonMark wants it; a gap is shown as one."""
     text = "".join(for_terminal(line.text) for line in hit.snippet)
     fence = fence_around(text)
@@ -262,22 +262,22 @@ def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """One run; hits are results of level `note`, in the order of their rank."""
     roots = {r.name: r.root for r in result.index.repositories}
     run = {
-        "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_rule()]}},
+        "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_sarif_rule()]}},
         "invocations": [{"executionSuccessful": not result.failed, "exitCode": result.exit_code}],
         "originalUriBaseIds": {name: {"uri": Path(root).as_uri() + "/"} for name, root in sorted(roots.items())},
         "columnKind": "utf16CodeUnits",
-        "results": [_result(hit, result.query) for hit in result.hits],
+        "results": [_sarif_result(hit, result.query) for hit in result.hits],
     }
     from codelens.render.records import to_json  # plain lines start without it
 
     yield to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _rule() -> Record:
+def _sarif_rule() -> Record:
     return {"id": _RULE, "shortDescription": {"text": "A place that a search found"}}
 
 
-def _result(hit: Hit, query: str) -> Record:
+def _sarif_result(hit: Hit, query: str) -> Record:
     from urllib.parse import quote
 
     uri = quote(real_path(hit).encode("utf-8", "surrogateescape"))

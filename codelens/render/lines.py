@@ -39,12 +39,12 @@ class OutputOptions(NamedTuple):
         return self.path_style.of(file.root, file.os_path)
 
 
-def paths_of_files(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+def format_paths(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """-l, -L: a path a line, or before a NUL byte."""
     return (output.path_of_file(file) + ("\0" if output.null else "\n") for file in files)
 
 
-def counts_of_files(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """-c: path:lines that match; with -o path:matches."""
     for file in files:
         counted = (line for line in file.lines if line.matched)
@@ -53,7 +53,7 @@ def counts_of_files(files: Iterable[FileLines], output: OutputOptions) -> Iterat
             yield f"{_prefix(file, output, ':')}{count}\n"
 
 
-def plain_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """path:line:column:text, of context path-line-text; `--` between runs of lines that do not touch, where there is context.
 
     The text is the file's own, so that programs get what grep would give them.
@@ -65,14 +65,14 @@ def plain_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[s
             if output.context and begun and (not last or line.number > last + 1):
                 yield "--\n"
             begun, last = True, line.number
-            for column, text in _shown(line, output):
+            for column, text in _visible_parts(line, output):
                 mark = ":" if line.matched else "-"
-                place = colored(PLACE, str(line.number), output.color) + mark if output.line_numbers else ""
-                place += f"{colored(PLACE, str(column), output.color)}{mark}" if column and output.columns else ""
+                place = color_text(PLACE, str(line.number), output.color) + mark if output.line_numbers else ""
+                place += f"{color_text(PLACE, str(column), output.color)}{mark}" if column and output.columns else ""
                 yield f"{_prefix(file, output, mark)}{place}{text}\n"
 
 
-def vimgrep_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """path:line:column:text for each match, several on a line too: what `:cexpr` reads."""
     for file in files:
         for line in file.lines:
@@ -83,42 +83,47 @@ def vimgrep_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator
 
 def _prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
     return (
-        colored(PATH, output.path_of_file(file), output.color) + ("\0" if output.null else mark) if output.names else ""
+        color_text(PATH, output.path_of_file(file), output.color) + ("\0" if output.null else mark)
+        if output.names
+        else ""
     )
 
 
-def _shown(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
+def _visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
     """Pairs (column, 0 for context; text) of a line: one, or with -o one for each match."""
     text = line.text
     if output.only_matching and line.matched and not output.inverted:
         for start, end in line.ranges:
             part = text[start:end]
-            yield column_utf8(text, start), part if fits(part, output.longest, 0) else OMITTED.format("matching")
+            yield (
+                column_utf8(text, start),
+                part if is_short_enough(part, output.longest, 0) else OMITTED.format("matching"),
+            )
         return
     column = column_utf8(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
-    if not fits(text, output.longest):
+    if not is_short_enough(text, output.longest):
         yield column, OMITTED.format("matching" if line.matched else "context")
         return
-    yield column, _marked(line) if output.color and line.ranges else text
+    yield column, _color_matches(line) if output.color and line.ranges else text
 
 
 OMITTED = "[Omitted long {} line]"  # The words of ripgrep in place of a line that is longer than -M
 
 
-def fits(text: str, longest: int, ending: int = 1) -> bool:
+def is_short_enough(text: str, longest: int, ending: int = 1) -> bool:
     """True if a line is not longer than -M, in bytes; like ripgrep it counts the line break too."""
     return not longest or len(text.encode("utf-8", "surrogateescape")) + ending <= longest
 
 
-def _marked(line: MatchedLine) -> str:
+def _color_matches(line: MatchedLine) -> str:
     """The text with its matches in colour."""
     parts, at = [], 0
     for start, end in line.ranges:
-        parts += [line.text[at:start], colored(MATCH, line.text[start:end], True)]
+        parts += [line.text[at:start], color_text(MATCH, line.text[start:end], True)]
         at = end
     return "".join([*parts, line.text[at:]])
 
 
-def colored(code: str, text: str, color: bool) -> str:
+def color_text(code: str, text: str, color: bool) -> str:
     """The text between an SGR code and its end."""
     return f"\x1b[{code}m{text}\x1b[0m" if color and text else text

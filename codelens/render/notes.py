@@ -17,10 +17,10 @@ def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
         status = f" [{note.note.status}]" if note.note.status else ""
         tags = "".join(f" #{tag}" for tag in note.note.tags)
         yield f"{note.note.id}: {note.note.title}{status}{tags}\n"
-        yield from (f"  {place}\n" for place in _told(note, places.get(note.path)))
+        yield from (f"  {place}\n" for place in _describe_places(note, places.get(note.path)))
 
 
-def _told(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
+def _describe_places(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
     return [anchor.label for anchor in note.note.links] if found is None else [place.description for place in found]
 
 
@@ -37,7 +37,7 @@ def note_lines(note: NoteFile, found: Sequence[Found] | None) -> Iterator[str]:
         "created": one.created,
     }
     yield from (f"{key + ':':9}{value}\n" for key, value in fields.items() if value)
-    for place, link in zip(_told(note, found), one.links, strict=True):
+    for place, link in zip(_describe_places(note, found), one.links, strict=True):
         symbol = f"  {link.symbol}" if link.symbol and link.symbol != place else ""
         yield f"{'at:':9}{place}{symbol}\n"
     if note.body:

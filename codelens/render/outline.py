@@ -25,17 +25,17 @@ def outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Ch
         "schema": SCHEMA,
         "path": path,
         **path_b64(path),
-        "symbols": [_symbol(u) | _changed(u, last) for u in symbols_of(units)],
+        "symbols": [_symbol_record(u) | _change_record(u, last) for u in symbols_of(units)],
         "exit_code": exit_code,
     }
 
 
-def _symbol(unit: UnitRow) -> Record:
+def _symbol_record(unit: UnitRow) -> Record:
     place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
     return unit_record(unit) | place | fields_of(unit, "signature doc local repository")
 
 
-def _changed(unit: UnitRow, last: Changes | None) -> Record:
+def _change_record(unit: UnitRow, last: Changes | None) -> Record:
     if last is None:
         return {}
     change = last.get(unit.id)
@@ -68,12 +68,12 @@ def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
     for unit in sorted(symbols_of(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
         scope = f"\tscope:{for_line(unit.container)}" if unit.container else ""
-        name = _in_field(unit.name)
+        name = _escape_tabs(unit.name)
         fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
-        yield f'{name}\t{_in_field(path)}\t{unit.name_line};"\t{fields}\n'
+        yield f'{name}\t{_escape_tabs(path)}\t{unit.name_line};"\t{fields}\n'
 
 
-def _in_field(text: str) -> str:
+def _escape_tabs(text: str) -> str:
     return for_line(text).replace("\t", "\\t")
 
 

@@ -23,7 +23,7 @@ from codelens.model.graph import (
     Relation,
     RepositoryMap,
 )
-from codelens.render.formats import ended, parse_template
+from codelens.render.formats import end_with_break, parse_template
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json
 from codelens.render.visible import for_line, for_terminal
@@ -104,17 +104,17 @@ def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
     for relation in result.relations:
         place = relation.place
         head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
-        line = f"{head}{for_line(_line_text(relation, result.question))}\n"
+        line = f"{head}{for_line(_format_line_text(relation, result.question))}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
 
 
-def _line_text(relation: Relation, question: str) -> str:
+def _format_line_text(relation: Relation, question: str) -> str:
     text = relation.place.text.rstrip("\r\n")
     if relation.provenance == UNRESOLVED or question in ("callers", "callees"):
         return f"{relation.listed.qualified_name}: {text.strip()}"
-    return text if question in PLACES else step_text(relation, question)
+    return text if question in PLACES else format_step(relation, question)
 
 
 RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
@@ -142,16 +142,16 @@ def related_format(result: Related, paths: PathStyle, template: str) -> Iterator
     """One relation a line, by the user's template, each line once. Raises UsageError for an unknown field."""
     fill = parse_template(template, RELATION_FIELDS)
     for text in dict.fromkeys(fill(relation, paths) for relation in result.relations):
-        yield ended(text)
+        yield end_with_break(text)
 
 
-def step_text(relation: Relation, question: str) -> str:
+def format_step(relation: Relation, question: str) -> str:
     """A relation as a sentence: 'A calls B'."""
     depth = f"{'test, ' if relation.test else ''}depth {relation.depth}: " if question == "impact" else ""
-    return f"{depth}{relation.source.qualified_name} {relation.kind} {relation.target.qualified_name}{remark(relation)}"
+    return f"{depth}{relation.source.qualified_name} {relation.kind} {relation.target.qualified_name}{format_remark(relation)}"
 
 
-def remark(relation: Relation) -> str:
+def format_remark(relation: Relation) -> str:
     """Remarks on a relation: its confidence and where it was found."""
     via = [relation.via] if relation.via else []
     if relation.provenance == UNRESOLVED:
@@ -178,7 +178,7 @@ def related_dot(result: Related) -> Iterator[str]:
     lines = []
     for (source, target, kind), relation in edges.items():
         style = ", style=dashed" if relation.confidence < RESOLVED else ""
-        lines.append((place[source], place[target], f" [label={quoted(kind)}{style}]"))
+        lines.append((place[source], place[target], f" [label={quote_for_dot(kind)}{style}]"))
     return _digraph(enumerate(nodes), sorted(lines), result.targets)
 
 
@@ -190,7 +190,7 @@ def map_dot(result: RepositoryMap) -> Iterator[str]:
 
 def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """Graphviz."""
-    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quoted(r.kind)}]") for r in graph.links))
+    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links))
 
 
 def _digraph(
@@ -201,13 +201,13 @@ def _digraph(
     for number, node in nodes:
         where = f"{node.path}:{node.line}" if node.line else node.kind
         style = ", style=bold" if node in bold else ""
-        yield f"  n{number} [label={quoted(node.qualified_name)}, tooltip={quoted(where)}{style}];\n"
+        yield f"  n{number} [label={quote_for_dot(node.qualified_name)}, tooltip={quote_for_dot(where)}{style}];\n"
     for source, target, attributes in edges:
         yield f"  n{source} -> n{target}{attributes};\n"
     yield "}\n"
 
 
-def quoted(text: str) -> str:
+def quote_for_dot(text: str) -> str:
     """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
     safe = for_terminal(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{safe}"'
@@ -244,7 +244,7 @@ def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: boo
     fill = parse_template(FORMS.get(form, form), REACHING_FIELDS)
     paths = paths.raw() if null else paths
     for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
-        yield text + "\0" if null else ended(text)
+        yield text + "\0" if null else end_with_break(text)
 
 
 def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
@@ -277,13 +277,13 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """One object: `nodes` with their number as `id`, `edges` that name them, a line each."""
     yield f'{{"schema": {SCHEMA}, "nodes": ['
-    yield from _listed(to_json({"id": number} | node_record(named)) for number, named in graph.nodes)
+    yield from _join_records(to_json({"id": number} | node_record(named)) for number, named in graph.nodes)
     yield '\n], "edges": ['
-    yield from _listed(to_json(link._asdict()) for link in graph.links)
+    yield from _join_records(to_json(link._asdict()) for link in graph.links)
     yield f'\n], "index": {to_json(index_record(index)).rstrip()}, "exit_code": 0}}\n'
 
 
-def _listed(texts: Iterator[str]) -> Iterator[str]:
+def _join_records(texts: Iterator[str]) -> Iterator[str]:
     for number, text in enumerate(texts):
         yield f"{',' if number else ''}\n{text.rstrip()}"
 

@@ -11,8 +11,8 @@ from rich.tree import Tree
 from codelens.model.code import Freshness
 from codelens.model.graph import UNRESOLVED, Named, Related, Relation, RepositoryMap
 from codelens.render.paths import PathStyle
-from codelens.render.relations import remark
-from codelens.render.terminal import DIM, HEADING, make_console, styled
+from codelens.render.relations import format_remark
+from codelens.render.terminal import DIM, HEADING, make_console, render_texts
 from codelens.render.visible import for_terminal
 from codelens.text.counts import quantity
 
@@ -27,18 +27,18 @@ def related_screen(result: Related, paths: PathStyle, color: bool) -> Iterator[s
     is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
     match "refs" if is_listed else result.question:
         case "refs":
-            parts = _places(result, paths)
+            parts = _reference_lines(result, paths)
         case "path":
-            parts = iter([_way(result, paths)])
+            parts = iter([_path_lines(result, paths)])
         case "impact":
-            parts = _rings(result, paths)
+            parts = _impact_lines(result, paths)
         case _:
-            yield from _trees(result, paths, color)
+            yield from _draw_trees(result, paths, color)
             parts = iter(())
     for lines in parts:
-        yield styled(console, lines)
+        yield render_texts(console, lines)
     if len(result.relations) < result.total:
-        yield styled(console, [Text(f"\n{len(result.relations)} of {result.total}; -m N shows more", DIM)])
+        yield render_texts(console, [Text(f"\n{len(result.relations)} of {result.total}; -m N shows more", DIM)])
 
 
 def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator[str]:
@@ -50,18 +50,18 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
             number, rest = central.text[:5], central.text[7:]
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
             lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
-        yield styled(console, lines)
+        yield render_texts(console, lines)
     count = sum(len(file) for file in result.files)
     symbols = f"{count} of {quantity(result.total, 'symbol')}"
     text = f"\n{symbols}, about {result.tokens} of {result.budget} tokens; --budget N changes that"
-    yield styled(console, [Text(text, DIM)])
+    yield render_texts(console, [Text(text, DIM)])
 
 
 def _heading(named: Named, paths: PathStyle) -> Text:
     return Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)
 
 
-def _places(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+def _reference_lines(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
     files: dict[tuple[str, str, str], list[Relation]] = {}
     for relation in result.relations:
         files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
@@ -70,16 +70,16 @@ def _places(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
         heading = Text("").append(for_terminal(paths.of(*file)), HEADING)
         if relations[0].place.freshness is not Freshness.FRESH:
             heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)
-        yield [*([Text("")] if i else []), heading, *(_place(r, width) for r in relations)]
+        yield [*([Text("")] if i else []), heading, *(_reference_line(r, width) for r in relations)]
 
 
-def _place(relation: Relation, width: int) -> Text:
+def _reference_line(relation: Relation, width: int) -> Text:
     line = Text("").append(f"{relation.place.line:>6}  ", NUMBER)
     line.append(f"{relation.kind:<{width}}  ", DIM)
     if relation.source.path != relation.source.qualified_name:
         line.append(for_terminal(relation.source.qualified_name) + "  ", BOLD)
     line.append(for_terminal(relation.place.text.strip()))
-    return line.append(for_terminal(remark(relation)), GUESS)
+    return line.append(for_terminal(format_remark(relation)), GUESS)
 
 
 def _label(named: Named, paths: PathStyle) -> Text:
@@ -90,7 +90,7 @@ def _label(named: Named, paths: PathStyle) -> Text:
     return label
 
 
-def _trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
+def _draw_trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
     """A tree for each direction: a hierarchy has two."""
     console = make_console(color)
     for outgoing in (True, False):
@@ -100,13 +100,13 @@ def _trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
         tree = Tree(_label(result.targets[0], paths), guide_style=DIM)
         if result.question == "hierarchy":
             tree.label = Text("").append("above " if outgoing else "below ", DIM) + _label(result.targets[0], paths)
-        _grow(tree, relations, paths)
+        _add_branches(tree, relations, paths)
         with console.capture() as capture:
             console.print(tree, soft_wrap=True)
         yield capture.get()
 
 
-def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
+def _add_branches(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
     """Relations in the order of a tree's lines → branches; several lines that lead to one node share a branch."""
     branches: list[tuple[Tree, Named | None]] = [(tree, None)]  # one for each depth
     for relation in relations:
@@ -114,7 +114,7 @@ def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
         if len(branches) > relation.depth and branches[relation.depth][1] == relation.listed:
             label = branches[relation.depth][0].label
             assert isinstance(label, Text)
-            label.append_text(_site(relation))
+            label.append_text(_call_line(relation))
             continue
         del branches[relation.depth :]
         label = _label(relation.listed, paths)
@@ -123,20 +123,20 @@ def _grow(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
         if relation.kind == "overrides":
             other = relation.source if relation.outgoing else relation.target
             label.append(f" {'by ' * relation.outgoing}{for_terminal(other.qualified_name)}", DIM)
-        label.append(for_terminal(remark(relation)), GUESS)
+        label.append(for_terminal(format_remark(relation)), GUESS)
         label.append("  listed elsewhere" if relation.again else "", DIM)
-        label.append_text(_site(relation))
+        label.append_text(_call_line(relation))
         branches.append((branches[-1][0].add(label), relation.listed))
 
 
-def _site(relation: Relation) -> Text:
+def _call_line(relation: Relation) -> Text:
     """The line of a call; a definition's own line says no more than its label."""
     if relation.kind in ("extends", "implements", "overrides"):
         return Text("")
     return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(for_terminal(relation.place.text.strip()))
 
 
-def _way(result: Related, paths: PathStyle) -> list[Text]:
+def _path_lines(result: Related, paths: PathStyle) -> list[Text]:
     if not result.relations:
         return []
     at = result.relations[0].source
@@ -146,13 +146,13 @@ def _way(result: Related, paths: PathStyle) -> list[Text]:
             lines.append(Text("").append("  in ", DIM) + _label(relation.source, paths))
         at = relation.target
         hop = Text("").append(f"  {relation.kind}", NUMBER)
-        hop.append(for_terminal(remark(relation)), GUESS)
+        hop.append(for_terminal(format_remark(relation)), GUESS)
         hop.append(f"  {relation.place.line}  ", DIM).append(for_terminal(relation.place.text.strip()))
         lines += [hop, _label(relation.target, paths)]
     return lines
 
 
-def _rings(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+def _impact_lines(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
     groups: dict[str, list[Relation]] = {}
     for relation in result.relations:
         groups.setdefault("tests" if relation.test else f"depth {relation.depth}", []).append(relation)
@@ -161,5 +161,5 @@ def _rings(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
         for relation in relations:
             line = Text("  ") + _label(relation.listed, paths)
             line.append(f"  {relation.kind} ", NUMBER).append(for_terminal(relation.target.qualified_name))
-            lines.append(line.append(for_terminal(remark(relation)), GUESS))
+            lines.append(line.append(for_terminal(format_remark(relation)), GUESS))
         yield lines

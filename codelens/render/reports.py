@@ -38,33 +38,33 @@ def _report_record(report: IndexReport) -> Record:
 def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
     """One line a repository, then what was skipped and what had faults."""
     for r in reports:
-        moves = _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
+        moves = _format_counts({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
         if r.resumed:
             moves = "; ".join(filter(None, (moves, "went on with an unfinished build")))
         yield (
             f"{for_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
             f"{quantity(r.symbols, 'symbol')}, {quantity(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
-            f"{megabytes(r.index_bytes)}\n"
+            f"{format_size(r.index_bytes)}\n"
         )
         if r.skipped:
-            yield f"  skipped {sum(r.skipped.values())} of {r.seen} seen: {_listed(r.skipped)}\n"
+            yield f"  skipped {sum(r.skipped.values())} of {r.seen} seen: {_format_counts(r.skipped)}\n"
         if odd := {k: v for k, v in r.encodings.items() if k not in ("utf-8", "ascii")}:
-            yield f"  encodings other than UTF-8: {_listed(odd)}\n"
+            yield f"  encodings other than UTF-8: {_format_counts(odd)}\n"
         if r.faults:
             yield f"  {quantity(len(r.faults), 'file')} parsed only in part; their text is indexed\n"
         if r.wrote and any(r.references.values()):
-            yield f"  references: {references_text(r.references)}\n"
+            yield f"  references: {format_references(r.references)}\n"
 
 
 def watch_lines(event: WatchEvent) -> Iterator[str]:
     """An event of a watch as a line, without line break."""
     if event.step is WatchStep.WATCHING:
         files = quantity(sum(r.indexed for r in event.reports), "file")
-        yield f"watching {event.text}: {files} indexed ({_moves(event.reports)}, {_seconds(event.reports)})"
+        yield f"watching {event.text}: {files} indexed ({_format_changes(event.reports)}, {_format_seconds(event.reports)})"
     elif event.step is WatchStep.UPDATED:
-        yield f"updated: {_moves(event.reports)} ({_seconds(event.reports)})"
+        yield f"updated: {_format_changes(event.reports)} ({_format_seconds(event.reports)})"
     elif event.step is WatchStep.LOOKED:
-        yield f"looked: nothing had changed ({_seconds(event.reports)})"
+        yield f"looked: nothing had changed ({_format_seconds(event.reports)})"
     elif event.step is WatchStep.WAITING:
         yield f"waiting: {event.text}"
     elif event.step is WatchStep.FAULT:
@@ -79,10 +79,12 @@ def watch_record(event: WatchEvent) -> Record:
     return record | ({"repositories": [_report_record(r) for r in event.reports]} if event.reports else {})
 
 
-def _moves(reports: Sequence[IndexReport]) -> str:
+def _format_changes(reports: Sequence[IndexReport]) -> str:
     """The changes of a run, after the root's name if several are watched."""
     moves_by_name = {
-        Path(r.root).name: _listed({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
+        Path(r.root).name: _format_counts(
+            {"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed}
+        )
         for r in reports
     }
     if len(moves_by_name) == 1:
@@ -93,15 +95,15 @@ def _moves(reports: Sequence[IndexReport]) -> str:
     )
 
 
-def _seconds(reports: Sequence[IndexReport]) -> str:
+def _format_seconds(reports: Sequence[IndexReport]) -> str:
     return f"{sum(r.seconds for r in reports):.1f} s"
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items() if number)
 
 
-def megabytes(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes for people, in MB, or in kB below a tenth of one."""
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
@@ -110,14 +112,14 @@ def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
     """index --dry-run: each file and folder that the walk saw, with what would become of it."""
     for entry in entries:
         if isinstance(entry, Skip):
-            yield f"skip\t{for_column(entry.path)}\t{skip_text(entry)}\n"
+            yield f"skip\t{for_column(entry.path)}\t{format_skip(entry)}\n"
         else:
             yield f"index\t{for_column(entry.path)}\n"
 
 
 def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
     """index --dry-run --json."""
-    files = [_planned(root, entry) for root, entry in entries]
+    files = [_plan_entry_record(root, entry) for root, entry in entries]
     skipped = sum(file["action"] == "skip" for file in files)
     return {
         "schema": SCHEMA,
@@ -128,13 +130,13 @@ def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
     }
 
 
-def _planned(root: Path, entry: SeenFile | Skip) -> Record:
+def _plan_entry_record(root: Path, entry: SeenFile | Skip) -> Record:
     skip = isinstance(entry, Skip)
     place = {"root": str(root), "path": entry.path} | path_b64(entry.path) | {"action": "skip" if skip else "index"}
     return place | ({"reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {})
 
 
-def skip_text(skip: Skip) -> str:
+def format_skip(skip: Skip) -> str:
     """The reason and what it rests on, without saying it twice."""
     detail = for_line(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
@@ -144,7 +146,7 @@ def skipped_lines(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> I
     """status --skipped: path and reason, a tab between."""
     for repository, skip in skips:
         path = f"{repository}/{skip.path}" if with_repository else skip.path
-        yield f"{for_column(path)}\t{skip_text(skip)}\n"
+        yield f"{for_column(path)}\t{format_skip(skip)}\n"
 
 
 def fault_lines(status: Status) -> Iterator[str]:
@@ -184,7 +186,7 @@ def _repository_record(r: RepositoryStatus) -> Record:
 def status_lines(status: Status) -> Iterator[str]:
     """`status` for people: the file, then a paragraph a repository, then the largest tables."""
     yield f"index       {for_line(status.index.path)}\n"
-    yield f"            schema {status.index.schema}, {megabytes(status.file_bytes)}, journal {status.journal_mode}\n"
+    yield f"            schema {status.index.schema}, {format_size(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"
     if status.unfinished:
         yield f"unfinished  {for_line(status.unfinished)}: `codelens index` finishes it\n"
@@ -193,16 +195,16 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from _repository_lines(repository)
     if status.tables:
         largest = list(status.tables.items())[:8]
-        yield f"\ntables      {', '.join(f'{name} {megabytes(size)}' for name, size in largest)}\n"
+        yield f"\ntables      {', '.join(f'{name} {format_size(size)}' for name, size in largest)}\n"
 
 
 def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
     yield f"repository  {for_line(r.name)}: {for_line(r.root)}\n"
-    yield f"files       {r.documents}, {megabytes(r.source_bytes)}\n"
+    yield f"files       {r.documents}, {format_size(r.source_bytes)}\n"
     for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
-        yield f"{label:11} {_listed(counts) or 'none'}\n"
-    yield f"references  {references_text(r.references)}\n"
-    yield f"skipped     {_listed(r.skipped) or 'none'}\n"
+        yield f"{label:11} {_format_counts(counts) or 'none'}\n"
+    yield f"references  {format_references(r.references)}\n"
+    yield f"skipped     {_format_counts(r.skipped) or 'none'}\n"
     if r.faults:
         yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
         yield from (
@@ -210,18 +212,18 @@ def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
         )
     if r.stale:
         yield f"stale       {quantity(r.stale, 'file')} made by another version: the next index run derives them again\n"
-    yield f"history     {for_line(history_text(r.history))}\n"
-    yield f"against disk {'the folder is gone' if r.gone else _changes_text(r.changes)}\n"
+    yield f"history     {for_line(format_history(r.history))}\n"
+    yield f"against disk {'the folder is gone' if r.gone else _format_tree_changes(r.changes)}\n"
 
 
-def references_text(counts: Mapping[str, int]) -> str:
+def format_references(counts: Mapping[str, int]) -> str:
     """Counts of references. Those out of fuel are part of the guessed and unresolved, so they come last."""
     named = {name.replace("_", " "): number for name, number in counts.items()}
     starved = named.pop("out of fuel", 0)
-    return (_listed(named) or "none") + (f" ({starved} gave up after the step limit)" if starved else "")
+    return (_format_counts(named) or "none") + (f" ({starved} gave up after the step limit)" if starved else "")
 
 
-def history_text(history: HistoryRead | None) -> str:
+def format_history(history: HistoryRead | None) -> str:
     """How much of git's history is known, or why it is not."""
     if history is None:
         return "unknown: the next index run reads it"
@@ -231,33 +233,33 @@ def history_text(history: HistoryRead | None) -> str:
     return f"{read if history.whole else f'the last {read}'} read, up to {history.head[:12]}"
 
 
-def _changes_text(changes: Changes | None) -> str:
+def _format_tree_changes(changes: Changes | None) -> str:
     if changes is None:
         return "not checked"
     counts = {"new": len(changes.new), "changed": len(changes.changed), "deleted": len(changes.deleted)}
-    return _listed(counts) or "nothing changed"
+    return _format_counts(counts) or "nothing changed"
 
 
 def difference_lines(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
     """A sign, place, kind and name: + added, - removed, > moved (from → to), ~ with another signature (was → is)."""
     for symbol in difference.added:
-        yield f"+ {_told(symbol)}\n"
+        yield f"+ {_format_symbol(symbol)}\n"
     for symbol in difference.removed:
-        yield f"- {_told(symbol)}\n"
+        yield f"- {_format_symbol(symbol)}\n"
     for change in difference.moved:
-        yield f"> {_told(change.old)} → {_told(change.new)}\n"
+        yield f"> {_format_symbol(change.old)} → {_format_symbol(change.new)}\n"
     for change in difference.changed:
         signatures = f"{change.old.symbol.signature} → {change.new.symbol.signature}"
-        yield f"~ {_told(change.new)}: {for_line(signatures)}\n"
+        yield f"~ {_format_symbol(change.new)}: {for_line(signatures)}\n"
     for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)):
-        yield from (f"{sign} {_edge(place)}\n" for place in places if edges)
+        yield from (f"{sign} {_format_edge(place)}\n" for place in places if edges)
 
 
-def _told(place: SymbolPlace) -> str:
+def _format_symbol(place: SymbolPlace) -> str:
     return for_line(f"{for_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
 
 
-def _edge(place: EdgePlace) -> str:
+def _format_edge(place: EdgePlace) -> str:
     edge = place.edge
     target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
     return for_line(f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}")
@@ -340,10 +342,10 @@ def fleet_record(status: FleetStatus, exit_code: int) -> Record:
 def fleet_lines(status: FleetStatus) -> Iterator[str]:
     """The state of a fleet's store, for people."""
     yield f"store         {status.store}\n"
-    yield f"repositories  {len(status.repositories)}, {status.searched} searched, {megabytes(status.source_bytes)} of source\n"
-    yield f"shards        {len(status.shards)}, {megabytes(status.bytes)}\n"
+    yield f"repositories  {len(status.repositories)}, {status.searched} searched, {format_size(status.source_bytes)} of source\n"
+    yield f"shards        {len(status.shards)}, {format_size(status.bytes)}\n"
     if status.superseded_bytes:
-        yield f"superseded    {megabytes(status.superseded_bytes)}, removed an hour after their replacement\n"
+        yield f"superseded    {format_size(status.superseded_bytes)}, removed an hour after their replacement\n"
     if missing := [shard.file for shard in status.shards if shard.missing]:
         yield f"missing       {', '.join(missing)}: `codelens cluster index` builds them again\n"
     if not status.recipe_is_current:

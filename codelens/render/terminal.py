@@ -27,7 +27,7 @@ from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.families import first_reason
-from codelens.render.lines import OMITTED, OutputOptions, fits
+from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
 from codelens.render.paths import real_path
 from codelens.render.visible import for_terminal
 from codelens.text.lines import column_utf8
@@ -40,18 +40,18 @@ LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
 def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
     """One line without its line break."""
     raw = line.text.rstrip("\r\n")
-    text = _highlighted(for_terminal(raw), language) if color else Text(for_terminal(raw))
-    for start, end in shifted(raw, line.matches):
+    text = _highlight(for_terminal(raw), language) if color else Text(for_terminal(raw))
+    for start, end in shift_ranges(raw, line.matches):
         text.stylize(MATCH, start, end)
     return text
 
 
-def shifted(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def shift_ranges(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges of the raw text as ranges of the text that for_terminal makes of it."""
     return [(len(for_terminal(raw[:start])), len(for_terminal(raw[:end]))) for start, end in matches]
 
 
-def _highlighted(text: str, language: str) -> Text:
+def _highlight(text: str, language: str) -> Text:
     """With the colours of its language; a language that Pygments does not know stays plain."""
     from rich.syntax import Syntax
 
@@ -80,20 +80,20 @@ def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str
     template = link_template(output.hyperlinks)
     for notice in result.notices:
         if notice.code == WEAK:
-            yield styled(console, [Text(f"weak: {for_terminal(notice.text)}"), Text("")])
+            yield render_texts(console, [Text(f"weak: {for_terminal(notice.text)}"), Text("")])
     for i, (_, group) in enumerate(groupby(result.hits, key=lambda hit: (hit.root, hit.unit.path))):
         hits = list(group)
         lines = [Text("")] if i else []
-        place = link(template, hits[0]) if template else ""
+        place = link_to_hit(template, hits[0]) if template else ""
         lines.append(_heading(output.paths.of_hit(hits[0]), hits[0].freshness, place, output))
         for hit in hits:
             lines += _hit_lines(hit, output)
         for line in lines if result.weak else []:
             line.stylize(DIM)
-        yield styled(console, lines)
+        yield render_texts(console, lines)
     count = len(result.hits)
     if count < result.total:
-        yield styled(console, [Text(f"\n{count} of {result.total}; -m N shows more", DIM)])
+        yield render_texts(console, [Text(f"\n{count} of {result.total}; -m N shows more", DIM)])
 
 
 def make_console(color: bool) -> Console:
@@ -113,7 +113,7 @@ def make_console(color: bool) -> Console:
     )
 
 
-def styled(console: Console, lines: list[Text]) -> str:
+def render_texts(console: Console, lines: list[Text]) -> str:
     """The lines as the console would print them, control sequences and line breaks included."""
     with console.capture() as capture:
         for line in lines:
@@ -134,14 +134,14 @@ def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
                 column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
                 url = _url(template, path, line.number, column)
                 heading = _heading(output.path_of_file(file), file.freshness, url, output)
-                yield styled(console, [Text(""), heading] if i else [heading])
+                yield render_texts(console, [Text(""), heading] if i else [heading])
             if output.context and before and line.number > before + 1:
-                yield styled(console, [Text("     ⋮", DIM)])
+                yield render_texts(console, [Text("     ⋮", DIM)])
             before = line.number
-            if not fits(line.text, output.longest):
+            if not is_short_enough(line.text, output.longest):
                 line = line._replace(text=OMITTED.format("matching" if line.matched else "context"), ranges=())
             shown = SnippetLine(line.number, line.text, line.ranges)
-            yield styled(console, [_numbered(shown, file.language, output)])
+            yield render_texts(console, [_number_line(shown, file.language, output)])
 
 
 def _heading(path: str, freshness: Freshness, url: str, output: OutputOptions) -> Text:
@@ -172,7 +172,7 @@ def _hit_lines(hit: Hit, output: OutputOptions) -> list[Text]:
         if signature and line.number == unit.name_line:
             lines += _wrap_signature(line, signature, output, hit)
         else:
-            lines.append(_numbered(line, unit.language, output))
+            lines.append(_number_line(line, unit.language, output))
         before = line.number
     return lines
 
@@ -192,7 +192,7 @@ def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hi
         shown = SnippetLine(
             line.number, f"{margin}{text}" if i == 0 else f"{margin}    {text}", line.matches if i == 0 else ()
         )
-        row = _numbered(shown, hit.unit.language, output)
+        row = _number_line(shown, hit.unit.language, output)
         yield (
             row
             if i == 0
@@ -200,10 +200,10 @@ def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hi
         )
 
 
-def _numbered(line: SnippetLine, language: str, output: OutputOptions) -> Text:
+def _number_line(line: SnippetLine, language: str, output: OutputOptions) -> Text:
     number = Text(f"{line.number:>6}  " if output.line_numbers else "     ", Style(color="green"))
     return number + snippet_text(
-        fitted(line, output.width - len(number)) if output.width else line, language, output.color
+        fit_line(line, output.width - len(number)) if output.width else line, language, output.color
     )
 
 
@@ -211,7 +211,7 @@ WIDE = 120  # Cells of a line where the width of the terminal is not known
 LEAST_WIDTH = 20  # Cells of a line that are shown on the narrowest terminal
 
 
-def fitted(line: SnippetLine, width: int) -> SnippetLine:
+def fit_line(line: SnippetLine, width: int) -> SnippetLine:
     """A line that is longer than a terminal is wide, cut around its first match, with an ellipsis where text is left out."""
     raw, width = line.text.rstrip("\r\n"), max(width, LEAST_WIDTH)
     cells = cell_len(raw.expandtabs(8))
@@ -236,7 +236,7 @@ def link_template(name: str) -> str:
     return template
 
 
-def link(template: str, hit: Hit) -> str:
+def link_to_hit(template: str, hit: Hit) -> str:
     """The URL of a hit's place, after `link_template` has chosen the template."""
     return _url(template, Path(hit.root, real_path(hit)), hit.line, hit.column)
 
@@ -284,14 +284,14 @@ def plain_columns(table: Columns) -> Iterator[str]:
 def markdown_columns(table: Columns) -> Iterator[str]:
     """A table of Markdown; a title becomes a line in bold."""
     if table.title:
-        yield f"**{_escaped(table.title)}**\n\n"
-    yield f"| {' | '.join(map(_escaped, table.heads))} |\n"
+        yield f"**{_escape_cell(table.title)}**\n\n"
+    yield f"| {' | '.join(map(_escape_cell, table.heads))} |\n"
     yield f"|---|{'---:|' * (len(table.heads) - 1)}\n"
     for row in table.rows:
-        yield f"| {' | '.join(map(_escaped, row))} |\n"
+        yield f"| {' | '.join(map(_escape_cell, row))} |\n"
 
 
-def _escaped(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 

@@ -19,14 +19,14 @@ BAR = 20  # Characters of the longest bar
 
 
 @dataclass(frozen=True, slots=True)
-class SameSearch:
+class SearchPlace:
     """Flags and PATH arguments with which another search reads the same index and the same files."""
 
     flags: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
 
-HERE = SameSearch()
+SAME_PLACE = SearchPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WhyView:
     paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets
-    same: SameSearch = HERE  # For the commands that are suggested
+    same: SearchPlace = SAME_PLACE  # For the commands that are suggested
     color: bool = False
 
 
@@ -69,12 +69,12 @@ def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
     yield from (f"{line}\n" for line in head_lines(why.search.trace, view))
     pair = two_candidates(why) if view.side_by_side else None
     if pair:
-        yield from ("\n", *_compared(*pair, why.search.options, view))
+        yield from ("\n", *_comparison_lines(*pair, why.search.options, view))
         return
     largest = largest_amount(why, view)
     for explanation in why.explanations:
         yield "\n"
-        yield from _explained(explanation, why, view, largest)
+        yield from _explanation_lines(explanation, why, view, largest)
 
 
 def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
@@ -122,7 +122,7 @@ def original_line(original: Original) -> str:
     return lines if original.kind == "file" else f"{original.name}  {original.kind}  {lines}"
 
 
-def title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
+def format_title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
     """Rank, qualified name, kind and place on one line; a dash if it has no rank."""
     unit = candidate.unit
     return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.of_unit(unit)}")
@@ -157,12 +157,12 @@ def largest_amount(why: WhyResult, view: WhyView) -> float:
     return max((abs(row.amount) for c in candidates for row in account_rows(c, view)), default=0.0)
 
 
-def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
+def _explanation_lines(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
     candidate = explanation.candidate
     if candidate is None:
         yield for_line(f"{explanation.target}: not among the results") + "\n"
     else:
-        yield f"{title(candidate, explanation.rank, view.paths)}\n"
+        yield f"{format_title(candidate, explanation.rank, view.paths)}\n"
         rows = account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:
@@ -184,25 +184,27 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
     if mine is None:
         return
     if view.every_part:
-        yield from raw_scores(mine, trace)
+        yield from rank_lines(mine, trace)
     if (fused := trace.fused.get(mine.unit.id)) is not None:
-        found = (f"{channel} #{rank}{_reason(channel, rank, trace)}" for channel, rank in sorted(mine.channels.items()))
+        found = (
+            f"{channel} #{rank}{_match_reason(channel, rank, trace)}" for channel, rank in sorted(mine.channels.items())
+        )
         yield for_line(f"found with a fused score of {fused:.6f}: {', '.join(found)}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
-            gap, because = told_apart(mine, other, view.every_part)
+            gap, because = explain_gap(mine, other, view.every_part)
             yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
 
 
-def told_apart(first: Candidate, second: Candidate, every_part: bool) -> tuple[str, str]:
+def explain_gap(first: Candidate, second: Candidate, every_part: bool) -> tuple[str, str]:
     """The distance of two scores, and the parts that decide it, with their signs as the first has them."""
-    rows = differences(first, second, every_part)
+    rows = score_differences(first, second, every_part)
     if sum(1 for row in rows if row.gap) == 1:
-        rows = differences(first, second)
+        rows = score_differences(first, second)
     return describe_gap({row.label: row.gap for row in rows}, 6 if every_part else 4)
 
 
-def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:
+def rank_lines(candidate: Candidate, trace: Trace) -> Iterator[str]:
     """Its rank in each channel that found it, with the channel's own score."""
     parts = []
     for channel, rank in sorted(candidate.channels.items()):
@@ -213,12 +215,12 @@ def raw_scores(candidate: Candidate, trace: Trace) -> Iterator[str]:
         yield f"ranks: {', '.join(parts)}"
 
 
-def _reason(channel: str, rank: int, trace: Trace) -> str:
+def _match_reason(channel: str, rank: int, trace: Trace) -> str:
     ranking = trace.rankings.get(channel, ())
     return f" ({ranking[rank - 1].reason})" if rank <= len(ranking) else ""
 
 
-def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearch) -> Iterator[str]:
+def loss_lines(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
     """The stage that lost the target, the remedy and the command for it; nothing if the target is among the hits."""
     loss = explanation.loss
     if loss is not None:
@@ -226,7 +228,7 @@ def loss_lines(explanation: Explanation, options: SearchOptions, same: SameSearc
         if loss.remedy:
             yield for_line(f"remedy: {loss.remedy}")
         if loss.remedy_query:
-            query = shell_quoted(loss.remedy_query)
+            query = quote_for_shell(loss.remedy_query)
             positional = [f"-e {query}"] if options.like else ["--", query]
             parts = [*same.flags, *option_flags(loss.remedy_options or options), *positional, *same.paths]
             yield for_line(f"try: codelens search {' '.join(parts)}")
@@ -243,58 +245,58 @@ def option_flags(options: SearchOptions) -> Iterator[str]:
         if row.type is bool:
             yield flag
         elif row.is_list:
-            yield from (f"{flag} {shell_quoted(text)}" for text in value)
+            yield from (f"{flag} {quote_for_shell(text)}" for text in value)
         elif name == "weights":
             yield f"{flag} {','.join(f'{channel}={weight!r}' for channel, weight in value.items())}"
         else:
-            yield f"{flag} {shell_quoted(value) if name == 'like' else value}"
+            yield f"{flag} {quote_for_shell(value) if name == 'like' else value}"
 
 
-def shell_quoted(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     """Text as one word of a POSIX shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def differences(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
+def score_differences(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
     """By source or by family, in the order of the first candidate's account, then the second's."""
-    one, two = (_amounts(c) if every_part else family_amounts(c.contributions) for c in (first, second))
+    one, two = (_sum_by_source(c) if every_part else family_amounts(c.contributions) for c in (first, second))
     return [ScoreDifference(label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two))]
 
 
-def _amounts(candidate: Candidate) -> Mapping[str, float]:
+def _sum_by_source(candidate: Candidate) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for c in candidate.contributions:
         found[c.source] = found.get(c.source, 0.0) + c.amount
     return found
 
 
-def compared_rows(first: Explanation, second: Explanation, view: WhyView) -> Sequence[ScoreDifference]:
+def comparison_rows(first: Explanation, second: Explanation, view: WhyView) -> Sequence[ScoreDifference]:
     """The rows of a comparison; the last is the score."""
     assert first.candidate is not None
     assert second.candidate is not None
-    rows = differences(first.candidate, second.candidate, view.every_part)
+    rows = score_differences(first.candidate, second.candidate, view.every_part)
     return [*rows, ScoreDifference("score", first.candidate.score, second.candidate.score)]
 
 
-def compared_titles(first: Explanation, second: Explanation, view: WhyView) -> Iterator[str]:
+def comparison_titles(first: Explanation, second: Explanation, view: WhyView) -> Iterator[str]:
     """`A …` and `B …`."""
     for label, explanation in (("A", first), ("B", second)):
         assert explanation.candidate is not None
-        yield f"{label} {title(explanation.candidate, explanation.rank, view.paths)}"
+        yield f"{label} {format_title(explanation.candidate, explanation.rank, view.paths)}"
 
 
-def compared_losses(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
+def comparison_losses(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
     """The losses of A and B with their remedies."""
     for label, explanation in (("A", first), ("B", second)):
         yield from (f"{label} {line}" for line in loss_lines(explanation, options, view.same))
 
 
-def _compared(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
-    yield from (f"{line}\n" for line in compared_titles(first, second, view))
-    rows = compared_rows(first, second, view)
+def _comparison_lines(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
+    yield from (f"{line}\n" for line in comparison_titles(first, second, view))
+    rows = comparison_rows(first, second, view)
     head = "source" if view.every_part else "family"
     width = max(len(head), *(len(row.label) for row in rows))
     yield f"  {head:{width}}  {'A':>9}  {'B':>9}  {'A - B':>9}\n"
     for row in rows:
         yield f"  {row.label:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
-    yield from (f"  {line}\n" for line in compared_losses(first, second, options, view))
+    yield from (f"  {line}\n" for line in comparison_losses(first, second, options, view))

@@ -49,14 +49,14 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
     record: Record = {
         "schema": SCHEMA,
         "query": search.query,
-        "explanations": [_explanation(e, search.trace) for e in why.explanations],
+        "explanations": [_explanation_record(e, search.trace) for e in why.explanations],
         "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in search.trace.terms],
-        "intent": _intent(search.trace),
-        "channels": _channels(search.trace),
+        "intent": _intent_record(search.trace),
+        "channels": _channel_records(search.trace),
         "common": list(search.trace.common),
         "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
         "total": search.total,
-        "options": _options(search.options),
+        "options": _options_record(search.options),
         "weights_file": search.trace.weights or None,
         "notices": [notice_record(n) for n in search.notices],
         "index": index_record(search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
@@ -66,23 +66,23 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
     return record | ({"stats": dict(search.trace.seconds)} if stats else {})
 
 
-def _intent(trace: Trace) -> Record | None:
+def _intent_record(trace: Trace) -> Record | None:
     return None if trace.intent is None else fields_of(trace.intent, "name reason shares")
 
 
-def _explanation(explanation: Explanation, trace: Trace) -> Record:
+def _explanation_record(explanation: Explanation, trace: Trace) -> Record:
     rank = explanation.rank
     return {
         "target": explanation.target,
         "rank": rank,
-        "candidate": _candidate(explanation.candidate, rank, trace),
-        "above": _candidate(explanation.above, rank - 1 if rank else None, trace),
-        "below": _candidate(explanation.below, rank + 1 if rank else None, trace),
-        "loss": _loss(explanation.loss),
+        "candidate": _candidate_record(explanation.candidate, rank, trace),
+        "above": _candidate_record(explanation.above, rank - 1 if rank else None, trace),
+        "below": _candidate_record(explanation.below, rank + 1 if rank else None, trace),
+        "loss": _loss_record(explanation.loss),
     }
 
 
-def _candidate(candidate: Candidate | None, rank: int | None, trace: Trace) -> Record | None:
+def _candidate_record(candidate: Candidate | None, rank: int | None, trace: Trace) -> Record | None:
     if candidate is None:
         return None
     record = candidate_record(candidate, rank)
@@ -106,21 +106,21 @@ def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
     return found
 
 
-def _loss(loss: Loss | None) -> Record | None:
+def _loss_record(loss: Loss | None) -> Record | None:
     if loss is None:
         return None
     lost = fields_of(loss, "stage text remedy remedy_query")
     return lost | {"remedy_flags": [*option_flags(loss.remedy_options)] if loss.remedy_options else []}
 
 
-def _channels(trace: Trace) -> list[Record]:
+def _channel_records(trace: Trace) -> list[Record]:
     return [
         {"name": name, "matches": len(matches), "cut": trace.cuts.get(name, 0)}
         for name, matches in sorted(trace.rankings.items())
     ]
 
 
-def _options(options: SearchOptions) -> Record:
+def _options_record(options: SearchOptions) -> Record:
     names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
     return fields_of(options, names) | {"weights": dict(sorted(options.weights.items()))}
 
@@ -128,7 +128,7 @@ def _options(options: SearchOptions) -> Record:
 def recompute(why: Parsed) -> tuple[int, list[str]]:
     """(scores recomputed, differences found) of the object that `why --json` prints."""
     candidates, differences = _candidates(why)
-    differences += [line for candidate in candidates for line in _differences(candidate)]
+    differences += [line for candidate in candidates for line in _candidate_differences(candidate)]
     if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
         differences += _order_differences(candidates)
     return len(candidates), differences
@@ -148,15 +148,15 @@ def _candidates(why: Parsed) -> tuple[list[Parsed], list[str]]:
     return [found[rank] for rank in sorted(found)], differences
 
 
-def _differences(candidate: Parsed) -> Iterator[str]:
+def _candidate_differences(candidate: Parsed) -> Iterator[str]:
     label = f"#{candidate['rank']} {candidate['qualified_name']}"
     before: list[float] = []
     for part in candidate["contributions"]:
         yield from (f"{label}: {fault}" for fault in _part_differences(part, before))
         before.append(part["amount"])
-    if not _equal(total := math.fsum(before), candidate["score"]):
+    if not _is_close(total := math.fsum(before), candidate["score"]):
         yield f"{label}: the contributions add up to {total!r}, the score is {candidate['score']!r}"
-    if not _equal(total := math.fsum(f["amount"] for f in candidate["families"]), candidate["score"]):
+    if not _is_close(total := math.fsum(f["amount"] for f in candidate["families"]), candidate["score"]):
         yield f"{label}: the families add up to {total!r}, the score is {candidate['score']!r}"
 
 
@@ -170,25 +170,25 @@ def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
     except (KeyError, ZeroDivisionError) as fault:
         yield f"{part['source']}: operands do not fit rule '{part['rule']}': {fault!r}"
         return
-    if not _equal(amount, part["amount"]):
+    if not _is_close(amount, part["amount"]):
         yield f"{part['source']} computes to {amount!r}, was {part['amount']!r}"
-    if (on := ON_SUM.get(part["rule"])) and not _equal(so_far := math.fsum(before), part["operands"][on]):
+    if (on := ON_SUM.get(part["rule"])) and not _is_close(so_far := math.fsum(before), part["operands"][on]):
         yield f"{part['source']} is computed on {part['operands'][on]!r}, the sum so far is {so_far!r}"
 
 
 def _order_differences(candidates: Sequence[Parsed]) -> Iterator[str]:
     """Ranks must follow the total order: score, then content."""
-    ordered = sorted(candidates, key=_order)
+    ordered = sorted(candidates, key=_sort_key)
     for listed, expected in zip(candidates, ordered, strict=True):
         if listed is not expected:
             yield f"#{listed['rank']} {listed['qualified_name']}: by its score {expected['qualified_name']} stands here"
 
 
-def _order(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
+def _sort_key(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
     score = math.fsum(part["amount"] for part in candidate["contributions"])
     c = candidate
     return (-score, c["repository"], c["path"], c["start_byte"], c["kind"], c["qualified_name"])
 
 
-def _equal(a: float, b: float) -> bool:
+def _is_close(a: float, b: float) -> bool:
     return abs(a - b) <= TOLERANCE

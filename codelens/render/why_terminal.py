@@ -9,21 +9,21 @@ from rich.text import Text
 
 from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, WhyResult
-from codelens.render.terminal import DIM, make_console, styled
+from codelens.render.terminal import DIM, make_console, render_texts
 from codelens.render.visible import for_terminal
 from codelens.render.why import (
     ScoreDifference,
     WhyView,
     account_rows,
-    compared_losses,
-    compared_rows,
-    compared_titles,
+    comparison_losses,
+    comparison_rows,
+    comparison_titles,
+    format_title,
     head_lines,
     largest_amount,
     loss_lines,
     position_lines,
     score_line,
-    title,
     two_candidates,
 )
 
@@ -36,14 +36,14 @@ _LOST = Style(color="yellow")
 def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
     """The rows of `render_why`, drawn; all bars of one answer have one scale."""
     console = make_console(view.color)
-    yield styled(console, [Text(for_terminal(line), DIM) for line in head_lines(why.search.trace, view)])
+    yield render_texts(console, [Text(for_terminal(line), DIM) for line in head_lines(why.search.trace, view)])
     pair = two_candidates(why) if view.side_by_side else None
     if pair:
-        yield styled(console, [Text(""), *_compared(*pair, why.search.options, view)])
+        yield render_texts(console, [Text(""), *_comparison_lines(*pair, why.search.options, view)])
         return
     largest = largest_amount(why, view)
     for explanation in why.explanations:
-        yield styled(console, [Text(""), *_explained(explanation, why, view, largest)])
+        yield render_texts(console, [Text(""), *_explanation_lines(explanation, why, view, largest)])
 
 
 def bar(amount: float, largest: float, cells: int = BAR) -> str:
@@ -53,12 +53,12 @@ def bar(amount: float, largest: float, cells: int = BAR) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _explained(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[Text]:
+def _explanation_lines(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[Text]:
     candidate = explanation.candidate
     if candidate is None:
         yield Text(for_terminal(f"{explanation.target}: not among the results"), _BOLD)
     else:
-        yield Text(for_terminal(title(candidate, explanation.rank, view.paths)), _BOLD)
+        yield Text(for_terminal(format_title(candidate, explanation.rank, view.paths)), _BOLD)
         rows = account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:
@@ -76,20 +76,20 @@ def _bar_style(amount: float) -> Style:
     return Style(color="red" if amount < 0 else "green")
 
 
-def _compared(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[Text]:
+def _comparison_lines(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[Text]:
     """The bars of both targets next to each other, to one scale, and the difference."""
-    yield from (Text(for_terminal(line), _BOLD) for line in compared_titles(first, second, view))
-    *rows, score = compared_rows(first, second, view)
+    yield from (Text(for_terminal(line), _BOLD) for line in comparison_titles(first, second, view))
+    *rows, score = comparison_rows(first, second, view)
     largest = max((max(abs(row.first), abs(row.second)) for row in rows), default=0.0)
     width = max(len("score"), *(len(row.label) for row in rows))
-    yield from (_compared_row(row, width, largest) for row in rows)
+    yield from (_comparison_row(row, width, largest) for row in rows)
     gap = " " * (BAR // 2)
     yield Text(f"  {'score':>{width}}  {score.first:9.6f} {gap}  {score.second:9.6f} {gap}  {score.gap:+.6f}", _BOLD)
-    for line in compared_losses(first, second, options, view):
+    for line in comparison_losses(first, second, options, view):
         yield Text(f"  {for_terminal(line)}", _LOST)
 
 
-def _compared_row(row: ScoreDifference, width: int, largest: float) -> Text:
+def _comparison_row(row: ScoreDifference, width: int, largest: float) -> Text:
     cells = BAR // 2
     line = Text(f"  {row.label:>{width}}")
     for amount in (row.first, row.second):

@@ -10,7 +10,7 @@ from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo
 from codelens.model.context import TASK, ContextRequest, Counter, Entry, Form, Forms
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
-from codelens.render.context import FORMATS, layout_of
+from codelens.render.context import FORMATS, make_layout
 from codelens.render.paths import PathStyle
 from tests.render.results import ROOT, unit
 
@@ -20,7 +20,7 @@ LENGTHS = Counter("odd", lambda text: len(text) - 2 * text.count("\n\n") + text.
 """Not additive: a blank line costs less than its characters, two blanks more, also across the border of entries."""
 INFO = IndexInfo(f"{ROOT}/.codelens/index.db", 2, "abc", "hashing-256", (RepositoryInfo("tree", ROOT, 3, 900),))
 STATE = b"state."
-LAYOUTS = {name: layout_of(name, PathStyle("root", ROOT)) for name in FORMATS}
+LAYOUTS = {name: make_layout(name, PathStyle("root", ROOT)) for name in FORMATS}
 
 
 def offer(number: int, score: float, body: str, signature: str = "def f():", doc: str = "", **more: object) -> Offer:

@@ -16,7 +16,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import TASK, ContextRequest, Forms, PackedText
 from codelens.model.request import SearchOptions
-from codelens.render.context import layout_of
+from codelens.render.context import make_layout
 from codelens.render.paths import PathStyle
 from tests.context.layouts import CHARS
 from tests.search.trees import QUICK, Tree
@@ -37,7 +37,7 @@ def pack(
     tree: Tree, request: ContextRequest = REQUEST, format: str = "markdown", settings: Settings = QUICK
 ) -> PackedText:
     with Index.open(tree.db, settings) as index:
-        return index.context(request, layout_of(format, PathStyle("root", "")))
+        return index.context(request, make_layout(format, PathStyle("root", "")))
 
 
 def packs(tree: Tree) -> list[Path]:

@@ -18,7 +18,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import CHANGE, FILES, TASK, ContextRequest, Form, Forms, Pack, PackedText, SentParts
 from codelens.model.request import SearchOptions
-from codelens.render.context import FORMATS, layout_of
+from codelens.render.context import FORMATS, make_layout
 from codelens.render.paths import PathStyle
 from tests.context.layouts import CHARS, LAYOUTS, STATE, offer, offers, request
 from tests.search.trees import QUICK, Tree
@@ -128,7 +128,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
 
 def ask(tree: Tree, asked: ContextRequest, settings: Settings = QUICK) -> PackedText:
     with Index.open(tree.db, settings) as index:
-        return index.context(asked, layout_of("markdown", PathStyle("root", "")))
+        return index.context(asked, make_layout("markdown", PathStyle("root", "")))
 
 
 REQUEST = ContextRequest(TASK, CHARS, SearchOptions(limit=1_000_000_000), 300, query="cart total")

@@ -58,14 +58,14 @@ class Shop(Tree):
         git(self.root, "commit", "--quiet", "-m", message)
 
     def pack(self, source: str, budget: int = 5000, **more: object) -> PackedText:
-        from codelens.render.context import layout_of
+        from codelens.render.context import make_layout
         from codelens.render.paths import PathStyle
 
         options = more.pop("options", SearchOptions(limit=100))
         layout = str(more.pop("layout", "compact"))
         request = ContextRequest(source, CHARS, options, budget, cwd=str(self.root), **more)  # type: ignore[arg-type]
         with Index.open(self.db, self.settings) as index:
-            return index.context(request, layout_of(layout, PathStyle("root", "")), keep=False)
+            return index.context(request, make_layout(layout, PathStyle("root", "")), keep=False)
 
 
 @pytest.fixture
@@ -213,11 +213,11 @@ def test_paths_of_a_diff_may_begin_at_the_working_directory(tmp_path: Path) -> N
     tree.index().close()
     diff = b"--- b.py\n+++ b.py\n@@ -2 +2 @@\n-    return 0\n+    return 1\n"
     request = ContextRequest(CHANGE, CHARS, SearchOptions(limit=9), 500, diff=diff, cwd=str(tree.root / "a"))
-    from codelens.render.context import layout_of
+    from codelens.render.context import make_layout
     from codelens.render.paths import PathStyle
 
     with Index.open(tree.db) as index:
-        assert names(index.context(request, layout_of("compact", PathStyle("root", "")), keep=False)) == ["f"]
+        assert names(index.context(request, make_layout("compact", PathStyle("root", "")), keep=False)) == ["f"]
 
 
 @pytest.mark.slow
@@ -243,11 +243,11 @@ def test_without_git_a_range_is_an_error_that_names_the_other_way(tmp_path: Path
     tree = Tree(tmp_path, {"a.py": "x = 1\n"})
     tree.index().close()
     request = ContextRequest(CHANGE, CHARS, SearchOptions(), 500, revisions="a..b", cwd=str(tree.root))
-    from codelens.render.context import layout_of
+    from codelens.render.context import make_layout
     from codelens.render.paths import PathStyle
 
     with Index.open(tree.db) as index, pytest.raises(UsageError, match="no git repository"):
-        index.context(request, layout_of("compact", PathStyle("root", "")), keep=False)
+        index.context(request, make_layout("compact", PathStyle("root", "")), keep=False)
 
 
 @pytest.mark.slow

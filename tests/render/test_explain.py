@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codelens.render.paths import PathStyle
 from codelens.render.records import to_json
-from codelens.render.why import WhyView, differences, render_why, shell_quoted
+from codelens.render.why import WhyView, quote_for_shell, render_why, score_differences
 from codelens.render.why_json import recompute, why_record
 from codelens.render.why_terminal import bar, render_why_picture
 from tests.render.results import CANDIDATES, why
@@ -53,7 +53,7 @@ def test_a_bar_is_never_longer_than_its_cells(amount: float, more: float) -> Non
 
 def test_differences_add_up_to_the_difference_of_scores() -> None:
     first, second = CANDIDATES[0], CANDIDATES[2]
-    assert sum(d.gap for d in differences(first, second)) == pytest.approx(first.score - second.score)
+    assert sum(d.gap for d in score_differences(first, second)) == pytest.approx(first.score - second.score)
 
 
 def test_recomputing_finds_all_equal() -> None:
@@ -94,4 +94,4 @@ def test_recomputing_refuses_an_unknown_rule() -> None:
 
 
 def test_a_query_can_be_pasted_into_a_shell() -> None:
-    assert shell_quoted("it's `x`") == "'it'\\''s `x`'"
+    assert quote_for_shell("it's `x`") == "'it'\\''s `x`'"

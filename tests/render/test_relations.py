@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.render.relations import quoted
+from codelens.render.relations import quote_for_dot
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from codelens.render.relations import quoted
     ],
 )
 def test_a_name_in_graphviz_is_only_text(text: str, in_dot: str) -> None:
-    assert quoted(text) == in_dot
+    assert quote_for_dot(text) == in_dot

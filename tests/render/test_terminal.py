@@ -12,10 +12,10 @@ from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
 from codelens.render.terminal import (
     LEAST_WIDTH,
-    fitted,
+    fit_line,
     link_template,
     render_terminal,
-    shifted,
+    shift_ranges,
     snippet_text,
 )
 from codelens.render.visible import for_terminal
@@ -53,7 +53,7 @@ def test_control_characters_of_files_never_reach_the_terminal() -> None:
 
 def test_marks_stay_on_their_characters() -> None:
     raw = "\x1b[0m parse \x07 parse"
-    for start, end in shifted(raw, ((5, 10), (13, 18))):
+    for start, end in shift_ranges(raw, ((5, 10), (13, 18))):
         assert for_terminal(raw)[start:end] == "parse"
 
 
@@ -76,7 +76,7 @@ def test_a_link_needs_a_path() -> None:
 def test_a_long_line_is_cut_around_its_first_match(text: str, ends: list[int], width: int) -> None:
     ends = sorted({min(end, len(text)) for end in ends})
     matches = tuple((start, end) for start, end in zip(ends[::2], ends[1::2], strict=False) if start < end)
-    line = fitted(SnippetLine(1, text, matches), width)
+    line = fit_line(SnippetLine(1, text, matches), width)
     if line.text == text:
         assert line.matches == matches
         return
@@ -92,8 +92,8 @@ def test_a_long_line_is_cut_around_its_first_match(text: str, ends: list[int], w
 
 
 def test_a_line_that_fits_stays_as_it_is() -> None:
-    assert fitted(SnippetLine(1, "x" * 80, ((0, 1),)), 80).text == "x" * 80
-    assert fitted(SnippetLine(1, "x" * 60 + "needle" + "y" * 60, ((60, 66),)), 40) == SnippetLine(
+    assert fit_line(SnippetLine(1, "x" * 80, ((0, 1),)), 80).text == "x" * 80
+    assert fit_line(SnippetLine(1, "x" * 60 + "needle" + "y" * 60, ((60, 66),)), 40) == SnippetLine(
         1, "…" + "x" * 16 + "needle" + "y" * 16 + "…", ((17, 23),)
     )
-    assert fitted(SnippetLine(1, "needle" + "y" * 60, ((0, 6),)), 40).text == "needle" + "y" * 32 + "…"
+    assert fit_line(SnippetLine(1, "needle" + "y" * 60, ((0, 6),)), 40).text == "needle" + "y" * 32 + "…"

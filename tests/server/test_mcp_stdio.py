@@ -25,7 +25,7 @@ from mcp.types import JSONRPCMessage
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import install_command
-from codelens.server.mcp.door import PURPOSES, VERSIONS, greeting
+from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
 from codelens.server.mcp.schema import closed
 from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
@@ -122,7 +122,7 @@ def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
     served = Served(shop, shop / ".codelens/index.db", Settings())
     line = hello(version, "first")
     wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
-    said = greeting(json.dumps(line).encode(), list(PURPOSES))
+    said = answer_handshake(json.dumps(line).encode(), list(PURPOSES))
     assert said is not None
     assert json.loads(said) == wanted
 
@@ -148,7 +148,7 @@ def test_the_door_knows_the_versions_of_the_sdk() -> None:
     ],
 )
 def test_the_door_leaves_other_lines_to_the_sdk(line: bytes) -> None:
-    assert greeting(line, list(PURPOSES)) is None
+    assert answer_handshake(line, list(PURPOSES)) is None
 
 
 def test_a_first_line_that_is_no_handshake_is_answered_too(shop: Path, tmp_path: Path) -> None:

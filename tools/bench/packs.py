@@ -21,7 +21,7 @@ from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.context import EVERYTHING, TASK, ContextRequest, Entry, Form, Pack
 from codelens.model.request import SearchOptions
-from codelens.render.context import FORMATS, layout_of
+from codelens.render.context import FORMATS, make_layout
 from codelens.render.paths import PathStyle
 
 
@@ -29,7 +29,7 @@ class Recorder:
     """A layout that remembers the last pack it wrote."""
 
     def __init__(self, format: str) -> None:
-        self._layout = layout_of(format, PathStyle("root", ""))
+        self._layout = make_layout(format, PathStyle("root", ""))
         self.name, self.forms, self.pack = self._layout.name, self._layout.forms, None
 
     pack: Pack | None

@@ -23,14 +23,14 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
-from codelens.render.context import layout_of
+from codelens.render.context import make_layout
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
 from codelens.render.paths import PathStyle
 from codelens.render.records import Record, search_record, to_json
 from codelens.render.relations import related_record
 from codelens.render.reports import status_record
 from codelens.render.why_json import why_record
-from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, fault_of
+from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, to_fault
 from codelens.server.http.keys import EVERY
 from codelens.server.http.questions import (
     FILTERS,
@@ -73,13 +73,13 @@ def market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
         "avg_rating": rating.get("value", metadata.get("rating")),
         "install_count": metadata.get("installs"),
         "final_score": hit.score,
-        "rrf_score": math.fsum(_of_rank(part) for part in hit.contributions),
+        "rrf_score": math.fsum(_rank_share(part) for part in hit.contributions),
         "semantic_rank": hit.channels.get("vector"),
         "keyword_rank": hit.channels.get("exact"),
     }
 
 
-def _of_rank(part: Contribution) -> float:
+def _rank_share(part: Contribution) -> float:
     """The part of the fused score that a contribution is; 0 if it does not come from a rank."""
     if part.rule == "rrf_share":
         return part.operands["of_channel"] / (part.operands["k"] + part.operands["rank"])
@@ -120,7 +120,7 @@ def why(index: Index, request: WhyAsked) -> Record:
 
 def context(index: Index, request: ContextAsked) -> Record:
     """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
-    options = filtered(request, request.limit or EVERYTHING)
+    options = filter_options(request, request.limit or EVERYTHING)
     options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
         source=FILES if request.files else TASK,
@@ -135,7 +135,7 @@ def context(index: Index, request: ContextAsked) -> Record:
         allowed = {name: getattr(wanted.options, name) for name in ("limit", *FILTERS)}
         if wanted.source not in (TASK, FILES) or wanted.options != SearchOptions(**allowed):
             raise UsageError("this token is for a pack that the server does not make", "ask again without it")
-    layout = layout_of("json", PathStyle("root", "", index.info().repositories))
+    layout = make_layout("json", PathStyle("root", "", index.info().repositories))
     return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
 
 
@@ -152,7 +152,7 @@ def file(index: Index, request: FileAsked) -> Record:
 
 def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
-    found = index.listed(filtered(request, EVERYTHING))
+    found = index.listed(filter_options(request, EVERYTHING))
     return files_record(found[request.offset : request.offset + request.limit], len(found), index.info())
 
 
@@ -165,7 +165,7 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
     """The answer to refs, callers, callees or impact."""
 
     def answer(index: Index, request: RelationsAsked) -> Record:
-        where = filtered(request, EVERYTHING)
+        where = filter_options(request, EVERYTHING)
         options = RelationOptions(
             kinds=tuple(request.kinds),
             min_confidence=request.min_confidence,
@@ -181,7 +181,7 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
     return answer
 
 
-def filtered(request: Filters, limit: int) -> SearchOptions:
+def filter_options(request: Filters, limit: int) -> SearchOptions:
     """The filters alone."""
     values = given_options(request)
     return SearchOptions(limit=limit, **{name: values[name] for name in FILTERS})
@@ -193,20 +193,20 @@ def search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
     decided = {
         "mode": values.get("mode") or settings.mode,
         "profile": values["profile"] or settings.profile,
-        "weights": _weights(values["weights"]),
-        "meta": _conditions(values["meta"], request),
+        "weights": _parse_weights(values["weights"]),
+        "meta": _metadata_conditions(values["meta"], request),
     }
     return SearchOptions(**values | decided)
 
 
-def _conditions(meta: tuple[str, ...], request: SearchAsked) -> tuple[str, ...]:
+def _metadata_conditions(meta: tuple[str, ...], request: SearchAsked) -> tuple[str, ...]:
     """On the metadata; the marketplace names two columns by fields of their own."""
     category = [f"category={request.category}"] if request.category is not None else []
     paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
     return (*meta, *category, *paid)
 
 
-def _weights(text: str) -> dict[str, float]:
+def _parse_weights(text: str) -> dict[str, float]:
     """'exact=2,fuzzy=1', whose form the question has checked."""
     return {name: float(number) for name, _, number in (part.partition("=") for part in text.split(",") if part)}
 
@@ -240,7 +240,7 @@ class Outcome:
     """False if the next answer may be another one though the index is the same: a shard was missing."""
 
 
-def _opened(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ...]) -> Index:
+def _open_visible_index(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ...]) -> Index:
     if isinstance(place, FleetPlace):
         return place._replace(visible=visible).open(settings)
     opened = Index.reopen(place, settings)
@@ -252,14 +252,14 @@ def _opened(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ..
     return opened
 
 
-def outcome(
+def answer_question(
     place: Path | FleetPlace, settings: Settings, name: str, body: str, visible: tuple[str, ...] = EVERY
 ) -> Outcome:
     """The answer of an endpoint to its question, which comes as the JSON text of its model."""
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
-        with _opened(place, settings, visible) as opened:
+        with _open_visible_index(place, settings, visible) as opened:
             while True:
                 try:
                     record = endpoint.answer(opened, question)
@@ -271,7 +271,7 @@ def outcome(
     except RequestRefused as refused:
         return Outcome(b"", "", refused.fault)
     except CodelensError as error:
-        return Outcome(b"", "", fault_of(error))
+        return Outcome(b"", "", to_fault(error))
     except Exception:  # the edge: whoever asked gets an object, whoever serves gets the trace
         traceback.print_exc(file=sys.stderr)
         return Outcome(b"", "", UNEXPECTED)

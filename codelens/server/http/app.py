@@ -27,7 +27,7 @@ from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response
 from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.keys import KeyRing
-from codelens.server.http.openapi import document, question_of
+from codelens.server.http.openapi import openapi_document, read_request
 from codelens.server.http.page import fault_page, page_routes
 
 
@@ -55,18 +55,22 @@ def application(
                 await running.enter_async_context(other.running)
             yield
 
-    others = [Route(other.path, _Plain(other.app)) for other in mounted]
-    api = [Route(f"/api/{name}", _answering(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
+    others = [Route(other.path, _MountedEndpoint(other.app)) for other in mounted]
+    api = [Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
     app = Starlette(
-        routes=[*api, Route("/openapi.json", _openapi), *page_routes(desk, rules.hosts is not None), *others],
+        routes=[*api, Route("/openapi.json", _send_document), *page_routes(desk, rules.hosts is not None), *others],
         lifespan=lifespan,
-        exception_handlers={RequestRefused: _refused, HTTPException: _http, Exception: _unexpected},
+        exception_handlers={
+            RequestRefused: _handle_refusal,
+            HTTPException: _handle_router_error,
+            Exception: _handle_error,
+        },
     )
     app.router.redirect_slashes = False
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute), _respond)
 
 
-class _Plain:
+class _MountedEndpoint:
     """An application as an endpoint of one address. (A function would be taken for one that answers a Request.)"""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -76,17 +80,17 @@ class _Plain:
         await self._app(scope, receive, send)
 
 
-def _answering(desk: QueryDesk, endpoint: Endpoint) -> Handler:
+def _make_handler(desk: QueryDesk, endpoint: Endpoint) -> Handler:
     async def answer(request: Request) -> Response:
-        answered = await desk.ask(endpoint, await question_of(request, endpoint.request_model))
+        answered = await desk.ask(endpoint, await read_request(request, endpoint.request_model))
         age = {} if answered.age is None else {"Age": str(answered.age)}
         return Response(answered.body, media_type=JSON, headers=age)
 
     return answer
 
 
-async def _openapi(request: Request) -> Response:
-    return Response(document(), media_type=JSON)
+async def _send_document(request: Request) -> Response:
+    return Response(openapi_document(), media_type=JSON)
 
 
 def _respond(fault: Fault, scope: Scope) -> Response:
@@ -95,12 +99,12 @@ def _respond(fault: Fault, scope: Scope) -> Response:
     return fault_response(fault, fault_page(fault) if is_page else "")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
     return _respond(error.fault, request.scope)
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _handle_router_error(request: Request, error: Exception) -> Response:
     """Errors of the router: no such address, no such method."""
     assert isinstance(error, HTTPException)
     fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
@@ -109,7 +113,7 @@ async def _http(request: Request, error: Exception) -> Response:
     return response
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
     traceback.print_exception(error, file=sys.stderr)
     return _respond(UNEXPECTED, request.scope)
 
@@ -127,7 +131,7 @@ MOST_BODY = 5_000_000  # Bytes of a body, whoever reads it or not. The SDK of th
 MOST_CONNECTIONS = 256  # Open at once; each needs a file descriptor, of which a process often has 1024
 
 
-class Bounded(H11Protocol):
+class BoundedConnection(H11Protocol):
     """A connection that is closed where a request takes too long or too much to send."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -174,7 +178,7 @@ class Bounded(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if waits_for is not None else None
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes a free one. Raises UsageError if the address is not available."""
     name = host.strip("[]")
     try:
@@ -206,7 +210,7 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
         server_header=False,
         date_header=True,
         h11_max_incomplete_event_size=LONGEST_HEAD,
-        http=Bounded,
+        http=BoundedConnection,
         ws="none",
         timeout_graceful_shutdown=5,
     )

@@ -21,8 +21,8 @@ from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.model.fast_dataclass import dataclass
 from codelens.processes.pool import WorkerPool
-from codelens.server.http.answers import Endpoint, Outcome, outcome
-from codelens.server.http.faults import Fault, RequestRefused, fault_of
+from codelens.server.http.answers import Endpoint, Outcome, answer_question
+from codelens.server.http.faults import Fault, RequestRefused, to_fault
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.questions import ApiRequest
 from codelens.worktree.place import traces_place
@@ -91,7 +91,7 @@ class WatchedFiles:
         return stamp, all(part is None or part[2] < now - UNSURE_NS for part in stamp)
 
 
-def files_beside(index: Path, settings: Settings) -> list[Path]:
+def deciding_files(index: Path, settings: Settings) -> list[Path]:
     """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
     return [traces_place(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
 
@@ -165,7 +165,7 @@ class QueryDesk:
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = IndexState(index, settings) if isinstance(index, Path) else FleetState(index)
         place = index if isinstance(index, Path) else Path(index.store)
-        self._beside = WatchedFiles(*files_beside(place, settings))
+        self._beside = WatchedFiles(*deciding_files(place, settings))
         self._answers = answers if answers is not None else AnswerCache()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
@@ -181,25 +181,25 @@ class QueryDesk:
         text = request.model_dump_json(exclude_defaults=True)
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep, visible = endpoint.kept and settled, VISIBLE.get()
-        key = (f"{await self._snapshot()} {beside} {visible}", endpoint.name, text)
+        key = (f"{await self._read_snapshot()} {beside} {visible}", endpoint.name, text)
         if may_keep and (kept := self._answers.get(key)):
             return ServedAnswer(*kept)
-        found = await self._shared(key, visible)
+        found = await self._ask_once(key, visible)
         if found.fault is not None:
             raise RequestRefused(found.fault)
         if may_keep and found.complete:
             self._answers.put((f"{found.snapshot} {beside} {visible}", endpoint.name, text), found.body)
         return ServedAnswer(found.body)
 
-    async def _snapshot(self) -> str:
+    async def _read_snapshot(self) -> str:
         try:
             if (known := self._state.known()) is not None:
                 return known
             return await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
-            raise RequestRefused(fault_of(error)) from None
+            raise RequestRefused(to_fault(error)) from None
 
-    async def _shared(self, key: Key, visible: tuple[str, ...]) -> Outcome:
+    async def _ask_once(self, key: Key, visible: tuple[str, ...]) -> Outcome:
         """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
         task = self._underway.get(key)
         if task is None:
@@ -207,28 +207,28 @@ class QueryDesk:
                 raise RequestRefused(
                     Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
                 )
-            task = asyncio.create_task(self._worked(key[1], key[2], visible))
+            task = asyncio.create_task(self._ask_worker(key[1], key[2], visible))
             self._underway[key] = task
             task.add_done_callback(lambda _: self._underway.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _worked(self, name: str, text: str, visible: tuple[str, ...]) -> Outcome:
+    async def _ask_worker(self, name: str, text: str, visible: tuple[str, ...]) -> Outcome:
         """The outcome from a worker. If the worker dies, the pool starts another, which gets the question once more."""
         pool = self._workers or self._threads
         for _ in range(ATTEMPTS):
             try:
-                asked = pool.submit(outcome, self._place, self.settings, name, text, visible)
+                asked = pool.submit(answer_question, self._place, self.settings, name, text, visible)
                 return await asyncio.wrap_future(asked)
             except (BrokenExecutor, OSError):  # killed or not started, for example for lack of memory
                 continue
             except CodelensError as error:  # it ended at its start
-                return Outcome(b"", "", fault_of(error))
+                return Outcome(b"", "", to_fault(error))
         text = f"{ATTEMPTS} worker processes died while they answered this request"
         fault = Fault(503, text, "try again later; the server may lack memory", retry_after=RETRY_SECONDS)
         return Outcome(b"", "", fault)
 
 
-def workers_here() -> int:
+def default_workers() -> int:
     """A worker for each core, up to MOST_WORKERS."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MOST_WORKERS, cores)

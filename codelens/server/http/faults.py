@@ -57,7 +57,7 @@ class RequestRefused(Exception):
         self.fault = fault
 
 
-def fault_of(error: CodelensError) -> Fault:
+def to_fault(error: CodelensError) -> Fault:
     """The error as the command line prints it, with the status that corresponds to its exit code."""
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
     return Fault(

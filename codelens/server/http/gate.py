@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.faults import Fault, RequestRefused
-from codelens.server.http.keys import EVERY, KeyRing, holder
+from codelens.server.http.keys import EVERY, KeyRing, find_holder
 
 VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
 """Globs of the repositories that whoever sent the request may see."""
@@ -126,17 +126,17 @@ class Gate:
 
     def _admit(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), str(scope["path"])
-        names = [_name_of(host) for host in headers.getlist("host")]
+        names = [_host_name(host) for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise RequestRefused(Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name"))
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
-        if _length(headers.get("content-length", "")) > longest_body(path):
-            raise RequestRefused(too_long(path))
+        if _content_length(headers.get("content-length", "")) > longest_body(path):
+            raise RequestRefused(body_too_long(path))
         if path.startswith(OPEN):
             return
-        key = presented(headers.get("authorization", ""))
-        row = holder(self._keys.rows(), key) if key is not None else None
+        key = read_key(headers.get("authorization", ""))
+        row = find_holder(self._keys.rows(), key) if key is not None else None
         if row is None and (self._rules.keys_needed or key is not None):
             reason = "this key is not known here" if key is not None else "a key is needed"
             raise RequestRefused(
@@ -156,22 +156,22 @@ def longest_body(path: str) -> int:
     return LONGEST_BODY if path != MCP else LONGEST_MESSAGE
 
 
-def too_long(path: str) -> Fault:
+def body_too_long(path: str) -> Fault:
     """The answer to a longer one."""
     return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
 
 
-def _length(header: str) -> int:
+def _content_length(header: str) -> int:
     return int(header) if header.isascii() and header.isdigit() and len(header) < 20 else 0 if not header else 1 << 63
 
 
-def _name_of(host: str) -> str:
+def _host_name(host: str) -> str:
     """A Host header without its port."""
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isascii() and port.isdigit() else host).lower()
 
 
-def presented(authorization: str) -> str | None:
+def read_key(authorization: str) -> str | None:
     """The key of a header: as Bearer, or as the password of Basic, which browsers know how to ask for. None for no header."""
     if not authorization:
         return None

@@ -59,7 +59,7 @@ def add_key(path: Path, name: str, repositories: Sequence[str] = EVERY) -> str:
     if any(row.name == name for row in rows):
         raise UsageError(f"there is a key '{name}'", f"`codelens serve keys revoke {name}` first, or another name")
     key = PREFIX + secrets.token_urlsafe(32)
-    _write(path, [*rows, KeyRow(name, digest(key), tuple(repositories))])
+    _write_keys(path, [*rows, KeyRow(name, hash_key(key), tuple(repositories))])
     return key
 
 
@@ -68,24 +68,24 @@ def revoke_key(path: Path, name: str) -> None:
     rows = read_keys(path)
     if all(row.name != name for row in rows):
         raise UsageError(f"no key is named '{name}'", "`codelens serve keys list` shows the names")
-    _write(path, [row for row in rows if row.name != name])
+    _write_keys(path, [row for row in rows if row.name != name])
 
 
-def digest(key: str) -> str:
+def hash_key(key: str) -> str:
     """The stored record of a key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
-def holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
+def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
     """Whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
-    wanted, found = digest(key).encode(), None
+    wanted, found = hash_key(key).encode(), None
     for row in rows:
         if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
             found = row
     return found
 
 
-def _write(path: Path, rows: Sequence[KeyRow]) -> None:
+def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
     """By a new file in its place: never half of one, never readable by others."""
     record: Mapping[str, object] = {
         "keys": [

@@ -16,7 +16,7 @@ from codelens import __version__
 from codelens.render.records import Record
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.faults import Fault, RequestRefused
-from codelens.server.http.gate import LONGEST_BODY, too_long
+from codelens.server.http.gate import LONGEST_BODY, body_too_long
 from codelens.server.http.questions import ApiRequest
 from codelens.text.notation import parse_json
 
@@ -110,24 +110,24 @@ def _ref(name: str) -> Record:
 
 
 def _schemas() -> Record:
-    shipped: Record = _moved(
+    shipped: Record = _move_references(
         json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
     )
     questions = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
-    return shipped | questions | _of_the_server(shipped)
+    return shipped | questions | _server_schemas(shipped)
 
 
-def _moved(node: Any) -> Any:
+def _move_references(node: Any) -> Any:
     """Definitions are elsewhere in an OpenAPI document."""
     if isinstance(node, dict):
         return {
-            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _moved(value)
+            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _move_references(value)
             for key, value in node.items()
         }
-    return [_moved(value) for value in node] if isinstance(node, list) else node
+    return [_move_references(value) for value in node] if isinstance(node, list) else node
 
 
-def _of_the_server(shipped: Record) -> Record:
+def _server_schemas(shipped: Record) -> Record:
     """Schemas of answers that only the server gives."""
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
@@ -158,28 +158,28 @@ def _of_the_server(shipped: Record) -> Record:
     outline = shipped["symbols"]["properties"]["symbols"]
     fresh = {"enum": ["fresh", "changed", "deleted"]}
     return {
-        "answer": _widened(
+        "answer": _extend_schema(
             shipped["search"],
             {"results": {"type": "array", "items": _ref("answer_hit")}, "count": number},
             {"error": text | {"description": "why the search could not run"}},
         ),
-        "answer_hit": _widened(shipped["hit"], market),
-        "indexed_file": _closed(file, optional=("path_b64",)),
-        "files": _closed(whole | found),
-        "file": _closed(
+        "answer_hit": _extend_schema(shipped["hit"], market),
+        "indexed_file": _closed_object(file, optional=("path_b64",)),
+        "files": _closed_object(whole | found),
+        "file": _closed_object(
             whole | file | {"freshness": fresh, "lines": strings, "symbols": outline}, optional=("path_b64",)
         ),
-        "fault": _closed({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
+        "fault": _closed_object({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
     }
 
 
-def _widened(schema: Record, more: Record, at_times: Record | None = None) -> Record:
+def _extend_schema(schema: Record, more: Record, at_times: Record | None = None) -> Record:
     """A closed object with further fields that are there, and some that may be."""
     required = list(dict.fromkeys([*schema["required"], *more]))
     return schema | {"properties": schema["properties"] | more | (at_times or {}), "required": required}
 
 
-def _closed(properties: Record, optional: tuple[str, ...] = ()) -> Record:
+def _closed_object(properties: Record, optional: tuple[str, ...] = ()) -> Record:
     return {
         "type": "object",
         "properties": properties,
@@ -191,12 +191,12 @@ def _closed(properties: Record, optional: tuple[str, ...] = ()) -> Record:
 HINT = "/openapi.json says what there is"
 
 
-async def question_of(request: Request, model: type[ApiRequest]) -> ApiRequest:
+async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
     """From the body of a POST, else from the address."""
     if request.method == "POST":
         if request.query_params:
             raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
-        return _validated(model, _parsed(request, await _body(request)), strict=True)
+        return _validate(model, _parse_body(request, await _read_body(request)), strict=True)
     return from_parameters(request.query_params, model)
 
 
@@ -212,42 +212,42 @@ def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> A
         if kinds[name] != "array" and len(values) > 1:
             raise RequestRefused(Fault(422, f"{name}: given {len(values)} times", HINT))
         fields[long.get(name, name)] = values if kinds[name] == "array" else values[0]
-    return _validated(model, fields, strict=False)
+    return _validate(model, fields, strict=False)
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     body = b""
     try:
         async for part in request.stream():
             body += part
             if len(body) > LONGEST_BODY:
-                raise RequestRefused(too_long(request.url.path))
+                raise RequestRefused(body_too_long(request.url.path))
     except ClientDisconnect:  # nobody reads the answer; else it would be a traceback on stderr
         raise RequestRefused(Fault(400, "the body ended early", HINT)) from None
     return body
 
 
-def _parsed(request: Request, body: bytes) -> Any:
+def _parse_body(request: Request, body: bytes) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
     try:
-        return parse_json(body, parse_float=_number, parse_constant=_no_constant)
+        return parse_json(body, parse_float=_parse_number, parse_constant=_refuse_constant)
     except ValueError as error:
         raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     """JSON has one kind of number: 20.0 is an integer, as JSON Schema has it."""
     number = float(text)
     return int(number) if number.is_integer() else number
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _validated(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
+def _validate(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
     try:
         return model.model_validate(fields, strict=strict)
     except ValidationError as error:
@@ -259,6 +259,6 @@ def _validated(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest
         raise RequestRefused(Fault(422, f"{where + ': ' if where else ''}{first['msg']}", HINT)) from None
 
 
-def document() -> bytes:
+def openapi_document() -> bytes:
     """/openapi.json."""
     return json.dumps(openapi(), ensure_ascii=False, indent=1).encode()

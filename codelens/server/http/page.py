@@ -155,9 +155,9 @@ Marks = Sequence[tuple[int, int]]
 def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
     """Each line as HTML. `marks` are half-open character ranges of each line."""
     plain = [line.replace("\r", "␍").replace("\n", "␊") for line in lines]
-    styled = _styled(plain, path, language)
+    styled = _find_styles(plain, path, language)
     return [
-        _line(text, classes, marks[i] if i < len(marks) else ())
+        _line_html(text, classes, marks[i] if i < len(marks) else ())
         for i, (text, classes) in enumerate(zip(plain, styled, strict=True))
     ]
 
@@ -165,7 +165,7 @@ def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[M
 Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their class
 
 
-def _styled(lines: Sequence[str], path: str, language: str) -> list[Styles]:
+def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]:
     found: list[Styles] = [[] for _ in lines]
     text = "\n".join(lines) + "\n"
     lexer = _lexer(path.rpartition("/")[2], language)
@@ -203,7 +203,7 @@ def _class_of(kind: _TokenType) -> str:
     return next((name for family, name in CLASSES if kind in family), "") if kind in Token else ""
 
 
-def _line(text: str, styles: Styles, marks: Marks) -> Markup:
+def _line_html(text: str, styles: Styles, marks: Marks) -> Markup:
     ranges = [*((start, end) for start, end, _ in styles), *marks]
     ends = {0, len(text), *(min(place, len(text)) for both in ranges for place in both)}
     out, style = [], iter(styles)
@@ -246,22 +246,22 @@ class _PageRoutes:
         self._is_local = is_local
         self._choices: tuple[object, Record] = None, {}
 
-    async def _asked(self, name: str, parameters: QueryParams) -> Record:
+    async def _ask(self, name: str, parameters: QueryParams) -> Record:
         endpoint = ENDPOINTS[name]
         answer = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
         return dict(await asyncio.to_thread(json.loads, answer.body))
 
-    async def _html(self, template: str, **values: Any) -> Response:
+    async def _render(self, template: str, **values: Any) -> Response:
         """Off the event loop: a long file takes a second to colour."""
         links = SourceLinks.from_settings(self._desk.settings, self._is_local)
-        values |= {"code": shown_lines, "target": target_of, "links": links}
+        values |= {"code": highlight_lines, "target": target_of, "links": links}
         return HTMLResponse(await asyncio.to_thread(page, template, **values))
 
-    async def _filters(self, snapshot: str) -> Record:
+    async def _list_filters(self, snapshot: str) -> Record:
         """The repositories and languages to choose from; they are asked for once in each state of the index."""
         key = snapshot, VISIBLE.get()
         if self._choices[0] != key:
-            rows = (await self._asked("status", QueryParams()))["repositories"]
+            rows = (await self._ask("status", QueryParams()))["repositories"]
             languages = sorted({language for row in rows for language in row["languages"]})
             repositories = [row["name"] for row in rows[:MOST_REPOSITORIES]]
             self._choices = key, {"repositories": repositories, "languages": languages}
@@ -269,13 +269,13 @@ class _PageRoutes:
 
     async def search(self, request: Request) -> Response:
         """The form, and below it what was found."""
-        fields = _fields(request.query_params)
+        fields = _link_fields(request.query_params)
         if not str(fields.get("q", "")).strip():
-            status = await self._asked("status", QueryParams())
-            return await self._html("start.html", status=status, most=MOST_REPOSITORIES)
-        asked = QueryParams([*_question(request.query_params).multi_items(), ("contributions", "true")])
-        found = await self._asked("search", asked)
-        return await self._html(
+            status = await self._ask("status", QueryParams())
+            return await self._render("start.html", status=status, most=MOST_REPOSITORIES)
+        asked = QueryParams([*_api_parameters(request.query_params).multi_items(), ("contributions", "true")])
+        found = await self._ask("search", asked)
+        return await self._render(
             "search.html",
             found=found,
             fields=fields,
@@ -283,50 +283,50 @@ class _PageRoutes:
             paging=paging,
             reason=reason_of,
             roots={row["name"]: row["root"] for row in found["index"]["repositories"]},
-            filters=await self._filters(found["index"]["snapshot"]),
+            filters=await self._list_filters(found["index"]["snapshot"]),
         )
 
     async def why(self, template: str, request: Request) -> Response:
         """The account of a rank: alone for the panel, or as a page for links and browsers without JavaScript."""
-        why = await self._asked("why", _question(request.query_params))
-        fields = {k: v for k, v in _fields(request.query_params).items() if k != "target"}
-        return await self._html(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
+        why = await self._ask("why", _api_parameters(request.query_params))
+        fields = {k: v for k, v in _link_fields(request.query_params).items() if k != "target"}
+        return await self._render(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
 
     async def name(self, template: str, request: Request) -> Response:
         """Definition, callers and references of a name, in the same two forms."""
         target = QueryParams({"target": request.query_params.get("target", "")})
         uses, calls = await asyncio.gather(
-            self._asked("refs", target), self._asked("callers", target), return_exceptions=True
+            self._ask("refs", target), self._ask("callers", target), return_exceptions=True
         )
         if isinstance(uses, BaseException):
             raise uses
         callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # several definitions, or none
         title = f"{uses['targets'][0]['name']} – codelens"
-        return await self._html(template, uses=uses, callers=callers, line=line_of_use, title=title)
+        return await self._render(template, uses=uses, callers=callers, line=use_html, title=title)
 
     async def file(self, request: Request) -> Response:
         """A file with its outline. `only` is the repository that its search was restricted to."""
-        fields = _fields(request.query_params)
+        fields = _link_fields(request.query_params)
         back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
         given = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
-        found = await self._asked("file", QueryParams(given))
-        return await self._html("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
+        found = await self._ask("file", QueryParams(given))
+        return await self._render("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
         """A list of files."""
-        found = await self._asked("files", _question(request.query_params))
-        return await self._html("files.html", found=found, fields=_fields(request.query_params))
+        found = await self._ask("files", _api_parameters(request.query_params))
+        return await self._render("files.html", found=found, fields=_link_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
         """Keys, and the language of queries."""
-        return await self._html("help.html")
+        return await self._render("help.html")
 
 
 PANELS = ("at", "why")  # Parameters of the target in the panel, which page.js fills
 _OF_THE_PAGE = (*PANELS, "only", "within")
 
 
-def _question(parameters: QueryParams) -> QueryParams:
+def _api_parameters(parameters: QueryParams) -> QueryParams:
     """The API's parameters: without the page's own and empty ones. `within`, a part of the path or a glob, becomes globs."""
     within = parameters.get("within", "").strip().strip("/")
     is_glob = any(mark in within for mark in "*?[")
@@ -335,13 +335,13 @@ def _question(parameters: QueryParams) -> QueryParams:
     return QueryParams([*given, *(("glob", glob) for glob in globs)])
 
 
-def _fields(parameters: QueryParams) -> dict[str, Any]:
+def _link_fields(parameters: QueryParams) -> dict[str, Any]:
     """The parameters of the request that have a value, for links that change one of them."""
     names = [name for name in parameters if parameters[name] and name not in PANELS]
     return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in names}
 
 
-def line_of_use(use: Record, name: str) -> Any:
+def use_html(use: Record, name: str) -> Any:
     """The line of a relation as HTML, without its indentation, the name marked where it stands."""
     text = use["text"].rstrip("\r\n")
     indent = len(text) - len(text.lstrip())
@@ -350,7 +350,7 @@ def line_of_use(use: Record, name: str) -> Any:
     return code_lines([text[indent:]], use["path"], use["source"]["language"], [marks])[0]
 
 
-def shown_lines(lines: list[str] | list[Record], path: str, language: str) -> list[tuple[int, Any]]:
+def highlight_lines(lines: list[str] | list[Record], path: str, language: str) -> list[tuple[int, Any]]:
     """(number, HTML) of the lines of a file, or of those that a hit shows."""
     if not lines or isinstance(lines[0], str):
         return list(enumerate(code_lines([str(line) for line in lines], path, language), start=1))
@@ -367,13 +367,13 @@ def target_of(hit: Record, several: bool) -> str:
 
 def paging(found: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
     """Offsets of the previous and the next page; None if it does not exist."""
-    offset, limit = _number(fields.get("offset"), 0), _number(fields.get("limit"), _PAGES_OF_HITS)
+    offset, limit = _parse_number(fields.get("offset"), 0), _parse_number(fields.get("limit"), _PAGES_OF_HITS)
     before = max(0, offset - limit) if offset else None
     after = offset + limit if offset + len(found["results"]) < found["total"] else None
     return before, after
 
 
-def _number(text: Any, otherwise: int) -> int:
+def _parse_number(text: Any, otherwise: int) -> int:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else otherwise
 
 

@@ -33,32 +33,32 @@ _WEIGHT = r"(exact|fuzzy|vector|symbol|path|equivalence)=\d{1,6}(\.\d{1,6})?"
 WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # exact=2,fuzzy=0.5
 
 
-def _encodable(text: str) -> str:
+def _replace_unencodable(text: str) -> str:
     """Halves of surrogate pairs can be in no index; a NUL ends a text in SQLite."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
-def _known_language(name: str) -> str:
+def _check_language(name: str) -> str:
     if name not in accepted_names():
         raise PydanticCustomError("language", "unknown language '{name}'", {"name": name[:40]})
     return accepted_names()[name]
 
 
-def _known_profile(name: str) -> str:
+def _check_profile(name: str) -> str:
     if name and name not in load_weights():
         raise PydanticCustomError("profile", "{said}", {"said": f"profiles: {', '.join(load_weights())}"})
     return name
 
 
-Query = Annotated[str, AfterValidator(_encodable), Field(max_length=LONGEST_QUERY)]
-Name = Annotated[str, AfterValidator(_encodable), Field(min_length=1, max_length=LONGEST_NAME)]
+Query = Annotated[str, AfterValidator(_replace_unencodable), Field(max_length=LONGEST_QUERY)]
+Name = Annotated[str, AfterValidator(_replace_unencodable), Field(min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[
     str,
-    AfterValidator(_known_language),
+    AfterValidator(_check_language),
     WithJsonSchema({"type": "string", "enum": sorted(accepted_names())}),
 ]
 Profile = Annotated[
-    str, AfterValidator(_known_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})
+    str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})
 ]
 Names = Annotated[list[Name], Field(max_length=MOST_NAMES)]
 Languages = Annotated[list[Language], Field(max_length=MOST_NAMES)]

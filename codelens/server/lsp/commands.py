@@ -15,7 +15,7 @@ from codelens.errors import UsageError
 from codelens.model.context import CHANGE, EVERYTHING, TASK, ContextRequest
 from codelens.model.graph import Related, RelationOptions
 from codelens.model.request import SearchOptions
-from codelens.render.context import layout_of
+from codelens.render.context import make_layout
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
 from codelens.render.records import Record, hit_record
@@ -106,7 +106,7 @@ def context(request: LspRequest, argument: Argument) -> Record:
             str(file.parent.absolute()),
         )
         wanted = ContextRequest(source, counter_of("auto"), options, budget, query=task, diff=diff, cwd=cwd)
-        layout = layout_of("markdown", PathStyle("root", "", reader.index.info().repositories))
+        layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
         packed = reader.index.context(wanted, layout, keep=False)
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
 

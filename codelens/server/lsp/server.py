@@ -34,7 +34,7 @@ from codelens.server.lsp.workspace import (
     WorkspaceFolder,
     path_from_uri,
 )
-from codelens.server.mcp.door import stdout_alone
+from codelens.server.mcp.door import take_stdout
 
 COMMANDS_FEATURE = "executeCommand"
 TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
@@ -194,7 +194,7 @@ def create_server(serve: Serve) -> CodelensServer:
 
 def serve_stdio(serve: Serve, debug: bool) -> None:
     """Serve one client on stdin and stdout until it leaves."""
-    stdout = stdout_alone()
+    stdout = take_stdout()
     logging.basicConfig(level=logging.DEBUG if debug else logging.CRITICAL)
     server = create_server(serve)
     for number in (signal.SIGINT, signal.SIGTERM):

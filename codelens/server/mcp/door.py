@@ -69,36 +69,36 @@ class SessionStart(NamedTuple):
 
 def accept_session(tools: Collection[str]) -> SessionStart:
     """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
-    signal.signal(signal.SIGINT, _leave)
-    signal.signal(signal.SIGTERM, _leave)
-    stdout = stdout_alone()
+    signal.signal(signal.SIGINT, _exit_quietly)
+    signal.signal(signal.SIGTERM, _exit_quietly)
+    stdout = take_stdout()
     first = sys.stdin.buffer.readline()
-    answer = greeting(first, tools)
+    answer = answer_handshake(first, tools)
     if answer is not None:
         stdout.write(answer.encode())
         stdout.flush()
     return SessionStart(stdout, first, answer is not None)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit_quietly(number: int, frame: FrameType | None) -> None:
     """Nothing is open yet."""
     os._exit(0)
 
 
-def stdout_alone() -> IO[bytes]:
+def take_stdout() -> IO[bytes]:
     """Whatever else writes to stdout, ours or a library's, gets stderr from now on."""
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return stdout
 
 
-def greeting(line: bytes, tools: Collection[str]) -> str | None:
+def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
     """The answer to an `initialize` request as a line; None for anything else."""
     try:
         request: Any = parse_json(line)
     except ValueError:
         return None
-    if not _is_plain(request):
+    if not _is_valid_handshake(request):
         return None
     wanted = request["params"]["protocolVersion"]
     result = {
@@ -110,7 +110,7 @@ def greeting(line: bytes, tools: Collection[str]) -> str | None:
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}, separators=(",", ":")) + "\n"
 
 
-def _is_plain(request: Any) -> bool:
+def _is_valid_handshake(request: Any) -> bool:
     """True for a request that fits the protocol's schema."""
     if not isinstance(request, dict) or request.get("jsonrpc") != "2.0" or request.get("method") != "initialize":
         return False

@@ -71,27 +71,27 @@ class ToolDesk:
             return ToolAnswer(text, None)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
-        given = checked(tool, arguments)
+        given = check_arguments(tool, arguments)
         if given.get("fresh"):
             self._upkeep.refresh(FRESH_SECONDS)
         else:
             self._upkeep.tend(LOOK_SECONDS)
         with ExitStack() as stack:
-            opened = self._opened(tool, stack)
+            opened = self._open_index(tool, stack)
             work = self._upkeep.work()
             return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
 
-    def _opened(self, tool: Tool, stack: ExitStack) -> Index | None:
+    def _open_index(self, tool: Tool, stack: ExitStack) -> Index | None:
         if tool.waits and not self._served.index.is_file():
             self._upkeep.wait(INDEX_SECONDS)
         try:
             return stack.enter_context(self._served.open())
         except NoIndex:
             if tool.waits:
-                raise self._not_there() from None
+                raise self._missing_index() from None
             return None
 
-    def _not_there(self) -> CodelensError:
+    def _missing_index(self) -> CodelensError:
         work = self._upkeep.work()
         if work.fault:
             return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
@@ -102,7 +102,7 @@ class ToolDesk:
         return NoIndex(f"there is no index of {self._served.folder} yet", "call again in some seconds")
 
 
-def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the schema's defaults. Raises UsageError for the first that does not fit."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -144,12 +144,12 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
     server: Server[Any, Any] = Server(NAME, __version__, instructions_for(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 
-    async def listed(_: types.ListToolsRequest) -> types.ServerResult:
+    async def list_tools(_: types.ListToolsRequest) -> types.ServerResult:
         return types.ServerResult(
-            types.ListToolsResult(tools=[_described(tool, desk.structured) for tool in desk.tools.values()])
+            types.ListToolsResult(tools=[_describe_tool(tool, desk.structured) for tool in desk.tools.values()])
         )
 
-    async def called(request: types.CallToolRequest) -> types.ServerResult:
+    async def call_tool(request: types.CallToolRequest) -> types.ServerResult:
         name = request.params.name
         if name not in desk.tools:
             message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
@@ -163,12 +163,12 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
             types.CallToolResult(content=content, structuredContent=record, isError=reply.record is None)
         )
 
-    server.request_handlers[types.ListToolsRequest] = listed
-    server.request_handlers[types.CallToolRequest] = called
+    server.request_handlers[types.ListToolsRequest] = list_tools
+    server.request_handlers[types.CallToolRequest] = call_tool
     return server
 
 
-def _described(tool: Tool, structured: bool) -> types.Tool:
+def _describe_tool(tool: Tool, structured: bool) -> types.Tool:
     no = False if tool.records else None  # these hints mean something only for tools that write
     return types.Tool(
         name=tool.name,

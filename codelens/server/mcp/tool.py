@@ -75,7 +75,7 @@ LONGEST_LINE = 240  # Characters of a line of code in an answer. Two screens wid
 LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Notices must not fill an answer
 
 
-def fitted(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
+def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
     """The answer with as many of its `count` items as the call's budget holds; `answer_of(n)` is the one with the first n.
 
     The budget holds for the larger of the forms that are sent. Raises UsageError where not even the one without items fits.
@@ -163,7 +163,7 @@ def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Sett
     walks = "walk" in load_weights()[values["profile"]]  # by itself, as far as `depth` says
     if "decay" in values or ("depth" in values and not walks):
         values["expand"] = "bfs"
-    return SearchOptions(**values, **narrowed(arguments, info), **more)
+    return SearchOptions(**values, **scope_options(arguments, info), **more)
 
 
 def remember(call: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
@@ -177,12 +177,12 @@ def remember(call: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int
     return []
 
 
-def narrowed(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
+def scope_options(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
     """`languages`, `paths` and `repositories` of the options. Raises UsageError for what is not indexed or no language."""
     from codelens.lang.registry import resolve_language
 
     languages = tuple(resolve_language(name) for name in arguments.get("languages", ()))
-    places = [place_of(path, info) for path in arguments.get("paths", ())]
+    places = [split_repository(path, info) for path in arguments.get("paths", ())]
     names = {name for repositories, _ in places for name in repositories}
     everywhere = any(not below for _, below in places)
     return {
@@ -192,9 +192,9 @@ def narrowed(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
     }
 
 
-def place_of(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
+def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
     """(names of the repositories meant, path below their root, empty for the root itself). Raises UsageError."""
-    named = inside(path, info)
+    named = path_in_index(path, info)
     every = tuple(r.name for r in info.repositories)
     first, _, rest = named.partition("/")
     if len(every) > 1 and first in every:
@@ -202,34 +202,34 @@ def place_of(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
     return every, named
 
 
-def inside(path: str, info: IndexInfo) -> str:
+def path_in_index(path: str, info: IndexInfo) -> str:
     """A path as answers write it: below a root, with the repository's name where there are several. Raises UsageError."""
     if os.path.isabs(path):  # noqa: PTH117 - of a name that may lead anywhere no Path is made
-        return _below_a_root(path, info.repositories)
+        return _path_below_root(path, info.repositories)
     parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
     if ".." in parts:
-        raise _elsewhere(path)
+        raise _outside_error(path)
     return "/".join(parts)
 
 
-def target_inside(target: str, info: IndexInfo) -> str:
+def target_in_index(target: str, info: IndexInfo) -> str:
     """PATH:LINE, PATH or a name, so that no path leads out of the roots. Raises UsageError."""
     path, colon, line = target.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = target, "", ""
     is_path = "/" in path or os.sep in path
-    return f"{inside(path, info)}{colon}{line}" if is_path else target
+    return f"{path_in_index(path, info)}{colon}{line}" if is_path else target
 
 
-def _below_a_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
+def _path_below_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
     whole_path = os.path.normpath(path)
     for repository in sorted(repositories, key=lambda r: -len(r.root)):
         if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
             below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
             below = "" if below == "." else below
             return f"{repository.name}/{below}".rstrip("/") if len(repositories) > 1 else below
-    raise _elsewhere(path)
+    raise _outside_error(path)
 
 
-def _elsewhere(path: str) -> UsageError:
+def _outside_error(path: str) -> UsageError:
     return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")

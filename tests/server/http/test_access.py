@@ -12,8 +12,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from codelens.errors import UsageError
-from codelens.server.http.gate import Buckets, Rules, is_loopback, presented, rules_for
-from codelens.server.http.keys import add_key, holder, read_keys, revoke_key
+from codelens.server.http.gate import Buckets, Rules, is_loopback, read_key, rules_for
+from codelens.server.http.keys import add_key, find_holder, read_keys, revoke_key
 from tests.server.http.conftest import Serve
 
 ADDRESS = "/api/search?q=order&limit=1"
@@ -72,9 +72,9 @@ def test_a_key_is_stored_as_its_hash_in_a_private_file(keys: Path) -> None:
         with pytest.raises(UsageError, match="readable by other users"):
             read_keys(keys)
         keys.chmod(0o600)
-    row = holder(read_keys(keys), key)
+    row = find_holder(read_keys(keys), key)
     assert row is not None and row.name == "anna"
-    assert holder(read_keys(keys), key[:-1]) is None
+    assert find_holder(read_keys(keys), key[:-1]) is None
     assert [path.name for path in keys.parent.iterdir()] == ["keys.json"]
 
 
@@ -147,4 +147,4 @@ def test_what_is_loopback() -> None:
     [("", None), ("Bearer a b", "a b"), ("bearer  k", "k"), ("Basic !!", ""), ("Digest x", ""), ("Bearer", "")],
 )
 def test_presented_keys(header: str, key: str | None) -> None:
-    assert presented(header) == key
+    assert read_key(header) == key

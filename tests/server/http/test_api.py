@@ -18,7 +18,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.search.walk import Ways
-from codelens.server.http.answers import outcome, response_record
+from codelens.server.http.answers import answer_question, response_record
 from tests.accepted import accepted
 from tests.server.http.conftest import Serve
 
@@ -34,9 +34,9 @@ def test_reasons_are_found_only_for_whoever_asks_for_them(built: Path) -> None:
     calls: list[object] = []
     sys.setprofile(lambda frame, event, _: calls.append(frame.f_code) if event == "call" else None)
     try:
-        results = [outcome(built, Settings(), "search", json.dumps(question)) for question in REASONED]
+        results = [answer_question(built, Settings(), "search", json.dumps(question)) for question in REASONED]
         counts = [calls.count(Ways.find.__code__)]
-        outcome(built, Settings(), "search", json.dumps(REASONED[0] | {"contributions": True}))
+        answer_question(built, Settings(), "search", json.dumps(REASONED[0] | {"contributions": True}))
         counts.append(calls.count(Ways.find.__code__))
     finally:
         sys.setprofile(None)
@@ -287,7 +287,7 @@ def test_a_request_that_kills_its_workers_fails_with_a_clear_error(
 ) -> None:
     client = serve(built, workers=1)
     with monkeypatch.context() as patch:
-        patch.setattr("codelens.server.http.desk.outcome", killed_worker)
+        patch.setattr("codelens.server.http.desk.answer_question", killed_worker)
         got = client.get("/api/search?q=catalog")
     assert (got.status_code, got.json()["error"]) == (503, "2 worker processes died while they answered this request")
     assert got.headers["Retry-After"] == "2"

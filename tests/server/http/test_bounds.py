@@ -34,7 +34,7 @@ def connect(built: Path) -> Iterator[Connect]:
     def start(rules: Rules | None = None) -> socket.socket:
         if not ends:
             desk = QueryDesk(built, Settings(), 0, None)
-            listener = app.listening("127.0.0.1", 0)
+            listener = app.open_listener("127.0.0.1", 0)
             server = app.server_of(application(desk, rules or rules_for("127.0.0.1"), KeyRing(None)))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
             thread.start()

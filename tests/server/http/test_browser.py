@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from codelens.config import Settings
-from codelens.server.http.app import address_of, application, listening
+from codelens.server.http.app import address_of, application, open_listener
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import rules_for
 from codelens.server.http.keys import KeyRing
@@ -38,7 +38,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
     """A server on a free port of loopback."""
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     desk = QueryDesk(built, Settings())
     app = application(desk, rules_for("127.0.0.1"), KeyRing(None))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))

@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, WatchedFiles, files_beside
+from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, WatchedFiles, deciding_files
 from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
@@ -78,7 +78,7 @@ def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> N
     """Its next writing may leave the same size and time."""
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
-    files = files_beside(own / "index.db", settings)
+    files = deciding_files(own / "index.db", settings)
     assert WatchedFiles(*files).stamp() == ((None, None), True)
     table.touch()
     written = table.stat().st_mtime_ns

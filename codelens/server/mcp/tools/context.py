@@ -9,19 +9,19 @@ from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import TargetError, UsageError
 from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest, Counter, Forms
 from codelens.model.request import SearchOptions
-from codelens.render.context import layout_of
+from codelens.render.context import make_layout
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
     Tool,
     ToolAnswer,
     ToolCall,
-    fitted,
+    fit_budget,
     format_notices,
-    inside,
-    narrowed,
-    place_of,
+    path_in_index,
     remember,
+    scope_options,
+    split_repository,
 )
 
 SOURCES = ("task", "files", "revisions", "diff", "more")
@@ -32,7 +32,7 @@ LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
 def answer(call: ToolCall) -> ToolAnswer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
     room = call.arguments["budget"] - FRAME
-    packed = call.index.context(_request(call, room), layout_of("markdown", call.paths, "context with more: {}"))
+    packed = call.index.context(_request(call, room), make_layout("markdown", call.paths, "context with more: {}"))
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
     notices = remember(call, call.arguments.get("task", ""), places)
     note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
@@ -51,7 +51,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         footer = "\n".join([*changed, *(f"note: {n}" for n in note_texts)])
         return ToolAnswer(f"{packed.text}{footer}", record)
 
-    return fitted(len(packed.changed), answer_of, call)
+    return fit_budget(len(packed.changed), answer_of, call)
 
 
 def _request(call: ToolCall, room: int) -> ContextRequest:
@@ -70,9 +70,9 @@ def _request(call: ToolCall, room: int) -> ContextRequest:
         return resume_request(given["more"], counter, room, str(call.served.folder))
     source = {"task": TASK, "files": FILES}.get(named[0], CHANGE)
     info = call.index.info()
-    where = narrowed(given, info)
+    where = scope_options(given, info)
     if source == FILES:
-        places = [place_of(inside(path, info), info) for path in given["files"]]
+        places = [split_repository(path_in_index(path, info), info) for path in given["files"]]
         if not all(below for _, below in places):
             raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}

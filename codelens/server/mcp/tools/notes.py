@@ -10,12 +10,21 @@ from codelens.notes.finder import AnchorState, Found
 from codelens.notes.folder import NoteFile, NoteFolder
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
-from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, code_line, cut_line, fitted, target_inside
+from codelens.server.mcp.tool import (
+    Record,
+    Tool,
+    ToolAnswer,
+    ToolCall,
+    code_line,
+    cut_line,
+    fit_budget,
+    target_in_index,
+)
 from codelens.text.counts import quantity
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedNote:
     """A note with the places that it is linked to, as they are now."""
 
     file: NoteFile
@@ -26,10 +35,10 @@ class Linked:
 def answer(call: ToolCall) -> ToolAnswer:
     """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
     given = call.arguments
-    known = _known(call)
+    known = _read_notes(call)
     if "id" in given:
-        return _one(known, call)
-    wanted = [note for note in known if _fits(note, call)]
+        return _answer_one(known, call)
+    wanted = [note for note in known if _is_wanted(note, call)]
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
@@ -40,21 +49,21 @@ def answer(call: ToolCall) -> ToolAnswer:
             "\n".join([head, *lines, *footer]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
         )
 
-    return fitted(len(wanted), answer_of, call)
+    return fit_budget(len(wanted), answer_of, call)
 
 
-def _known(call: ToolCall) -> list[Linked]:
+def _read_notes(call: ToolCall) -> list[LinkedNote]:
     """The notes of all repositories, in the order of these and of ids."""
     found = []
     for repository in call.index.info().repositories:
         root = Path(repository.root)
         for note in NoteFolder(root).notes() if root.is_dir() else ():
             places = call.index.notes.find(root, note.note.links) if note.note.links else []
-            found.append(Linked(note, repository.name, tuple(places)))
+            found.append(LinkedNote(note, repository.name, tuple(places)))
     return found
 
 
-def _fits(linked: Linked, call: ToolCall) -> bool:
+def _is_wanted(linked: LinkedNote, call: ToolCall) -> bool:
     given, note = call.arguments, linked.file.note
     lost = any(place.standing is AnchorState.LOST for place in linked.places)
     return (
@@ -65,7 +74,7 @@ def _fits(linked: Linked, call: ToolCall) -> bool:
     )
 
 
-def _one(known: list[Linked], call: ToolCall) -> ToolAnswer:
+def _answer_one(known: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     wanted = call.arguments["id"]
     found = [n for n in known if n.file.note.id == wanted] or [n for n in known if n.file.note.id.startswith(wanted)]
     if len(found) != 1:
@@ -79,10 +88,10 @@ def _one(known: list[Linked], call: ToolCall) -> ToolAnswer:
         record = {"notes": [_record(found[0], written)], "cut": len(body) - count}
         return ToolAnswer("\n".join([*_lines(found[0]), written, *footer]), record)
 
-    return fitted(len(body), answer_of, call)
+    return fit_budget(len(body), answer_of, call)
 
 
-def _lines(linked: Linked) -> list[str]:
+def _lines(linked: LinkedNote) -> list[str]:
     note = linked.file.note
     status = f" [{note.status}]" if note.status else ""
     tags = "".join(f" #{tag}" for tag in note.tags)
@@ -90,7 +99,7 @@ def _lines(linked: Linked) -> list[str]:
     return [code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
 
 
-def _record(linked: Linked, written: str) -> Record:
+def _record(linked: LinkedNote, written: str) -> Record:
     note = linked.file.note
     return {
         "id": for_line(note.id),
@@ -154,10 +163,10 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     info = call.index.info()
     notebook = call.index.memory.notebook(call.session)
     if "used" in given:
-        places = notebook.used([target_inside(target, info) for target in given["used"]])
+        places = notebook.used([target_in_index(target, info) for target in given["used"]])
         verdict = "useful"
     else:
-        hit = given["hit"] if given["hit"].isdigit() else target_inside(given["hit"], info)
+        hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
         verdict, query = given["verdict"], given.get("query")
         words = call.index.memory.learnable(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]

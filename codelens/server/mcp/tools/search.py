@@ -12,7 +12,7 @@ from codelens.render.families import families
 from codelens.render.paths import PathStyle
 from codelens.render.records import fields_of
 from codelens.render.visible import for_line
-from codelens.render.why import HERE, WhyView, account_rows, loss_lines, position_lines, title
+from codelens.render.why import SAME_PLACE, WhyView, account_rows, format_title, loss_lines, position_lines
 from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
     Record,
@@ -21,12 +21,12 @@ from codelens.server.mcp.tool import (
     ToolCall,
     code_line,
     cut_line,
-    fitted,
+    fit_budget,
     format_notices,
     remember,
     reword_for_client,
     search_options,
-    target_inside,
+    target_in_index,
 )
 from codelens.text.counts import quantity
 
@@ -64,7 +64,7 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         given,
         info,
         call.served.settings,
-        limit=given.get("limit") or _shown(given.get("profile", call.served.settings.profile)),
+        limit=given.get("limit") or _default_limit(given.get("profile", call.served.settings.profile)),
         offset=given["offset"],
         reasons=False,
         **more,
@@ -94,10 +94,10 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([head, *blocks, *footer]), record)
 
-    return fitted(len(result.hits), answer_of, call)
+    return fit_budget(len(result.hits), answer_of, call)
 
 
-def _shown(profile: str) -> int:
+def _default_limit(profile: str) -> int:
     """The number of hits that a profile shows by itself, else MOST_SHOWN."""
     return int(load_weights()[profile].get("results", MOST_SHOWN))
 
@@ -178,7 +178,7 @@ def answer(call: ToolCall) -> ToolAnswer:
     given = call.arguments
     info = call.index.info()
     options = search_options(given, info, call.served.settings, limit=given["limit"])
-    targets = [target_inside(target, info) for target in given.get("targets", ())]
+    targets = [target_in_index(target, info) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
     note_texts = format_notices([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
@@ -196,7 +196,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([*lines, *footer]) or "no results, so there is nothing to explain", record)
 
-    return fitted(len(accounts), answer_of, call)
+    return fit_budget(len(accounts), answer_of, call)
 
 
 def _account_lines(account: Explanation, result: WhyResult, paths: PathStyle) -> list[str]:
@@ -206,7 +206,7 @@ def _account_lines(account: Explanation, result: WhyResult, paths: PathStyle) ->
         return [for_line(f"{account.target}: not among the results"), *lost]
     view = WhyView(paths)
     return [
-        title(candidate, account.rank, paths),
+        format_title(candidate, account.rank, paths),
         *(f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view)),
         f"  score {candidate.score:.4f}",
         *(f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view)),
@@ -215,7 +215,7 @@ def _account_lines(account: Explanation, result: WhyResult, paths: PathStyle) ->
 
 
 def _loss_lines(account: Explanation, result: WhyResult) -> Iterator[str]:
-    for line in loss_lines(account, result.search.options, HERE):
+    for line in loss_lines(account, result.search.options, SAME_PLACE):
         if line.startswith("try: ") and account.loss:
             yield f"try: `search` with the query {account.loss.remedy_query}"
         else:

@@ -8,7 +8,7 @@ from codelens.model.runs import RepositoryStatus, Status
 from codelens.render.records import fields_of
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
-from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, fitted
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, fit_budget
 from codelens.text.counts import quantity
 
 MOST_NAMED = 20  # Changed files that are named, of each kind
@@ -36,7 +36,7 @@ def answer(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join(lines), record)
 
-    return fitted(len(repositories), answer_of, call)
+    return fit_budget(len(repositories), answer_of, call)
 
 
 MOST_FAULT = 400  # Characters of what a run ended with
@@ -66,10 +66,10 @@ def _state(repository: RepositoryStatus) -> str:
     if not changes:
         return ", fresh"
     parts = (("new", changes.new), ("changed", changes.changed), ("deleted", changes.deleted))
-    return "".join(f", {len(paths)} {word}: {_first(paths)}" for word, paths in parts if paths)
+    return "".join(f", {len(paths)} {word}: {_name_first(paths)}" for word, paths in parts if paths)
 
 
-def _first(paths: Sequence[str]) -> str:
+def _name_first(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return f"{', '.join(map(for_line, paths[:MOST_NAMED]))}{more}"
 

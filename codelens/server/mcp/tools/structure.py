@@ -14,7 +14,7 @@ from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation,
 from codelens.model.request import SearchOptions
 from codelens.render.outline import outline_lines, symbols_of
 from codelens.render.records import fields_of
-from codelens.render.relations import step_text
+from codelens.render.relations import format_step
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
 from codelens.server.mcp.tool import (
@@ -24,12 +24,12 @@ from codelens.server.mcp.tool import (
     ToolCall,
     code_line,
     cut_line,
-    fitted,
+    fit_budget,
     format_notices,
-    inside,
-    narrowed,
-    place_of,
-    target_inside,
+    path_in_index,
+    scope_options,
+    split_repository,
+    target_in_index,
 )
 from codelens.text.counts import quantity
 
@@ -54,13 +54,13 @@ DEPTH = schema.integer("Hops to follow", 1, 10)
 ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 
 
-def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
+def make_answer(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
     """The function of a tool that puts one question to the graph."""
 
     def answer(call: ToolCall) -> ToolAnswer:
         given = call.arguments
         info = call.index.info()
-        where = narrowed(given, info)
+        where = scope_options(given, info)
         options = RelationOptions(
             kinds=tuple(given.get("kinds", ())),
             min_confidence=given.get("min_confidence"),
@@ -70,12 +70,12 @@ def answering(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
             text=given.get("text", False),
             where=SearchOptions(**where) if any(where.values()) else None,
         )
-        return _told(ask(call.index.graph, target_inside(given["target"], info), options), call)
+        return _format_answer(ask(call.index.graph, target_in_index(given["target"], info), options), call)
 
     return answer
 
 
-def _told(result: Related, call: ToolCall) -> ToolAnswer:
+def _format_answer(result: Related, call: ToolCall) -> ToolAnswer:
     found = result.relations
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
@@ -86,7 +86,7 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
-        head = f"{result.question} of {', '.join(_where(n, call) for n in result.targets[:3])}: {result.total}"
+        head = f"{result.question} of {', '.join(_describe_node(n, call) for n in result.targets[:3])}: {result.total}"
         lines = [_line(relation, result.question, call) for relation in found[:count]]
         ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
         remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
@@ -100,10 +100,10 @@ def _told(result: Related, call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([head, *lines, *footer]), record)
 
-    return fitted(len(found), answer_of, call)
+    return fit_budget(len(found), answer_of, call)
 
 
-def _where(named: Named, call: ToolCall) -> str:
+def _describe_node(named: Named, call: ToolCall) -> str:
     place = f" ({_path(named, call)}:{named.line})" if named.path else ""
     return for_line(f"{named.kind} {named.qualified_name}{place}")
 
@@ -118,7 +118,7 @@ def _line(relation: Relation, question: str, call: ToolCall) -> str:
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
     text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
-    return for_line(f"{indent}{head}{step_text(relation, question)}{again}{text}")
+    return for_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
 def _node(named: Named, call: ToolCall) -> Record:
@@ -152,7 +152,7 @@ def _tool(name: str, title: str, description: str, ask: Ask, more: Mapping[str, 
         "budget": schema.budget(3000),
     }
     gives = {"targets": [NODE], "relations": [RELATION], "total": int, "cut": int, "notices": [str]}
-    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, answering(ask))
+    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, make_answer(ask))
 
 
 _KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
@@ -201,7 +201,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     """The lines of a symbol or file, as they were indexed."""
     target = call.arguments["target"]
     part = RANGE.fullmatch(target)
-    source, unit, first = call.index.passage(target_inside(part[1] if part else target, call.index.info()))
+    source, unit, first = call.index.passage(target_in_index(part[1] if part else target, call.index.info()))
     total = len(source.lines)
     path = for_line(call.paths.of(source.file.root, source.file.path))
     if part:
@@ -225,7 +225,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
         record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
         return ToolAnswer("\n".join([head, *body, *footer, *old]), record)
 
-    return fitted(len(lines), answer_of, call)
+    return fit_budget(len(lines), answer_of, call)
 
 
 READ = Tool(
@@ -252,8 +252,8 @@ READ = Tool(
 def answer_outline(call: ToolCall) -> ToolAnswer:
     """The symbols of a file in the order of their places."""
     info = call.index.info()
-    path = inside(call.arguments["file"], info)
-    names, below = place_of(path, info)
+    path = path_in_index(call.arguments["file"], info)
+    names, below = split_repository(path, info)
     units = symbols_of([u for u in call.index.symbols(below) if u.repository in names])
     lines = [code_line(line) for line in outline_lines(units)]
 
@@ -263,7 +263,7 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
         record = {"path": path, "symbols": [_outline_record(u) for u in units[:count]], "cut": cut}
         return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
-    return fitted(len(units), answer_of, call)
+    return fit_budget(len(units), answer_of, call)
 
 
 def _outline_record(unit: UnitRow) -> Record:
