@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
     from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
     from codelens.model.runs import IndexReport, Progress, Status
-    from codelens.notes.finder import Found
+    from codelens.notes.finder import AnchorPlace
     from codelens.notes.note import Anchor
     from codelens.query.nodes import Query
     from codelens.search.lines import LineSearch
@@ -650,26 +650,26 @@ class NotesTopic:
 
         Raises TargetError if there is no such place.
         """
-        from codelens.notes.finder import Finder
+        from codelens.notes.finder import AnchorFinder
 
         with self._store.reading():
-            return Finder(self._store, self._repository_at(root)).place(place, root)
+            return AnchorFinder(self._store, self._repository_at(root)).place(place, root)
 
-    def find(self, root: Path, anchors: Sequence[Anchor]) -> list[Found]:
+    def find(self, root: Path, anchors: Sequence[Anchor]) -> list[AnchorPlace]:
         """Find the current places of a note's anchors in the tree at `root`."""
-        from codelens.notes.finder import Finder
+        from codelens.notes.finder import AnchorFinder
 
         with self._store.reading():
-            finder = Finder(self._store, self._repository_at(root))
+            finder = AnchorFinder(self._store, self._repository_at(root))
             return [finder.find(anchor) for anchor in anchors]
 
-    def renewed(self, root: Path, anchors: Sequence[Anchor]) -> list[Anchor]:
+    def renew_anchors(self, root: Path, anchors: Sequence[Anchor]) -> list[Anchor]:
         """The anchors updated to their current places; lost ones stay unchanged."""
-        from codelens.notes.finder import Finder
+        from codelens.notes.finder import AnchorFinder
 
         with self._store.reading():
-            finder = Finder(self._store, self._repository_at(root))
-            return [finder.renewed(finder.find(anchor)) for anchor in anchors]
+            finder = AnchorFinder(self._store, self._repository_at(root))
+            return [finder.renew(finder.find(anchor)) for anchor in anchors]
 
     def _repository_at(self, root: Path) -> RepositoryId:
         found = (row.id for row in self._store.documents.repositories() if row.root == root)

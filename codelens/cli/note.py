@@ -23,7 +23,7 @@ from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from codelens.notes.finder import Found
+    from codelens.notes.finder import AnchorPlace
 
 
 class NoteTree(NamedTuple):
@@ -97,7 +97,7 @@ def _below_root(name: str, root: Path) -> str:
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
 
-def find_places(ground: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[Found]]:
+def find_places(ground: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Path of a note → where its places are now; empty without an index."""
     with ground.opened() as index:
         if index is None:
@@ -254,7 +254,7 @@ def _links(ground: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequ
     with ground.opened() as index:
         links = list(note.note.links)
         now = index.notes.find(ground.root, links) if index is not None else None
-        renewed = index.notes.renewed(ground.root, links) if index is not None else links
+        renewed = index.notes.renew_anchors(ground.root, links) if index is not None else links
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
@@ -283,7 +283,7 @@ def list_notes(flags: NoteListFlags) -> int:
     notes = [n for n in ground.notes.notes() if is_wanted(n.note, flags.task, flags.status, flags.tag or ())]
     places = find_places(ground, notes)
     if flags.lost:
-        notes = [n for n in notes if any(p.standing == "lost" for p in places.get(n.path, ()))]
+        notes = [n for n in notes if any(p.state == "lost" for p in places.get(n.path, ()))]
     exit_code = 0 if notes else 1
     if flags.quiet:
         return exit_code

@@ -53,13 +53,13 @@ def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
     payload, begun = json.dumps(body).encode(), time.monotonic()
     for attempt in range(1, patience.tries + 1):
         try:
-            return parse_json(_answer(urllib.request.Request(url, payload, headers), patience.seconds))
+            return parse_json(_read_answer(urllib.request.Request(url, payload, headers), patience.seconds))
         except _ErrorStatus as refused:
             fault, wait = refused.as_fault(url, key), refused.wait
             if refused.status not in AGAIN:
                 raise fault from None
         except (OSError, http.client.HTTPException, ValueError) as cause:
-            fault, wait = _unanswered(url, cause), 0.0
+            fault, wait = _connection_fault(url, cause), 0.0
         wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
         if attempt == patience.tries or time.monotonic() - begun + wait > patience.in_all:
             break
@@ -67,7 +67,7 @@ def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
     raise fault from None
 
 
-def _answer(request: urllib.request.Request, seconds: float) -> bytes:
+def _read_answer(request: urllib.request.Request, seconds: float) -> bytes:
     end, parts, size = time.monotonic() + seconds, list[bytes](), 0
     try:
         with _opener().open(request, timeout=seconds) as response:
@@ -117,7 +117,7 @@ class _ErrorStatus(Exception):
         return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
 
 
-def _unanswered(url: str, cause: Exception) -> EmbedderFault:
+def _connection_fault(url: str, cause: Exception) -> EmbedderFault:
     reason = getattr(cause, "reason", None) or cause
     if isinstance(cause, ValueError) and not isinstance(cause, OSError):
         return EmbedderFault(f"{url} does not answer with JSON: {reason}")
@@ -193,14 +193,16 @@ class EndpointEmbedder:
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, provided the endpoint treats the texts of a request separately."""
         texts = [as_text(entry) for entry in fields]
-        return [v for at in range(0, len(texts), BATCH) for v in self._embedded(texts[at : at + BATCH], INDEXING)]
+        return [
+            v for at in range(0, len(texts), BATCH) for v in self._request_vectors(texts[at : at + BATCH], INDEXING)
+        ]
 
     def embed_query(self, text: str) -> bytes:
         """The text's vector; an empty text is not sent and gives an empty vector."""
-        (vector,) = self._embedded([text], ASKING) if text.strip() else [b""]
+        (vector,) = self._request_vectors([text], ASKING) if text.strip() else [b""]
         return vector if any(vector) else b""
 
-    def _embedded(self, texts: Sequence[str], patience: Patience) -> list[bytes]:
+    def _request_vectors(self, texts: Sequence[str], patience: Patience) -> list[bytes]:
         body: dict[str, object] = {
             "model": self._address.model,
             "input": [text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " " for text in texts],
@@ -208,9 +210,9 @@ class EndpointEmbedder:
         }
         if self._address.dimensions:
             body["dimensions"] = self._address.dimensions
-        answer = post_json(self._address.url, body, _key() if self._address.takes_key else "", patience)
+        answer = post_json(self._address.url, body, _read_key() if self._address.takes_key else "", patience)
         try:
-            rows = _rows(answer, len(texts))
+            rows = _read_rows(answer, len(texts))
             if {len(row) for row in rows} - {self.dimensions or len(rows[0])}:
                 raise ValueError(f"vectors of {len(rows[0])} dimensions, expected {self.dimensions}")
             vectors = [rounded(row) for row in rows]
@@ -220,7 +222,7 @@ class EndpointEmbedder:
         return vectors
 
 
-def _key() -> str:
+def _read_key() -> str:
     """The key from the environment. Raises UsageError if no header can hold it: errors of libraries would print it."""
     key = os.environ.get(KEY, "").strip()
     if not all("!" <= c <= "~" for c in key):
@@ -228,17 +230,17 @@ def _key() -> str:
     return key
 
 
-def _rows(answer: Any, wanted: int) -> list[list[float]]:
+def _read_rows(answer: Any, wanted: int) -> list[list[float]]:
     """The vectors in the order of the texts. Raises ValueError if the answer has another form."""
-    found = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+    rows_given = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(rows_given, list) or not all(isinstance(row, dict) for row in rows_given):
         raise ValueError("`data` must be a list")
-    if len(found) != wanted:
-        raise ValueError(f"{len(found)} vectors for {wanted} texts")
-    places = [row.get("index", at) for at, row in enumerate(found)]
+    if len(rows_given) != wanted:
+        raise ValueError(f"{len(rows_given)} vectors for {wanted} texts")
+    places = [row.get("index", at) for at, row in enumerate(rows_given)]
     if any(type(place) is not int for place in places) or sorted(places) != list(range(wanted)):
         raise ValueError("the numbers of the vectors are not those of the texts")
-    rows = [row.get("embedding") for _, row in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+    rows = [row.get("embedding") for _, row in sorted(zip(places, rows_given, strict=True), key=lambda pair: pair[0])]
     if not all(isinstance(row, list) and all(type(v) in (int, float) for v in row) for row in rows):
         raise ValueError("`embedding` must be a list of numbers")
     return rows

@@ -128,13 +128,13 @@ class GraphEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
         try:
-            return rounded(self._pooled(tokens))
+            return rounded(self._pool(tokens))
         except UsageError:
             raise
         except Exception as fault:  # the runtime's edge: its errors are many, and say nothing to people
             raise UsageError(f"the model {self._path} fails: {_one_line(fault)}", "use another model") from None
 
-    def _pooled(self, tokens: Encoding) -> list[float]:
+    def _pool(self, tokens: Encoding) -> list[float]:
         """The graph's pooled output, the first token's vector, or the mean of all attended tokens."""
         import numpy as np
 

@@ -95,7 +95,7 @@ def read_settings(path: Path) -> SentenceSettings:
         path / "sentence_bert_config.json"
     )
     return SentenceSettings(
-        _pooling(path, _read_mapping(pooling) if pooling.name else {}),
+        _read_pooling(path, _read_mapping(pooling) if pooling.name else {}),
         _most_tokens(limits, _read_mapping(transformer / "config.json")),
         limits.get("do_lower_case") is True,
         *read_prompts(path),
@@ -121,7 +121,7 @@ def _read_mapping(path: Path) -> Mapping[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _pooling(path: Path, config: Mapping[str, Any]) -> str:
+def _read_pooling(path: Path, config: Mapping[str, Any]) -> str:
     """The enabled mode: `pooling_mode_…: true`, or since version 5.2 `pooling_mode: "…"`."""
     if isinstance(named := config.get("pooling_mode"), str):
         modes = {named}

@@ -53,12 +53,15 @@ class HashingBatch:
         rows, counts, sizes = array("q"), array("q"), array("q")
         known: dict[str, tuple[array[int], array[int]]] = {}
         for text in texts:
-            if (found := known.get(text)) is None:
+            if (token_rows := known.get(text)) is None:
                 counter = token_counts(text)
-                found = known[text] = (array("q", map(self._tokens.__getitem__, counter)), array("q", counter.values()))
-            rows.extend(found[0])
-            counts.extend(found[1])
-            sizes.append(len(found[0]))
+                token_rows = known[text] = (
+                    array("q", map(self._tokens.__getitem__, counter)),
+                    array("q", counter.values()),
+                )
+            rows.extend(token_rows[0])
+            counts.extend(token_rows[1])
+            sizes.append(len(token_rows[0]))
         row, count = np.frombuffer(rows, np.int64), np.frombuffer(counts, np.int64)
         weights = self._roots[np.minimum(count, len(self._roots) - 1)]
         place = np.repeat(np.arange(len(texts)) * DIMENSIONS, np.frombuffer(sizes, np.int64))

@@ -61,14 +61,14 @@ class ModelFile:
         length = int.from_bytes(self._map[at : at + 4], "little")
         self.header: Mapping[str, Any] = parse_json(self._map[at + 4 : at + 4 + length])
         n, dimensions = int(self.header["rows"]), int(self.header["dimensions"])
-        start = _aligned(at + 4 + length)
+        start = _align(at + 4 + length)
         view = memoryview(self._map)
         parts = []
         for size in (8 * n, 2 * n, 2 * n, n * dimensions):
             parts.append(view[start : start + size])
             if len(parts[-1]) != size:
                 raise ValueError("it ends too early")
-            start = _aligned(start + size)
+            start = _align(start + size)
         self.keys = parts[0].cast("Q")
         self.query_weights, self.code_weights = parts[1].cast("H"), parts[2].cast("H")
         self.rows = parts[3].cast("b")
@@ -132,8 +132,8 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
     out = bytearray(MAGIC + len(text).to_bytes(4, "little") + text)
     for part in parts:
-        out += bytes(_aligned(len(out)) - len(out)) + part
-    out += bytes(_aligned(len(out)) - len(out))
+        out += bytes(_align(len(out)) - len(out)) + part
+    out += bytes(_align(len(out)) - len(out))
     names = "\n".join(table.names[i] for i in order).encode("utf-8", "surrogatepass")
     out += zstd.compress(names, 19)
     partial = path.with_name(path.name + ".part")
@@ -141,7 +141,7 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     partial.replace(path)
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -161,17 +161,17 @@ def rows_of(word: str, find: Callable[[str], int | None]) -> list[int]:
     skipped."""
     if (row := find(word)) is not None:
         return [row]
-    found: list[int] = []
+    rows: list[int] = []
     at = 0
-    while at < len(word) and len(found) < MOST_PIECES:
+    while at < len(word) and len(rows) < MOST_PIECES:
         for end in range(min(len(word), at + LONGEST_PIECE), at, -1):
             if (row := find(PIECE + word[at:end])) is not None:
-                found.append(row)
+                rows.append(row)
                 at = end
                 break
         else:
             at += 1
-    return found
+    return rows
 
 
 PIECE_MARK = "##"
@@ -185,7 +185,7 @@ def write_npz(file: ModelFile, path: Path) -> None:
     with path.open("wb") as out:
         np.savez(
             out,
-            names=np.array(_written(file)),
+            names=np.array(_export_names(file)),
             rows=np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions),
             query_weights=np.frombuffer(file.query_weights, np.uint16),
             code_weights=np.frombuffer(file.code_weights, np.uint16),
@@ -205,10 +205,10 @@ def _text(file: ModelFile) -> Iterator[str]:
     rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions) / 127
     weights = np.frombuffer(file.code_weights, np.uint16) / 65535
     yield f"{len(rows)} {file.dimensions}\n"
-    for name, row, weight in zip(_written(file), rows, weights.tolist(), strict=True):
+    for name, row, weight in zip(_export_names(file), rows, weights.tolist(), strict=True):
         yield f"{name} {' '.join(f'{value:.5g}' for value in (row * weight).tolist())}\n"
 
 
-def _written(file: ModelFile) -> list[str]:
+def _export_names(file: ModelFile) -> list[str]:
     names = (PIECE_MARK + name.removeprefix(PIECE) if name.startswith(PIECE) else name for name in file.names)
     return [name.encode("utf-8", "backslashreplace").decode() for name in names]

@@ -70,8 +70,8 @@ class StaticEmbedder:
 
     def _query_rows(self, word: str) -> list[tuple[ModelFile, int]]:
         """The row of a word of a query, or the rows of its pieces, each with its table."""
-        if self._queries and (own := self._queries.row_of(word)) is not None:
-            return [(self._queries, own)]
+        if self._queries and (row := self._queries.row_of(word)) is not None:
+            return [(self._queries, row)]
         return [(self._file, row) for row in rows_of(word, self._file.row_of)]
 
     @cached_property

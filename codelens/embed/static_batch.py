@@ -45,11 +45,11 @@ class StaticBatch:
         rows, sizes, length = list[bytes](), list[int](), 0
         for number, entry in enumerate(entries, start=1):
             for text in entry:
-                if (found := known.get(text)) is None:
-                    found = known[text] = b"".join(map(self._tokens.__getitem__, kept_tokens(text)))
-                rows.append(found)
-                sizes.append(len(found))
-                length += len(found)
+                if (token_rows := known.get(text)) is None:
+                    token_rows = known[text] = b"".join(map(self._tokens.__getitem__, kept_tokens(text)))
+                rows.append(token_rows)
+                sizes.append(len(token_rows))
+                length += len(token_rows)
             if length >= MOST_WORDS * ROW or number == len(entries):
                 vectors += self._pass(np.frombuffer(b"".join(rows), np.int32), np.array(sizes) // ROW)
                 rows, sizes, length = [], [], 0
@@ -92,12 +92,12 @@ class _TokenRows(dict[str, bytes]):
         self._words: dict[str, bytes] = {}
 
     def __missing__(self, token: str) -> bytes:
-        known, found = self._words, []
+        known, parts = self._words, []
         for word in words_of(token):
             if (rows := known.get(word)) is None:
                 rows = known[word] = array("i", rows_of(word, self._find)).tobytes()
-            found.append(rows)
-        packed = self[token] = b"".join(found)
+            parts.append(rows)
+        packed = self[token] = b"".join(parts)
         return packed
 
     def _find(self, name: str) -> int | None:

@@ -59,7 +59,7 @@ class Ablation:
     def __call__(self, profile: Profile) -> Profile:
         """Return the profile with the edits applied."""
         for (section, *keys), value in self.edits:
-            profile = replace(profile, **{section: _edited(getattr(profile, section), keys, value)})
+            profile = replace(profile, **{section: _edit(getattr(profile, section), keys, value)})
         return profile
 
     def options(self, options: SearchOptions) -> SearchOptions:
@@ -67,28 +67,28 @@ class Ablation:
         return replace(options, fusion=self.fusion) if self.fusion else options
 
 
-def _edited(section: Any, keys: Sequence[str], value: Any) -> Any:
+def _edit(section: Any, keys: Sequence[str], value: Any) -> Any:
     if not keys:
         return {} if value is GONE else value
     if len(keys) == 1 and value is GONE:
-        return {name: held for name, held in section.items() if name != keys[0]}
-    return {**section, keys[0]: _edited(section[keys[0]], keys[1:], value)}
+        return {name: content for name, content in section.items() if name != keys[0]}
+    return {**section, keys[0]: _edit(section[keys[0]], keys[1:], value)}
 
 
 def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """The ablations that apply to this profile; the first changes nothing."""
-    found = [
+    ablations = [
         Ablation(options.profile),
         *_channels(profile, options),
         *_fields(profile),
-        *_listed(profile),
+        *_weighted_names(profile),
         *_graph(profile),
     ]
     if profile.composite:
-        found += [Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes(profile, edit)]
+        ablations += [Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes(profile, edit)]
     else:
-        found += [Ablation(f"by {fusion}", fusion=fusion) for fusion in FUSIONS if fusion != options.fusion]
-    return found
+        ablations += [Ablation(f"by {fusion}", fusion=fusion) for fusion in FUSIONS if fusion != options.fusion]
+    return ablations
 
 
 def _channels(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
@@ -106,7 +106,7 @@ def _fields(profile: Profile) -> Iterator[Ablation]:
             yield Ablation(f"- field {name}", tuple(((section, name), 0.0) for section in weighing))
 
 
-def _listed(profile: Profile) -> Iterator[Ablation]:
+def _weighted_names(profile: Profile) -> Iterator[Ablation]:
     """A row for each weighted name of the remaining sections."""
     for field in fields(profile):
         section = getattr(profile, field.name)
@@ -128,9 +128,9 @@ def _graph(profile: Profile) -> Iterator[Ablation]:
         yield Ablation("- what only the walk finds", ((("graph", "joining"), 0),))
         yield Ablation("- edges against their direction", ((("graph", "backward"), 0.0),))
         for name, kinds in KINDS.items():
-            held = [kind for kind in kinds if kind in profile.graph["kinds"]]
-            if held:
-                yield Ablation(f"- edges {name}", tuple((("graph", "kinds", kind), GONE) for kind in held))
+            present = [kind for kind in kinds if kind in profile.graph["kinds"]]
+            if present:
+                yield Ablation(f"- edges {name}", tuple((("graph", "kinds", kind), GONE) for kind in present))
     if profile.expansion:
         yield Ablation("- the expansion", ((("expansion",), GONE),))
     if profile.minimum:
@@ -139,9 +139,9 @@ def _graph(profile: Profile) -> Iterator[Ablation]:
 
 def _changes(profile: Profile, edit: Edit) -> bool:
     (section, *keys), value = edit
-    held = getattr(profile, section)
+    current = getattr(profile, section)
     for key in keys:
-        if key not in held:
+        if key not in current:
             return False
-        held = held[key]
-    return bool(held != value)
+        current = current[key]
+    return bool(current != value)

@@ -99,14 +99,14 @@ def long_query_of(message: Message) -> str:
 
 def _paragraph(body: str) -> str:
     """The first paragraph with words, without trailers and addresses; empty if code comes first."""
-    kept: list[str] = []
+    texts: list[str] = []
     for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
-        if _FENCE.match(line) or (not line and kept):
+        if _FENCE.match(line) or (not line and texts):
             break
         text = _URL.sub("", line).strip()
         if text.strip("-=*_ ") and not _TRAILER.match(line) and not _FORM.match(line):
-            kept.append(text.removeprefix("- "))
-    return " ".join(kept)
+            texts.append(text.removeprefix("- "))
+    return " ".join(texts)
 
 
 LOOKED_AT = 10  # Maximum number of commits examined per wanted task
@@ -134,7 +134,7 @@ class ChosenCommits:
     left_out: Counter[str]  # Reason → number of commits
 
 
-def choose(reader: GitReader, head: str, wanted: int, progress: ProgressSink | None = None) -> ChosenCommits:
+def choose_commits(reader: GitReader, head: str, wanted: int, progress: ProgressSink | None = None) -> ChosenCommits:
     """Choose the base; if the history has too few commits, the base with the most of them.
 
     `head` is a commit id. Raises GitError.
@@ -173,12 +173,12 @@ class _FirstParents:
 
     def nearest(self, wanted: float, among: Container[str] | None) -> int:
         """Index of the nearest member with this many commits (of those `among`) after it; else of the last."""
-        found = bisect_left(
+        index = bisect_left(
             range(len(self.commits)),
             wanted,
-            key=lambda at: sum(among is None or one in among for one in self.after(at)),
+            key=lambda at: sum(among is None or commit in among for commit in self.after(at)),
         )
-        return min(found, len(self.commits) - 1)
+        return min(index, len(self.commits) - 1)
 
 
 class _CommitSearch:
@@ -202,26 +202,28 @@ class _CommitSearch:
     def usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
         """The commits, in order, that changed definitions of the base."""
         return [
-            ChangingCommit(self.accepted[one], kept) for one, kept in self._kept(base, commits) if not _misses(kept)
+            ChangingCommit(self.accepted[commit], places)
+            for commit, places in self._base_places(base, commits)
+            if not _why_unusable(places)
         ]
 
     def left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
         """Reason → number of commits that make no task."""
-        counts = Counter(self._refused[one] for one in commits if one in self._refused)
-        for one, kept in self._kept(base, commits):
-            if self._places[one] is None:
+        counts = Counter(self._refused[commit] for commit in commits if commit in self._refused)
+        for commit, places in self._base_places(base, commits):
+            if self._places[commit] is None:
                 counts["git lacks its files"] += 1
-            elif why := _misses(kept):
-                counts[why if self._places[one] else "changes no definition"] += 1
+            elif why := _why_unusable(places):
+                counts[why if self._places[commit] else "changes no definition"] += 1
         return counts
 
-    def _kept(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
-        accepted = [one for one in commits if one in self.accepted]
-        self._read([one for one in accepted if one not in self._places])
-        paths = sorted({path for one in accepted for path, _ in self._places[one] or ()})
+    def _base_places(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
+        accepted = [commit for commit in commits if commit in self.accepted]
+        self._read([commit for commit in accepted if commit not in self._places])
+        paths = sorted({path for commit in accepted for path, _ in self._places[commit] or ()})
         names = self._reader.names(base, paths)
-        for one in accepted:
-            yield one, tuple(p for p in self._places[one] or () if p[1] in names.get(p[0], ()))
+        for commit in accepted:
+            yield commit, tuple(p for p in self._places[commit] or () if p[1] in names.get(p[0], ()))
 
     def _read(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
@@ -252,8 +254,8 @@ class _CommitSearch:
             yield tuple(places) if changes_of_commit is not None else None
 
 
-def _misses(kept: Sequence[Place]) -> str:
+def _why_unusable(places: Sequence[Place]) -> str:
     """Why these definitions make no task."""
-    if not kept:
+    if not places:
         return "changes only what the base does not have"
-    return f"more than {MOST_DEFINITIONS} definitions" if len(kept) > MOST_DEFINITIONS else ""
+    return f"more than {MOST_DEFINITIONS} definitions" if len(places) > MOST_DEFINITIONS else ""

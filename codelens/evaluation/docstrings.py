@@ -38,7 +38,7 @@ _MARKS_ALONE = re.compile(r"/\*+!?|\**\*/|\*+|//+!?|#+|--+")
 _ANNOTATION = re.compile(r"\s*(?:@\w|\[|#\[)")
 
 
-def undocumented(text: str, language: str) -> tuple[str, dict[int, str]]:
+def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]:
     """The text without documentation, and line of a definition's name → first sentence of its documentation."""
     before = text_map(text)
     units = [unit for unit in definitions(before, language) if unit.doc]
@@ -114,7 +114,7 @@ def write_code_without_documentation(tree: Path, into: Path, settings: Settings)
         read = read_text(tree, seen, settings)
         if not is_code(language) or "test" in path_roles(seen.path) or not isinstance(read, ReadText):
             continue
-        bare, sentence_by_line = undocumented(read.decoded.text, language)
+        bare, sentence_by_line = remove_documentation(read.decoded.text, language)
         place = into / seen.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(bare, encoding="utf-8", newline="")

@@ -307,7 +307,7 @@ TOPIC, SECTION = "topic", COLUMNS.index("section")
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedWeights:
     """Learned weights, and the number of tasks they come from."""
 
     weights: Weights
@@ -323,7 +323,7 @@ def need_scipy() -> None:
         raise MissingExtra("learning weights", ["scipy"], "train") from None
 
 
-def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitted:
+def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> FittedWeights:
     """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
     need_scipy()
     taught = [sample for sample in samples if sample.answered and KINDS.get(sample.kind)]
@@ -337,7 +337,7 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
     for name, row in zip(COLUMNS, fitted, strict=True):
         weights[name] = shipped.get(name, 0.0) if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
     weights |= {name: weight for name, weight in shipped.items() if name not in weights}
-    return Fitted(weights, loss, dict(sorted(counts.items())))
+    return FittedWeights(weights, loss, dict(sorted(counts.items())))
 
 
 def scores(sample: Sample, weights: Weights) -> Floats:

@@ -23,7 +23,7 @@ from codelens.evaluation.tasks import Place, Row
 from codelens.evaluation.trees import TreeText
 from codelens.indexing.prose import mentions
 from codelens.model.extraction import Unit
-from codelens.training.phrases import is_asked, without_markup
+from codelens.training.phrases import is_asked, remove_markup
 from codelens.worktree.classify import path_roles
 
 FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query
@@ -131,7 +131,7 @@ def _sentences(body: str) -> Iterator[str]:
     paragraphs = [paragraph.strip("\n") for paragraph in re.split(r"\n[ \t]*\n", prose)]
     for paragraph in [p for p in paragraphs if p and not _NO_PROSE.match(p)][:PARAGRAPHS]:
         for sentence in _SENTENCE.split(" ".join(_TEXT_ROLE.sub(r"\1", paragraph).split())):
-            words = " ".join(_LINK_MARK.sub("", without_markup(sentence)).split()).rstrip(" .!")
+            words = " ".join(_LINK_MARK.sub("", remove_markup(sentence)).split()).rstrip(" .!")
             if "`" not in sentence and FEWEST_WORDS <= len(words.split()) <= MOST_WORDS and _is_plain(words):
                 yield words
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.comments import concept_rows, documentation_rows, write_undocumented_tree
-from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose, long_query_of, query_of
+from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose_commits, long_query_of, query_of
 from codelens.evaluation.drafts import SHORTEST, PlacedUnit, TaskDraft, sample_rows
 from codelens.evaluation.guides import topic_rows
 from codelens.evaluation.metrics import parts
@@ -189,7 +189,7 @@ def make_tasks(
     last = commit_id(repository, head)
     clear(folder, name)
     reader = GitReader(repository)
-    chosen = choose(reader, last, wanted.commits, progress)
+    chosen = choose_commits(reader, last, wanted.commits, progress)
     needed = {path for task in chosen.tasks for path, _ in task.places}
     tree = folder / f"{name}-commits"
     files = reader.files(chosen.base)
@@ -242,6 +242,6 @@ def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:
     yield f"{name}: the tree is that of {tasks.base[:12]}, {commits} before {tasks.head[:12]}: {files}"
     if tasks.not_drawn or tasks.not_written:
         yield f"{name}: files left out: {tasks.not_drawn} too large or too many, {tasks.not_written} that cannot be written here"
-    kept = tasks.looked_at - sum(tasks.left_out.values())
+    usable = tasks.looked_at - sum(tasks.left_out.values())
     reasons = ", ".join(f"{count} {why}" for why, count in tasks.left_out.items())
-    yield f"{name}: {commits} looked at, {kept} kept; left out: {reasons or 'none'}"
+    yield f"{name}: {commits} looked at, {usable} kept; left out: {reasons or 'none'}"

@@ -120,7 +120,7 @@ def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable
     matches = [[loose(hit, entry) for entry in truth] for hit in top]
     return Judgement(
         entries=len(truth),
-        credited=_credited(top, truth, rule),
+        credited=_credit_hits(top, truth, rule),
         loosely_right=tuple(map(any, matches)),
         loosely_found=tuple(i for i in range(len(truth)) if any(row[i] for row in matches)),
         in_files=tuple(hit.path in files for hit in top) if files else None,
@@ -135,7 +135,7 @@ def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
     return lambda hit: not names.isdisjoint(parts(hit.qualified_name)[-1:]) or hit.path in whole_files
 
 
-def _credited(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
+def _credit_hits(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
     credited: list[int | None] = []
     for hit in hits:
         credited.append(next((i for i, entry in enumerate(truth) if i not in credited and rule(hit, entry)), None))
@@ -176,7 +176,7 @@ def ir_measures_module() -> Any:
 def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
     """Compute all metrics of judged tasks. Raises UsageError if the library is not installed."""
     m = ir_measures_module()
-    k, found = CUTOFF, Values()
+    k, values = CUTOFF, Values()
     names: Mapping[str, Mapping[Any, str]] = {
         "strict": {
             m.P @ k: "strict_p@10",
@@ -191,13 +191,13 @@ def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
         "candidates": {m.SetR: "candidates"},
     }
     pairs = {key: dict(_pairs(answer)) for key, answer in judged.items() if answer.entries}
-    found |= {key: {ABSENT: float(not answer.credited)} for key, answer in judged.items() if not answer.entries}
+    values |= {key: {ABSENT: float(not answer.credited)} for key, answer in judged.items() if not answer.entries}
     for picture, named in names.items():
         qrels = {key: pair[picture][0] for key, pair in pairs.items() if picture in pair}
         run = {key: pair[picture][1] for key, pair in pairs.items() if picture in pair}
         for figure in m.iter_calc(list(named), qrels, run) if qrels else ():
-            found.setdefault(figure.query_id, {})[named[figure.measure]] = figure.value
-    return {key: {name: found[key][name] for name in METRICS if name in found[key]} for key in judged}
+            values.setdefault(figure.query_id, {})[named[figure.measure]] = figure.value
+    return {key: {name: values[key][name] for name in METRICS if name in values[key]} for key in judged}
 
 
 def _pairs(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:

@@ -54,20 +54,20 @@ FORM = 'a line is {"id": …, "repo": …, "query": …, "relevant": [{"symbol":
 
 def read_tasks(paths: Sequence[Path]) -> list[Task]:
     """Read JSON Lines files. Raises UsageError with file and line for an invalid or repeated task."""
-    found: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     for path in paths:
-        for number, line in _lines(path):
+        for number, line in _read_lines(path):
             if line.strip():
-                task = _task(line, f"{path}:{number}")
-                if task.key in found:
+                task = _parse_task(line, f"{path}:{number}")
+                if task.key in tasks:
                     raise UsageError(
                         f"{path}:{number}: a second task '{task.id}' of {task.repository or 'no repository'}"
                     )
-                found[task.key] = task
-    return list(found.values())
+                tasks[task.key] = task
+    return list(tasks.values())
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_bytes()
     except OSError as fault:
@@ -79,7 +79,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             raise UsageError(f"{path}:{number}: not UTF-8") from None
 
 
-def _task(line: str, place: str) -> Task:
+def _parse_task(line: str, place: str) -> Task:
     try:
         row = parse_json(line)
     except ValueError as fault:
@@ -98,11 +98,11 @@ def _task(line: str, place: str) -> Task:
             f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT} or {NOTHING}",
             FORM,
         )
-    entries = tuple(_relevant(entry, place) for entry in relevant)
+    entries = tuple(_parse_relevant(entry, place) for entry in relevant)
     return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")
 
 
-def _relevant(entry: Any, place: str) -> Relevant:
+def _parse_relevant(entry: Any, place: str) -> Relevant:
     symbol, files = (entry.get("symbol", ""), entry.get("files") or []) if isinstance(entry, dict) else (None, None)
     if not isinstance(symbol, str) or not isinstance(files, list) or not all(isinstance(f, str) for f in files):
         raise UsageError(f"{place}: an entry of 'relevant' must have a string 'symbol' and a list 'files'", FORM)
@@ -129,9 +129,9 @@ def read_topics(path: Path) -> dict[str, str]:
 
     Raises UsageError.
     """
-    lines = list(_lines(path))
+    lines = list(_read_lines(path))
     text = "\n".join(line for _, line in lines)
-    return _elements(text, path) if re.search(r"<top>", text, re.IGNORECASE) else _rows(lines, path)
+    return _read_elements(text, path) if re.search(r"<top>", text, re.IGNORECASE) else _read_topic_lines(lines, path)
 
 
 _FIELD = re.compile(
@@ -141,35 +141,35 @@ _FIELD = re.compile(
 """In many collections fields begin with a label, and in most they are not closed."""
 
 
-def _elements(text: str, path: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _read_elements(text: str, path: Path) -> dict[str, str]:
+    topics: dict[str, str] = {}
     for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
         place = f"{path}:{text.count(chr(10), 0, element.start()) + 1}"
         fields = {name.lower(): " ".join(content.split()) for name, content in _FIELD.findall(element[1])}
         number, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
         if not number or not query:
             raise UsageError(f"{place}: a topic has no {'title' if number else 'number'}")
-        if number in found:
+        if number in topics:
             raise UsageError(f"{place}: a second topic {number}")
-        found[number] = query
-    return found
+        topics[number] = query
+    return topics
 
 
-def _rows(lines: Sequence[tuple[int, str]], path: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _read_topic_lines(lines: Sequence[tuple[int, str]], path: Path) -> dict[str, str]:
+    topics: dict[str, str] = {}
     for number, line in lines:
         if not line.strip():
             continue
-        topic, query = _row(line)
+        topic, query = _parse_topic(line)
         if not (topic and query):
             raise UsageError(f"{path}:{number}: not a topic's number, a tab and its query")
-        if topic in found:
+        if topic in topics:
             raise UsageError(f"{path}:{number}: a second topic {topic}")
-        found[topic] = query
-    return found
+        topics[topic] = query
+    return topics
 
 
-def _row(line: str) -> tuple[str, str]:
+def _parse_topic(line: str) -> tuple[str, str]:
     """Topic and query; both empty if the line is invalid."""
     if not line.startswith("{"):
         topic, _, query = line.partition("\t")
@@ -183,20 +183,20 @@ def _row(line: str) -> tuple[str, str]:
 
 def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
     """Topic → relevant entries, from lines `topic iteration document judgement`. Raises UsageError."""
-    found: dict[str, dict[Relevant, None]] = {}
-    for number, line in _lines(path):
+    judged: dict[str, dict[Relevant, None]] = {}
+    for number, line in _read_lines(path):
         if not line.strip():
             continue
         row = re.fullmatch(r"\s*(\S+)\s+(\S+)\s+(\S.*?)\s+(-?\d+)\s*", line)
         if row is None:
             raise UsageError(f"{path}:{number}: not a topic, an iteration, a document and a judgement")
-        entries = found.setdefault(row[1], {})
+        entries = judged.setdefault(row[1], {})
         if int(row[4]) > 0:
-            entries[_document(row[3])] = None
-    return {topic: tuple(entries) for topic, entries in found.items()}
+            entries[_parse_document(row[3])] = None
+    return {topic: tuple(entries) for topic, entries in judged.items()}
 
 
-def _document(name: str) -> Relevant:
+def _parse_document(name: str) -> Relevant:
     """Split at the first colon: names may contain colons (`Foo::bar`), source paths hardly do."""
     path, _, symbol = name.partition(":")
     return Relevant(symbol, (path,), pinned=True)

@@ -132,7 +132,7 @@ def changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     A changed line belongs to the innermost definition, together with its documentation. A namespace around everything gets none.
     """
     places = _DefinitionLines(file)
-    touched = {at for hunk in hunks for at in places.touched_by(hunk) if at is not None and is_answer(file.units[at])}
+    touched = {at for hunk in hunks for at in places.find_touched(hunk) if at is not None and is_answer(file.units[at])}
     return [file.units[at] for at in sorted(touched)]
 
 
@@ -150,7 +150,7 @@ class _DefinitionLines:
         self._spans.sort()
         self._firsts = [first for first, _, _ in self._spans]
 
-    def touched_by(self, hunk: Hunk) -> Iterator[int | None]:
+    def find_touched(self, hunk: Hunk) -> Iterator[int | None]:
         """Indices of definitions around the hunk's old lines; for added lines, of the definition that contains them."""
         old = hunk.old
         if not old:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codelens.config import Settings, load_weights
 from codelens.evaluation.compare import Comparison, compare
-from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, Fitted, Sample, Weights, fit_weights, sample_tasks
+from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, FittedWeights, Sample, Weights, fit_weights, sample_tasks
 from codelens.evaluation.make_tasks import KINDS, MadeTasks, make_tasks
 from codelens.evaluation.metrics import compute_metrics, same_file
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
@@ -98,7 +98,7 @@ class TunedWeights:
     tasks: MadeTasks
     older: Mapping[str, int]
     newest: Mapping[str, int]  # Kind → number of tasks, sorted by name
-    fitted: Fitted | None = None  # None if there are too few tasks
+    fitted: FittedWeights | None = None  # None if there are too few tasks
     weights: Weights | None = None  # The weights as written, rounded; these were measured
     groups: Mapping[str, Mapping[str, Comparison]] | None = None
     """ALL or kind → title → shipped weights compared with learned ones on the newest tasks; None if there are too few tasks."""
@@ -106,10 +106,10 @@ class TunedWeights:
     @property
     def has_gained(self) -> bool:
         """True if the newest tasks rank better than with the shipped weights, significantly or not."""
-        return self.groups is not None and self.deciding.after > self.deciding.before
+        return self.groups is not None and self.deciding_comparison.after > self.deciding_comparison.before
 
     @property
-    def deciding(self) -> Comparison:
+    def deciding_comparison(self) -> Comparison:
         """The comparison that decides."""
         assert self.groups is not None
         return self.groups[ALL][DECIDES]
@@ -158,7 +158,7 @@ def _select(batches: Sequence[TaskBatch], tasks: Sequence[Task]) -> list[TaskBat
     return [batch for batch in selected if batch.tasks]
 
 
-def _fit(batches: Sequence[TaskBatch], settings: Settings, progress: ProgressSink | None) -> Fitted:
+def _fit(batches: Sequence[TaskBatch], settings: Settings, progress: ProgressSink | None) -> FittedWeights:
     samples, total = list[Sample](), sum(len(batch.tasks) for batch in batches)
 
     def report(before: int, index: str, done: int) -> None:

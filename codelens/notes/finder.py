@@ -39,11 +39,11 @@ class AnchorState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AnchorPlace:
     """The current place of an anchor; path, line and symbol are empty if it is lost."""
 
     anchor: Anchor
-    standing: AnchorState
+    state: AnchorState
     path: str = ""
     line: int = 0
     symbol: str = ""
@@ -51,36 +51,36 @@ class Found:
     @property
     def description(self) -> str:
         """'src/a.py:12', 'src/a.py:15 (was src/a.py:12)', 'lost: was src/a.py:12'."""
-        if self.standing is AnchorState.LOST:
+        if self.state is AnchorState.LOST:
             return f"lost: was {self.anchor.label}"
         now = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{now} (was {self.anchor.label})" if self.standing is AnchorState.MOVED else now
+        return f"{now} (was {self.anchor.label})" if self.state is AnchorState.MOVED else now
 
 
-class Finder:
+class AnchorFinder:
     """Finds anchors in one repository of an index."""
 
     def __init__(self, store: Store, repository: RepositoryId) -> None:
         self._store, self._repository = store, repository
         self._texts = Texts(store)
 
-    def find(self, anchor: Anchor) -> Found:
+    def find(self, anchor: Anchor) -> AnchorPlace:
         """The current place of an anchor."""
         document = self._document(anchor.path)
-        found = self._by_symbol(anchor, document) if anchor.symbol else None
-        found = found or self._by_lines(anchor, document)
-        if found is None:
-            return Found(anchor, AnchorState.LOST)
-        path, line, symbol = found
+        place = self._find_by_symbol(anchor, document) if anchor.symbol else None
+        place = place or self._find_by_lines(anchor, document)
+        if place is None:
+            return AnchorPlace(anchor, AnchorState.LOST)
+        path, line, symbol = place
         unmoved = not anchor.path or (path == anchor.path and line == anchor.line)
-        return Found(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
+        return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
-    def renewed(self, found: Found) -> Anchor:
+    def renew(self, place: AnchorPlace) -> Anchor:
         """The anchor of the current place; a lost anchor is unchanged."""
-        document = self._document(found.path)
-        if found.standing is AnchorState.LOST or document is None:
-            return found.anchor
-        return _anchored(found.path, found.line, found.symbol, self._texts.lines(document))
+        document = self._document(place.path)
+        if place.state is AnchorState.LOST or document is None:
+            return place.anchor
+        return _make_anchor(place.path, place.line, place.symbol, self._texts.lines(document))
 
     def _document(self, path: str) -> DocumentRow | None:
         rows = self._store.documents.by_path(path) if path else []
@@ -88,26 +88,28 @@ class Finder:
 
     # By the definition around it
 
-    def _by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
-        own = [u for u in self._named(anchor.symbol) if document is not None and u.document == document.id]
-        if own:
-            unit = min(own, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
+    def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
+        units = [u for u in self._find_symbols(anchor.symbol) if document is not None and u.document == document.id]
+        if units:
+            unit = min(units, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
             return unit.path, self._line_in(unit, anchor), unit.qualified_name
-        others = self._named(anchor.symbol)
+        others = self._find_symbols(anchor.symbol)
         if anchor.digest:
-            others = [u for u in others if self._has_lines(u, anchor)]
+            others = [u for u in others if self._contains_lines(u, anchor)]
             if len(others) != 1 and document is None:  # of a file that is gone the definition may have changed too
-                others = [u for u in self._named(anchor.symbol) if anchor.text and self._has_text(u, anchor)]
+                others = [
+                    u for u in self._find_symbols(anchor.symbol) if anchor.text and self._contains_text(u, anchor)
+                ]
         elif anchor.path and document is not None:
             others = []
         if len(others) != 1:
             return None
         return others[0].path, self._line_in(others[0], anchor), others[0].qualified_name
 
-    def _named(self, symbol: str) -> list[UnitRow]:
+    def _find_symbols(self, symbol: str) -> list[UnitRow]:
         holder, _, name = symbol.rpartition(".")
-        found = self._store.units.exactly_named(fold_identifier(name), name, holder.rpartition(".")[2])
-        rows = self._store.units.rows(unit for unit, _ in found).values()
+        matches = self._store.units.exactly_named(fold_identifier(name), name, holder.rpartition(".")[2])
+        rows = self._store.units.rows(unit for unit, _ in matches).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
         documents = {
             d.id for d in self._store.documents.rows({u.document for u in fitting}) if d.repository == self._repository
@@ -117,11 +119,11 @@ class Finder:
     def _lines_of(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.rows([unit.document])[0])
 
-    def _has_lines(self, unit: UnitRow, anchor: Anchor) -> bool:
+    def _contains_lines(self, unit: UnitRow, anchor: Anchor) -> bool:
         lines = self._lines_of(unit)
         return any(digest_of(lines, n) == anchor.digest for n in range(unit.start_line, unit.end_line + 1))
 
-    def _has_text(self, unit: UnitRow, anchor: Anchor) -> bool:
+    def _contains_text(self, unit: UnitRow, anchor: Anchor) -> bool:
         lines = self._lines_of(unit)
         return any(text_at(lines, n) == anchor.text for n in range(unit.start_line, unit.end_line + 1))
 
@@ -138,18 +140,18 @@ class Finder:
 
     # By the lines
 
-    def _by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
-        if document is not None and (line := self._line_of(anchor, self._texts.lines(document))) is not None:
-            return document.path, line, self._around(document.id, line)
+    def _find_by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
+        if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
+            return document.path, line, self._enclosing_name(document.id, line)
         if not anchor.digest or len(anchor.text) < LEAST_LETTERS:
             return None
-        elsewhere = list(self._same_lines(anchor))
+        elsewhere = list(self._find_same_lines(anchor))
         if len(elsewhere) != 1:
             return None
         other, line = elsewhere[0]
-        return other.path, line if anchor.line else 0, self._around(other.id, line) if anchor.line else ""
+        return other.path, line if anchor.line else 0, self._enclosing_name(other.id, line) if anchor.line else ""
 
-    def _line_of(self, anchor: Anchor, lines: Sequence[str]) -> int | None:
+    def _find_line(self, anchor: Anchor, lines: Sequence[str]) -> int | None:
         """The anchored line in its own file; None if it is gone, 0 for a whole file."""
         if not anchor.line:
             return None if anchor.symbol else 0
@@ -166,9 +168,9 @@ class Finder:
             return anchor.line
         return same[0] if len(same) == 1 and len(anchor.text) >= LEAST_LETTERS else None
 
-    def _same_lines(self, anchor: Anchor) -> Iterator[tuple[DocumentRow, int]]:
+    def _find_same_lines(self, anchor: Anchor) -> Iterator[tuple[DocumentRow, int]]:
         """(file, line) of identical lines in other files."""
-        for document in self._holding(anchor.text):
+        for document in self._documents_containing(anchor.text):
             lines = self._texts.lines(document)
             places = range(1, len(lines) + 1)
             yield from (
@@ -177,14 +179,14 @@ class Finder:
                 if text_at(lines, n) == anchor.text and digest_of(lines, n) == anchor.digest
             )
 
-    def _holding(self, text: str) -> list[DocumentRow]:
+    def _documents_containing(self, text: str) -> list[DocumentRow]:
         expression = all_trigrams(text) if self._store.features().fuzzy else ""
         if not expression:
             return []
         rows = self._store.documents.rows(self._store.postings.documents_matching(expression))
         return sorted((r for r in rows if r.repository == self._repository), key=lambda r: r.path)[:MOST_FILES]
 
-    def _around(self, document: DocumentId, line: int) -> str:
+    def _enclosing_name(self, document: DocumentId, line: int) -> str:
         """The qualified name of the innermost definition around a line."""
         units = self._store.units.of_document(document)
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
@@ -200,7 +202,7 @@ class Finder:
             document = self._store.documents.rows([unit.document])[0] if unit else None
             if unit is None or document is None or document.repository != self._repository:
                 raise TargetError(f"nothing in this tree is named {text}")
-            return _anchored(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
+            return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
         anchor = anchor_on_disk(path, line, root)
         document = self._document(anchor.path)
         state = Freshness.CHANGED
@@ -208,12 +210,12 @@ class Finder:
             state = freshness(root, document.os_path, document.stamp, document.content_hash)
         if document is None or state is not Freshness.FRESH:
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
-        return _anchored(
-            anchor.path, line, self._around(document.id, line) if line else "", self._texts.lines(document)
+        return _make_anchor(
+            anchor.path, line, self._enclosing_name(document.id, line) if line else "", self._texts.lines(document)
         ), ""
 
 
-def _anchored(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:
+def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:
     return Anchor(path, line, symbol, digest_of(lines, line or 1), text_at(lines, line or 1))
 
 
@@ -229,7 +231,7 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
     lines = file.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
     if line > len(lines):
         raise TargetError(f"{tidy} has {quantity(len(lines), 'line')}", hint="name one of them")
-    return _anchored(tidy, line, "", lines)
+    return _make_anchor(tidy, line, "", lines)
 
 
 def symbol_anchor(name: str) -> Anchor:

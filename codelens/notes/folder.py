@@ -63,9 +63,9 @@ class NoteFolder:
         for here, folders, names in os.walk(self.folder):
             folders[:] = sorted(f for f in folders if not f.startswith("."))
             for name in sorted(names):
-                found = self._read(Path(here, name))
-                if found is not None:
-                    yield found
+                note = self._read(Path(here, name))
+                if note is not None:
+                    yield note
 
     def _read(self, file: Path) -> NoteFile | None:
         path = FOLDER + file.relative_to(self.folder).as_posix()
@@ -96,7 +96,7 @@ class NoteFolder:
             number += 1
         file = self.folder / self._name(slug, number)
         self.write(file, text)
-        return self._again(file)
+        return self._read_written(file)
 
     @staticmethod
     def _name(slug: str, number: int) -> str:
@@ -105,13 +105,13 @@ class NoteFolder:
     def change(self, note: NoteFile, text: str) -> NoteFile:
         """Overwrite a note. Raises CannotWrite."""
         self.write(note.file, text)
-        return self._again(note.file)
+        return self._read_written(note.file)
 
-    def _again(self, file: Path) -> NoteFile:
-        found = self._read(file)
-        if found is None:
+    def _read_written(self, file: Path) -> NoteFile:
+        note = self._read(file)
+        if note is None:
             raise CannotWrite(f"{file} is not a note any more", "restore it, or remove it")
-        return found
+        return note
 
     def write(self, file: Path, text: str) -> None:
         """Write a file below the notes folder atomically. Raises CannotWrite and UsageError."""

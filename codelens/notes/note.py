@@ -198,14 +198,14 @@ def _title(front: FrontMatter, text: str, path: str) -> str:
 
 
 def _links(front: FrontMatter, faults: list[str]) -> tuple[Anchor, ...]:
-    found: list[Anchor] = []
+    anchors: list[Anchor] = []
     line = front.lines.get("links", 0)
     items = front.items("links")
     if len(items) > MOST_LINKS:
         faults.append(f"line {line}: {len(items)} links, of which {MOST_LINKS} are read")
     for item in items[:MOST_LINKS]:
         try:
-            found.append(anchor_of(item))
+            anchors.append(anchor_of(item))
         except BadPlaceError as fault:
             faults.append(f"line {line}: {fault}")
-    return tuple(found)
+    return tuple(anchors)

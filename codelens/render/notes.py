@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.notes.finder import AnchorState, Found
+from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.folder import NoteFile
 
-Places = Mapping[str, Sequence[Found]]
+Places = Mapping[str, Sequence[AnchorPlace]]
 
 
 def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
@@ -20,11 +20,11 @@ def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
         yield from (f"  {place}\n" for place in _describe_places(note, places.get(note.path)))
 
 
-def _describe_places(note: NoteFile, found: Sequence[Found] | None) -> list[str]:
+def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> list[str]:
     return [anchor.label for anchor in note.note.links] if found is None else [place.description for place in found]
 
 
-def note_lines(note: NoteFile, found: Sequence[Found] | None) -> Iterator[str]:
+def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
     """The fields of a note, one a line; then a blank line and its text."""
     one = note.note
     fields = {
@@ -49,11 +49,11 @@ def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> di
     return {"schema": 1, "notes": [note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
 
 
-def note_record(note: NoteFile, found: Sequence[Found] | None) -> dict[str, Any]:
+def note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> dict[str, Any]:
     """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
     one = note.note
     if found is None:
-        found = [Found(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
+        found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
     return {
         "id": one.id,
         "path": note.path,
@@ -67,7 +67,7 @@ def note_record(note: NoteFile, found: Sequence[Found] | None) -> dict[str, Any]
     }
 
 
-def _place(found: Found) -> dict[str, Any]:
+def _place(found: AnchorPlace) -> dict[str, Any]:
     was = {
         "path": found.anchor.path,
         "line": found.anchor.line,
@@ -75,7 +75,7 @@ def _place(found: Found) -> dict[str, Any]:
         "text": found.anchor.text,
     }
     return {
-        "standing": found.standing.value,
+        "standing": found.state.value,
         "path": found.path,
         "line": found.line,
         "symbol": found.symbol,

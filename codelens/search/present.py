@@ -274,16 +274,16 @@ def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]
     notes = dict.fromkeys(c.unit.document for c in page if c.unit.kind in NOTE_KINDS)
     if not notes:
         return ()
-    from codelens.notes.finder import AnchorState, Finder  # few searches show notes
+    from codelens.notes.finder import AnchorFinder, AnchorState  # few searches show notes
     from codelens.notes.note import kind_of_path, read_note
 
     texts: list[str] = []
     for document in run.store.documents.rows(notes):
         if not kind_of_path(document.path):
             continue
-        finder = Finder(run.store, document.repository)
+        finder = AnchorFinder(run.store, document.repository)
         found = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
-        texts += [f"{document.path}: {place.description}" for place in found if place.standing is not AnchorState.HERE]
+        texts += [f"{document.path}: {place.description}" for place in found if place.state is not AnchorState.HERE]
     if len(texts) > MOST_MOVED:
         more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"
         texts = [*texts[:MOST_MOVED], more]

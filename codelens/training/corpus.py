@@ -94,7 +94,7 @@ class Encoder:
         )
 
 
-class Splitter(dict[str, tuple[int, ...]]):
+class RowsOfWords(dict[str, tuple[int, ...]]):
     """Word → its rows, computed on first use."""
 
     def __init__(self, rows: Sequence[str]) -> None:
@@ -102,13 +102,13 @@ class Splitter(dict[str, tuple[int, ...]]):
         self._find = {name: i for i, name in enumerate(rows)}.get
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        found = self[word] = tuple(rows_of(word, self._find))
-        return found
+        rows = self[word] = tuple(rows_of(word, self._find))
+        return rows
 
 
 def as_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
     """The corpus with words replaced by rows of the vocabulary; each piece of a word counts as often as the word."""
-    splitter = Splitter(rows)
+    splitter = RowsOfWords(rows)
     parts = [splitter[w] for w in corpus.words]
     lengths = np.array([len(p) for p in parts], np.int64)
     flat = np.array([r for p in parts for r in p], np.int32)
@@ -133,7 +133,7 @@ Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
 
 
-def places_of(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
+def word_positions(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
     """Positions of the words of these bags, bag after bag, and the length of each bag."""
     first, lengths = starts[bags], starts[bags + 1] - starts[bags]
     before = np.cumsum(lengths) - lengths
@@ -142,7 +142,7 @@ def places_of(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
 
 def matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
     """A scipy matrix [bags × used rows] of √count / √(length of the text), and the used rows of the table."""
-    places, lengths = places_of(corpus.starts, bags)
+    places, lengths = word_positions(corpus.starts, bags)
     counts = corpus.counts[places].astype(np.float32)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     totals = np.add.reduceat(np.append(counts, np.float32(0)), ends[:-1]) * (lengths > 0)
@@ -155,7 +155,7 @@ def matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
 def sparse() -> Any:
     """scipy.sparse. Raises UsageError if scipy is not installed."""
     try:
-        from scipy import sparse as found
+        from scipy import sparse as scipy_sparse
     except ImportError:
         raise MissingExtra("training", ["scipy"], "train") from None
-    return found
+    return scipy_sparse

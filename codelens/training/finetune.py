@@ -19,8 +19,8 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import ProgressSink
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows, sparse
-from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, own_pairs
-from codelens.training.model import Model, Recipe, model_of, widened
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, collect_pairs
+from codelens.training.model import Model, Recipe, add_rows, load_model
 from codelens.training.trainer import mean_reciprocal_rank, train
 
 OWN = Recipe(
@@ -39,7 +39,7 @@ steps no more than 120; weight_rate 1 no more than .2, and cost .03 on foreign p
 FEWEST_PAIRS = 200  # Minimum number of pairs to learn from
 FEWEST_ASKED = 20  # Minimum number of questions for a mean
 LOOKS = 12  # Number of validations during a training
-BETWEEN = (0.25, 0.5, 0.75)
+SHARES_TRIED = (0.25, 0.5, 0.75)
 """Interpolations between the original and the trained model that are tried (Wortsman et al. 2022)."""
 
 
@@ -95,51 +95,51 @@ def fine_tune(
     """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
     started = time.perf_counter()
     sparse()
-    own = own_pairs(trees, progress)
-    return replace(tuned(file, own, recipe, report), seconds=time.perf_counter() - started)
+    own = collect_pairs(trees, progress)
+    return replace(tune_on_pairs(file, own, recipe, report), seconds=time.perf_counter() - started)
 
 
-def tuned(
-    file: ModelFile, own: OwnPairs, recipe: Recipe, report: Callable[[TrainingStep], object] = lambda step: None
+def tune_on_pairs(
+    file: ModelFile, pairs: OwnPairs, recipe: Recipe, report: Callable[[TrainingStep], object] = lambda step: None
 ) -> FineTuned:
     """Fine-tune a model on pairs."""
     started = time.perf_counter()
-    places = _places(own)
-    words = _encoded(own)
-    known, known_names = model_of(file)
-    base, names = widened(known, known_names, words, places[LEARNT])
+    places = _part_positions(pairs)
+    words = _encode(pairs)
+    known, known_names = load_model(file)
+    base, names = add_rows(known, known_names, words, places[LEARNT])
     exam = Exam(as_rows(words, names), places)
     first = exam.score(VALIDATION, base)
     size = max(64, min(recipe.batch, len(places[LEARNT]) // 4))
     recipe = replace(recipe, batch=size, run=size)
-    best = _Best(base, first)
+    best = _BestModel(base, first)
 
-    def hear(step: int, loss: float, now: Model) -> None:
+    def on_step(step: int, loss: float, now: Model) -> None:
         if step % max(1, recipe.steps // LOOKS) == 0 or step == recipe.steps:
-            found = exam.score(VALIDATION, now)
-            best.offer(now, found, step)
-            report(TrainingStep(step, recipe.steps, loss, found))
+            score = exam.score(VALIDATION, now)
+            best.offer(now, score, step)
+            report(TrainingStep(step, recipe.steps, loss, score))
 
-    train(exam.corpus, places[LEARNT], recipe, base.copy(), hear)
+    train(exam.corpus, places[LEARNT], recipe, base.copy(), on_step)
     last = best.model
-    for share in BETWEEN:
-        model = between(base, last, share)
+    for share in SHARES_TRIED:
+        model = interpolate(base, last, share)
         best.offer(model, exam.score(VALIDATION, model), best.step, share)
     return FineTuned(
         best.model,
         names,
         len(names) - len(known_names),
-        tuple(exam.compared(base, best.model)),
-        (first, best.found),
+        tuple(exam.compare_models(base, best.model)),
+        (first, best.score),
         recipe,
         best.step,
         best.share,
         time.perf_counter() - started,
-        own.notes,
+        pairs.notes,
     )
 
 
-def between(one: Model, other: Model, share: float) -> Model:
+def interpolate(one: Model, other: Model, share: float) -> Model:
     """The model at this share of the way from one to another with the same rows."""
     share32 = np.float32(share)
     return Model(
@@ -151,15 +151,15 @@ def between(one: Model, other: Model, share: float) -> Model:
     )
 
 
-class _Best:
+class _BestModel:
     """The best model so far; the first of equals, which has moved least."""
 
-    def __init__(self, model: Model, found: float) -> None:
-        self.model, self.found, self.step, self.share = model, found, 0, 1.0
+    def __init__(self, model: Model, score: float) -> None:
+        self.model, self.score, self.step, self.share = model, score, 0, 1.0
 
-    def offer(self, model: Model, found: float, step: int, share: float = 1.0) -> None:
-        if found > self.found:
-            self.model, self.found, self.step, self.share = model.copy(), found, step, share
+    def offer(self, model: Model, score: float, step: int, share: float = 1.0) -> None:
+        if score > self.score:
+            self.model, self.score, self.step, self.share = model.copy(), score, step, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +180,11 @@ class Exam:
 
     def score(self, part: str, model: Model) -> float:
         """The mean over kinds, or over all questions if no kind has enough."""
-        found = self.figures(part, model)
-        return (
-            sum(found.values()) / len(found) if found else mean_reciprocal_rank(self.corpus, self.places[part], model)
-        )
+        if figures := self.figures(part, model):
+            return sum(figures.values()) / len(figures)
+        return mean_reciprocal_rank(self.corpus, self.places[part], model)
 
-    def compared(self, before: Model, after: Model) -> list[KindScore]:
+    def compare_models(self, before: Model, after: Model) -> list[KindScore]:
         """Held-out figures of each kind, before and after."""
         was, came = self.figures(HELD_OUT, before), self.figures(HELD_OUT, after)
         counts = np.bincount(self.corpus.kinds, minlength=len(KINDS)).tolist()
@@ -201,23 +200,23 @@ class Exam:
         return chosen
 
 
-def _places(own: OwnPairs) -> dict[str, Whole]:
+def _part_positions(pairs: OwnPairs) -> dict[str, Whole]:
     """Part → positions of its pairs. Raises UsageError if there are too few."""
-    counts = Counter(pair.part for pair in own.pairs)
+    counts = Counter(pair.part for pair in pairs.pairs)
     total = sum(counts.values())
     if total < FEWEST_PAIRS or min(counts[part] for part in (LEARNT, VALIDATION, HELD_OUT)) < FEWEST_ASKED:
         raise UsageError(
             f"only {total} pairs of words and code in these trees; {FEWEST_PAIRS} are needed, from several files",
-            "; ".join((*own.notes, "name more repositories: documented functions and commits make pairs")),
+            "; ".join((*pairs.notes, "name more repositories: documented functions and commits make pairs")),
         )
-    parts: npt.NDArray[np.str_] = np.array([pair.part for pair in own.pairs])
+    parts: npt.NDArray[np.str_] = np.array([pair.part for pair in pairs.pairs])
     return {part: np.flatnonzero(parts == part) for part in (LEARNT, VALIDATION, HELD_OUT)}
 
 
-def _encoded(own: OwnPairs) -> Corpus:
+def _encode(pairs: OwnPairs) -> Corpus:
     """Encode the pairs in order. Each tree is a package: the answers to its questions are sought among its own code."""
     encoder = Encoder()
-    for tree in dict.fromkeys(pair.tree for pair in own.pairs):
-        pairs = (one.pair for one in own.pairs if one.tree == tree)
-        encoder.add(str(tree), ({key: str(value) for key, value in pair.record().items()} for pair in pairs))
+    for tree in dict.fromkeys(pair.tree for pair in pairs.pairs):
+        records = (entry.pair.record() for entry in pairs.pairs if entry.tree == tree)
+        encoder.add(str(tree), ({key: str(value) for key, value in record.items()} for record in records))
     return encoder.corpus()

@@ -116,16 +116,16 @@ class OwnPairs:
     notes: tuple[str, ...] = ()
 
 
-def own_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -> OwnPairs:
+def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -> OwnPairs:
     """The pairs of folders and of the histories they belong to, each history once."""
-    found: list[OwnPair] = []
+    pairs_found: list[OwnPair] = []
     notes: list[str] = []
     histories: set[Path] = set()
     for number, tree in enumerate(trees):
         if progress:
             progress(Progress("mine", number, len(trees), tree.name))
         pairs = tree_pairs(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
-        found += [OwnPair(pair, number, _part_of_file(pair.path)) for pair in pairs]
+        pairs_found += [OwnPair(pair, number, _part_of_file(pair.path)) for pair in pairs]
         repository = enclosing_repository(tree.resolve())
         if repository is None or repository.common in histories:
             continue
@@ -135,8 +135,8 @@ def own_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -> Ow
         except GitError as fault:
             notes.append(f"nothing is learnt from the history of {tree}: {fault}")
             continue
-        found += [OwnPair(pair, number, part) for pair, part in _by_time(committed)]
-    return OwnPairs(tuple(_asked_in_one_part(found)), tuple(notes))
+        pairs_found += [OwnPair(pair, number, part) for pair, part in _split_by_time(committed)]
+    return OwnPairs(tuple(_drop_repeated_queries(pairs_found)), tuple(notes))
 
 
 def _part_of_file(path: str) -> str:
@@ -146,7 +146,7 @@ def _part_of_file(path: str) -> str:
     return VALIDATION if share < HELD_OUT_SHARE + VALIDATION_SHARE else LEARNT
 
 
-def _by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]]:
+def _split_by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]]:
     """Pairs of commits, newest first, with their parts."""
     order = {commit: place for place, commit in enumerate(dict.fromkeys(commit for commit, _ in committed))}
     held_out = int(len(order) * HELD_OUT_SHARE)
@@ -156,11 +156,13 @@ def _by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]
         yield pair, HELD_OUT if place < held_out else VALIDATION if place < validation else LEARNT
 
 
-def _asked_in_one_part(pairs: Sequence[OwnPair]) -> Iterator[OwnPair]:
-    by_part: dict[str, set[str]] = {part: {_asked(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)}
+def _drop_repeated_queries(pairs: Sequence[OwnPair]) -> Iterator[OwnPair]:
+    by_part: dict[str, set[str]] = {
+        part: {_fold_query(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)
+    }
     before = {LEARNT: set[str](), VALIDATION: by_part[LEARNT], HELD_OUT: by_part[LEARNT] | by_part[VALIDATION]}
-    return (pair for pair in pairs if _asked(pair) not in before[pair.part])
+    return (pair for pair in pairs if _fold_query(pair) not in before[pair.part])
 
 
-def _asked(pair: OwnPair) -> str:
+def _fold_query(pair: OwnPair) -> str:
     return " ".join(pair.pair.query.casefold().split())

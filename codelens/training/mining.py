@@ -46,15 +46,15 @@ def commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
     lines = body.split("\n")
     at = 0
     while at < len(lines):
-        found = _COMMENT.fullmatch(lines[at])
-        if not found:
+        comment = _COMMENT.fullmatch(lines[at])
+        if not comment:
             at += 1
             continue
         first, words = at, []
-        while at < len(lines) and (more := _COMMENT.fullmatch(lines[at])) and more[1] == found[1]:
+        while at < len(lines) and (more := _COMMENT.fullmatch(lines[at])) and more[1] == comment[1]:
             words.append(more[2])
             at += 1
-        end = _block_end(lines, at, found[1])
+        end = _block_end(lines, at, comment[1])
         if FEWEST_LINES <= end - at <= MOST_LINES:
             yield "\n".join(words), "\n".join(lines[at:end]), first
 
@@ -119,15 +119,15 @@ def tree_pairs(
     """
     settings = Settings(no_ignore=no_ignore, max_file_size=MAX_FILE)
     seen = [f for f in walk(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     unread = MOST_BYTES
     for file in sorted(seen, key=lambda f: (_draw(f.path), f.path)):
-        if unread < file.stamp.size or len(found) > MOST_FOUND:
+        if unread < file.stamp.size or len(pairs) > MOST_FOUND:
             counts["files: over the size of a package"] += 1
             continue
         unread -= file.stamp.size
-        found += _file_pairs(root, file, settings, known, counts)
-    return _capped(_once(sorted(found, key=_place), counts), counts)
+        pairs += _file_pairs(root, file, settings, known, counts)
+    return _limit_kinds(_drop_repeated(sorted(pairs, key=_place), counts), counts)
 
 
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
@@ -167,8 +167,8 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
         if unit.local or unit.kind not in ASKED_KINDS | VALUE_KINDS:
             continue
         bare = replace(unit, doc="")
-        body = without_doc_string(own, unit.doc)
-        for kind, query, fields in _questions(path, unit, bare, body):
+        body = remove_doc_string(own, unit.doc)
+        for kind, query, fields in _unit_questions(path, unit, bare, body):
             if _leaks(query, fields):
                 counts[f"{kind}: the answer holds the question"] += 1
             else:
@@ -195,17 +195,17 @@ def is_code(language: str) -> bool:
     return row is not None and bool(row.grammar) and row.chunks == "code"
 
 
-def _questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
+def _unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
     fields = next(embedded_pieces(path, bare, body))
     if unit.doc and (query := sentence(unit.doc, unit.name)):
         yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
-    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_asked(unit)):
-        nameless = without_name(fields, unit.name)
+    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_query(unit)):
+        nameless = remove_name(fields, unit.name)
         if len(set(tokens(nameless.body))) >= FEWEST_TOKENS:
             yield "name", query, nameless
 
 
-def _name_asked(unit: Unit) -> str:
+def _name_query(unit: Unit) -> str:
     words = [word for word in split_identifier(unit.name) if word.isascii() and word.isalpha()]
     words = words[len(words[0]) == 1 :] if words else words  # C's s_, m_, g_
     if len(words) < 2 or unit.name.startswith("__") or unit.name == unit.container.rpartition(".")[2]:
@@ -213,7 +213,7 @@ def _name_asked(unit: Unit) -> str:
     return " ".join(words) if sum(len(word) > 2 for word in words) >= 2 else ""
 
 
-def without_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
+def remove_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
     """The fields without the definition's name in its head, its body's recursive calls, and its file's name."""
     container, _, path = fields.context.partition(" ")
     folder, slash, file = path.rpartition("/")
@@ -222,29 +222,31 @@ def without_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
         stem = ""
     return EmbeddedFields(
         "",
-        _without_word(f"{container} {folder}{slash}{stem}{dot}{ending}", name),
-        _without_word(fields.signature, name),
-        _without_word(fields.body, name),
+        _remove_word(f"{container} {folder}{slash}{stem}{dot}{ending}", name),
+        _remove_word(fields.signature, name),
+        _remove_word(fields.body, name),
     )
 
 
-def _without_word(text: str, word: str) -> str:
+def _remove_word(text: str, word: str) -> str:
     """The text without a word where it stands alone. (A regular expression for each name takes a quarter of the time.)"""
     parts = text.split(word)
-    kept = parts[0]
+    text_kept = parts[0]
     for before, after in pairwise(parts):
         inside = _is_letter(before[-1:]) or _is_letter(after[:1])
-        kept += (word if inside else "") + after
-    return kept
+        text_kept += (word if inside else "") + after
+    return text_kept
 
 
 def _is_letter(character: str) -> bool:
     return character == "_" or character.isalnum()
 
 
-def without_doc_string(body: str, doc: str) -> str:
-    found = _DOC_STRING.match(body) if doc else None
-    return body[found.end() :] if found and clean_comment([found[0].strip().rstrip(";")])[:200] == doc[:200] else body
+def remove_doc_string(body: str, doc: str) -> str:
+    string = _DOC_STRING.match(body) if doc else None
+    return (
+        body[string.end() :] if string and clean_comment([string[0].strip().rstrip(";")])[:200] == doc[:200] else body
+    )
 
 
 def _leaks(query: str, fields: EmbeddedFields) -> bool:
@@ -259,11 +261,11 @@ def _place(pair: Pair) -> tuple[str, int, str, str]:
     return (pair.path, pair.line, pair.kind, pair.query)
 
 
-def _once(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
+def _drop_repeated(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
     """Keep each question about a name, and each body of a kind, once: the first by position."""
     seen: set[tuple[str, str, str]] = set()
     answered: set[tuple[str, str, str]] = set()
-    kept: list[Pair] = []
+    unique: list[Pair] = []
     for pair in pairs:
         question = (pair.kind, pair.query.lower(), pair.fields.name)
         answer = (pair.kind, " ".join(tokens(pair.fields.signature)), " ".join(tokens(pair.fields.body)))
@@ -272,14 +274,14 @@ def _once(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
             continue
         seen.add(question)
         answered.add(answer)
-        kept.append(pair)
-    return kept
+        unique.append(pair)
+    return unique
 
 
-def _capped(pairs: Sequence[Pair], counts: Counter[str]) -> list[Pair]:
-    kept: list[Pair] = []
+def _limit_kinds(pairs: Sequence[Pair], counts: Counter[str]) -> list[Pair]:
+    sample: list[Pair] = []
     for kind, cap in CAPS.items():
         of_kind = [pair for pair in pairs if pair.kind == kind]
         counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
-        kept += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
-    return sorted(kept, key=_place)
+        sample += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
+    return sorted(sample, key=_place)

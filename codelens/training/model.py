@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile, ModelTable, key_of, rows_of, write_model
 from codelens.model.fast_dataclass import dataclass
-from codelens.training.corpus import KINDS, Corpus, Floats, Whole, places_of
+from codelens.training.corpus import KINDS, Corpus, Floats, Whole, word_positions
 
 FIELDS = 4  # Fields of code: name, context, signature, body
 BODY = 3
@@ -87,18 +87,18 @@ def write_quantised(path: Path, model: Model, names: Sequence[str], card: Mappin
     """Write a model file whole or not at all."""
     largest = np.maximum(np.abs(model.rows).max(axis=1), 1e-9)
     rows = np.rint(model.rows * (127.0 / largest)[:, None]).astype(np.int8)
-    query, code = (_whole(np.exp(w) * largest) for w in (model.query, model.code))
+    query, code = (_quantise_weights(np.exp(w) * largest) for w in (model.query, model.code))
     factors = np.exp(model.factors[DOC])
     table = ModelTable(names, query, code, rows.tobytes(), [round(float(f), 4) for f in factors])
     write_model(path, card, table)
 
 
-def _whole(weights: npt.NDArray[np.float32]) -> list[int]:
+def _quantise_weights(weights: npt.NDArray[np.float32]) -> list[int]:
     scale: list[int] = np.maximum(1, np.rint(weights * (MOST_WEIGHT / weights.max()))).astype(int).tolist()
     return scale
 
 
-def model_of(file: ModelFile) -> tuple[Model, list[str]]:
+def load_model(file: ModelFile) -> tuple[Model, list[str]]:
     """A model file as floats, and its rows' names. A factor that all weights share is lost: vectors are normalised anyway."""
     rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions).astype(np.float32) / np.float32(127)
     query, code = (
@@ -114,17 +114,17 @@ FEWEST_TIMES, MOST_NEW = 5, 4000
 LONGEST_WORD = 40
 
 
-def widened(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -> tuple[Model, list[str]]:
+def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -> tuple[Model, list[str]]:
     """The model with rows for frequent words that it lacks, and all row names, the new ones last.
 
     `words` is the corpus in words; only its pairs at `learnt` are counted.
     """
     find = {name: place for place, name in enumerate(names)}
-    new = [word for word in _frequent(words, learnt) if word not in find][:MOST_NEW]
+    new = [word for word in _frequent_words(words, learnt) if word not in find][:MOST_NEW]
     if not new:
         return model.copy(), list(names)
-    begun = [_begun(model, word, rows_of(word, find.get)) for word in new]
-    rows, query, code = (np.array(part, np.float32) for part in zip(*begun, strict=True))
+    initial = [_initial_row(model, word, rows_of(word, find.get)) for word in new]
+    rows, query, code = (np.array(part, np.float32) for part in zip(*initial, strict=True))
     return (
         Model(
             np.concatenate([model.rows, rows]),
@@ -137,15 +137,15 @@ def widened(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) ->
     )
 
 
-def _frequent(words: Corpus, learnt: Whole) -> list[str]:
+def _frequent_words(words: Corpus, learnt: Whole) -> list[str]:
     """Words of enough texts, most frequent first; ties by the word."""
     bags = (learnt[:, None] * TEXTS_OF_PAIR + np.arange(TEXTS_OF_PAIR)).ravel()
-    counts = np.bincount(words.ids[places_of(words.starts, bags)[0]], minlength=len(words.words)).tolist()
+    counts = np.bincount(words.ids[word_positions(words.starts, bags)[0]], minlength=len(words.words)).tolist()
     often = [(-n, word) for word, n in zip(words.words, counts, strict=True) if n >= FEWEST_TIMES]
     return [word for _, word in sorted(often) if 1 < len(word) <= LONGEST_WORD]
 
 
-def _begun(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:
+def _initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:
     """A row of length 1, and the logarithms of its weights in questions and in code."""
     in_code = (np.exp(model.code[pieces])[:, None] * model.rows[pieces]).sum(axis=0)
     in_query = (np.exp(model.query[pieces])[:, None] * model.rows[pieces]).sum(axis=0)

@@ -94,8 +94,8 @@ def sentence(doc: str, name: str = "") -> str:
     """
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
-    text = " ".join(_first(without_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
-    text = _without_name(text, name).strip(" \t-–—:=*#~_|>,;")
+    text = " ".join(_first_sentence(remove_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
+    text = _remove_name(text, name).strip(" \t-–—:=*#~_|>,;")
     words = text.split()
     if len(words) > MOST_WORDS:
         text = " ".join(words[:MOST_WORDS])
@@ -104,33 +104,33 @@ def sentence(doc: str, name: str = "") -> str:
 
 def _paragraph(doc: str) -> str:
     """The lines of the description's first paragraph."""
-    kept: list[str] = []
+    lines: list[str] = []
     headed = False
     for line in _CALL_SEQUENCE.sub("", doc).split("\n"):
         opened = _OPENS.match(line.lstrip())
         rest = line.lstrip()[opened.end() :] if opened else line
-        if opened and kept:
+        if opened and lines:
             break
         if not opened and _ENDS.match(line):
-            if (headed or _is_heading(kept)) and line.lstrip().startswith("@"):
+            if (headed or _is_heading(lines)) and line.lstrip().startswith("@"):
                 headed = True
-                kept.clear()
+                lines.clear()
                 continue  # gtk-doc: the parameters stand before the text
-            if kept or not re.fullmatch(r"[-=~^*#_+\s]*", line):
+            if lines or not re.fullmatch(r"[-=~^*#_+\s]*", line):
                 break
             continue  # a ruler above the text
-        if headed and not kept and rest[:1].isspace():
+        if headed and not lines and rest[:1].isspace():
             continue
-        if kept and _ITEM.match(rest):
+        if lines and _ITEM.match(rest):
             break
         if rest.strip():
-            kept.append(rest)
-        elif kept and not _is_heading(kept):
+            lines.append(rest)
+        elif lines and not _is_heading(lines):
             break
         else:
-            headed |= _is_heading(kept)
-            kept.clear()
-    return "\n".join(kept)
+            headed |= _is_heading(lines)
+            lines.clear()
+    return "\n".join(lines)
 
 
 def _is_heading(lines: list[str]) -> bool:
@@ -142,14 +142,14 @@ def _is_heading(lines: list[str]) -> bool:
     )
 
 
-def without_markup(text: str) -> str:
+def remove_markup(text: str) -> str:
     """The text without links, roles, emphasis and tags; the words inside them stay."""
     for pattern, to in _MARKUP:
         text = pattern.sub(to, text)
     return unescape(text).replace("\\", "") if "&" in text or "\\" in text else text
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     for end in _END.finditer(text):
         head = text[: end.start() + 1]
         rest = text[end.end() :]
@@ -160,7 +160,7 @@ def _first(text: str) -> str:
     return text.rstrip(".! ")
 
 
-def _without_name(text: str, name: str) -> str:
+def _remove_name(text: str, name: str) -> str:
     """Remove `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence already."""
     place = text.lower().find(name.lower()) if name and text.isascii() else -1
     if place < 0 or not _BEFORE_NAME.fullmatch(text, 0, place):

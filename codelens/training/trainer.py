@@ -49,23 +49,23 @@ def gradients(
     forget(shares, n, recipe, random)
     query_shares, code_shares = shares[:n], shares[n:]
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
-    kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
-    kept[:, ~kept.any(axis=0)] = True
+    is_kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
+    is_kept[:, ~is_kept.any(axis=0)] = True
     kinds = corpus.kinds[pairs]
-    mix = kept * np.exp(model.factors[kinds]).T
-    query, query_norm = normalised(query_shares @ (in_query * rows))
+    mix = is_kept * np.exp(model.factors[kinds]).T
+    query, query_norm = normalise(query_shares @ (in_query * rows))
     fields = (code_shares @ (in_code * rows)).reshape(FIELDS, n, -1)
-    code, code_norm = normalised(np.einsum("fn,fnd->nd", mix, fields))
+    code, code_norm = normalise(np.einsum("fn,fnd->nd", mix, fields))
 
     similar = query @ code.T
     loss, slope = _info_nce(similar, np.float32(model.temperature), same_question(corpus.alike[pairs]))
     heat = np.array([np.einsum("ij,ij->", slope, similar)], np.float32)
-    d_query = _through_norm(slope @ code, query, query_norm)
-    d_code = _through_norm(slope.T @ query, code, code_norm)
+    d_query = _gradient_through_norm(slope @ code, query, query_norm)
+    d_code = _gradient_through_norm(slope.T @ query, code, code_norm)
     d_fields = mix[:, :, None] * d_code
     d_factors = np.zeros_like(model.factors)
     by_pair = np.stack([np.einsum("nd,nd->n", field, d_code) for field in fields])
-    np.add.at(d_factors, kinds, (by_pair * mix * kept.all(axis=0)).T)
+    np.add.at(d_factors, kinds, (by_pair * mix * is_kept.all(axis=0)).T)
     by_query = query_shares.T @ d_query
     by_code = code_shares.T @ d_fields.reshape(FIELDS * n, -1)
     return loss, Gradients(
@@ -88,16 +88,16 @@ def forget(shares: Any, questions: int, recipe: Recipe, random: np.random.Genera
 def _info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, Whole]) -> tuple[float, Floats]:
     """The loss, and temperature × its derivative by each logit."""
     n = len(similar)
-    own = np.arange(n)
+    diagonal = np.arange(n)
     odds = similar * temperature
     odds -= temperature
     np.exp(odds, out=odds)  # cosines end at 1: nothing overflows, and at temperatures to 40 nothing vanishes
     odds[left_out] = 0
     across, down = odds.sum(axis=1) + _TINY, odds.sum(axis=0) + _TINY
-    right = odds[own, own] + _TINY
+    right = odds[diagonal, diagonal] + _TINY
     loss = -float((np.log(right / across) + np.log(right / down)).mean()) / 2
     odds *= (0.5 / n / across)[:, None] + (0.5 / n / down)[None, :]
-    odds[own, own] -= np.float32(1 / n)
+    odds[diagonal, diagonal] -= np.float32(1 / n)
     odds *= temperature
     return loss, odds
 
@@ -107,17 +107,17 @@ def same_question(hashes: Whole) -> tuple[Whole, Whole]:
     order = np.argsort(hashes, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1)
     places = [(i, j) for group in groups if len(group) > 1 for i in group for j in group if i != j]
-    found = np.array(places, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    indices = np.array(places, np.int64).reshape(-1, 2)
+    return indices[:, 0], indices[:, 1]
 
 
-def normalised(vectors: Floats) -> tuple[Floats, Floats]:
+def normalise(vectors: Floats) -> tuple[Floats, Floats]:
     """Normalised vectors and their former lengths."""
     norm = np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float32(1e-6))[:, None]
     return vectors / norm, norm
 
 
-def _through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
+def _gradient_through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
     """The derivative by a vector from that by the normalised vector."""
     passed: Floats = (slope - unit * np.einsum("ij,ij->i", slope, unit)[:, None]) / norm
     return passed
@@ -130,12 +130,12 @@ MOST = 2000  # Maximum number of candidates per package
 def vectors(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
     """Vectors of the pairs' questions and of their code, each [pairs × dimensions] of length 1."""
     shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR)
-    query = normalised(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
+    query = normalise(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
     code = np.zeros_like(query)
     for field in range(FIELDS):
         shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
         code += np.exp(model.factors[DOC, field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
-    return query, normalised(code)[0]
+    return query, normalise(code)[0]
 
 
 def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
@@ -143,17 +143,17 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
 
     Ties give the middle rank: otherwise a model that knows no word would be perfect.
     """
-    found = []
+    means = []
     for package in np.unique(corpus.package[chosen]):
         pairs = chosen[corpus.package[chosen] == package][:MOST]
         query, code = vectors(corpus, pairs, model)
         similar = query @ code.T
-        own = np.diag(similar).copy()
+        answers = np.diag(similar).copy()
         similar[same_question(corpus.alike[pairs])] = -2.0
-        nearer, equal = ((similar > own[:, None]).sum(axis=1), (similar == own[:, None]).sum(axis=1))
+        nearer, equal = ((similar > answers[:, None]).sum(axis=1), (similar == answers[:, None]).sum(axis=1))
         rank = 1 + nearer + (equal - 1) / 2
-        found.append(float(np.where(rank <= CUTOFF, 1 / rank, 0).mean()))
-    return float(np.mean(found)) if found else 0.0
+        means.append(float(np.where(rank <= CUTOFF, 1 / rank, 0).mean()))
+    return float(np.mean(means)) if means else 0.0
 
 
 def parts_of(name: str, lengths: Sequence[int]) -> list[str]:
@@ -176,7 +176,7 @@ def shares(names: Sequence[str], recipe: Recipe) -> Any:
     return sparse().csr_matrix((values, flat, ends), shape=(len(names), len(number)))
 
 
-class Summed:
+class SummedRows:
     """A model's rows as sums of their own and their parts' rows, both of which move by the sum's gradient."""
 
     def __init__(self, rows: Floats, names: Sequence[str], recipe: Recipe) -> None:
@@ -212,14 +212,14 @@ def batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.random.Gen
     whole = sum(recipe.shares[kind] for kind in pools)
     size = min(recipe.batch, len(chosen))
     while True:
-        found: list[Whole] = []
+        runs: list[Whole] = []
         for kind, pool in pools.items():
             wanted = round(size * recipe.shares[kind] / whole)
             while wanted > 0:
                 run = next(pool)[:wanted]
-                found.append(run)
+                runs.append(run)
                 wanted -= len(run)
-        yield np.unique(np.concatenate(found))
+        yield np.unique(np.concatenate(runs))
 
 
 def _runs(corpus: Corpus, mine: Whole, size: int, random: np.random.Generator) -> Iterator[Whole]:
@@ -251,25 +251,25 @@ class Adam:
 MOST_HEAT = math.log(40)
 """Maximum of the temperature's logarithm: beyond it the loss of distant pairs would vanish in 32 bits."""
 
-Told = Callable[[int, float, Model], object]  # Called with the step, from 1, its loss and the model
+OnStep = Callable[[int, float, Model], object]  # Called with the step, from 1, its loss and the model
 
 
-def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: Told | None = None) -> None:
+def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: OnStep | None = None) -> None:
     """Train the model in place on the chosen pairs of the corpus."""
     random = np.random.default_rng(recipe.seed)
     heat = Adam(np.array([math.log(model.temperature)], np.float32))
-    rows = Summed(model.rows, corpus.words, recipe)
+    rows = SummedRows(model.rows, corpus.words, recipe)
     query, code, factors = (Adam(part) for part in (model.query, model.code, model.factors))
     source = batches(corpus, chosen, recipe, random)
     everything = slice(None)
     for step in range(1, recipe.steps + 1):
-        loss, found = gradients(corpus, next(source), model, recipe, random)
+        loss, slopes = gradients(corpus, next(source), model, recipe, random)
         rate = _rate(recipe, step)
-        rows.move(found.used, found.rows, rate, step)
-        query.move(found.used, found.query, rate * recipe.weight_rate, step)
-        code.move(found.used, found.code, rate * recipe.weight_rate, step)
-        factors.move(everything, found.factors, rate * recipe.weight_rate, step)
-        heat.move(everything, found.heat, rate * recipe.weight_rate, step)
+        rows.move(slopes.used, slopes.rows, rate, step)
+        query.move(slopes.used, slopes.query, rate * recipe.weight_rate, step)
+        code.move(slopes.used, slopes.code, rate * recipe.weight_rate, step)
+        factors.move(everything, slopes.factors, rate * recipe.weight_rate, step)
+        heat.move(everything, slopes.heat, rate * recipe.weight_rate, step)
         heat.value[0] = min(float(heat.value[0]), MOST_HEAT)
         model.temperature = math.exp(float(heat.value[0]))
         if report:

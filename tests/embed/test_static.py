@@ -14,7 +14,7 @@ from codelens.embed.model_file import MAGIC, ModelFile, ModelTable, write_model
 from codelens.embed.static import StaticEmbedder
 from codelens.errors import UsageError
 from codelens.training.corpus import as_rows
-from codelens.training.model import Recipe, model_of, write_quantised
+from codelens.training.model import Recipe, load_model, write_quantised
 from codelens.training.trainer import train, vectors
 from tests.training.small import corpus, pairs
 from tools.model.build import begin, build, frequencies
@@ -42,7 +42,7 @@ def as_vector(packed: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 @pytest.mark.slow
 def test_the_file_gives_the_trainers_vectors(model: Path) -> None:
     words = corpus()
-    floats, names = model_of(ModelFile(model))
+    floats, names = load_model(ModelFile(model))
     queries, code = vectors(as_rows(words, names), np.arange(40), floats)
     embedder = StaticEmbedder(model)
     asked = pairs(0, 40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.docstrings import undocumented
+from codelens.evaluation.docstrings import remove_documentation
 
 PYTHON = '''\
 class Store:
@@ -59,7 +59,7 @@ export function fetch(number) {
     [("python", PYTHON), ("java", JAVA), ("go", GO), ("rust", RUST), ("javascript", JAVASCRIPT)],
 )
 def test_documentation_goes_and_lines_stay(language: str, source: str) -> None:
-    bare, asked = undocumented(source, language)
+    bare, asked = remove_documentation(source, language)
     line = next(n for n, text in enumerate(source.split("\n"), start=1) if "etch(" in text)
     assert "one letter of the pile" in asked[line].lower()
     assert "pile." not in bare.lower().replace("self.pile", "").replace("s.pile", "").replace("pile.get", "")
@@ -78,9 +78,9 @@ def fetch(number):
 
 TEXT = "returns one letter of the pile"
 '''
-    assert undocumented(source, "python")[1] == {}
+    assert remove_documentation(source, "python")[1] == {}
 
 
 def test_code_without_documentation_is_left_alone() -> None:
     source = "def fetch(number):\n    # a remark\n    return 'text'\n"
-    assert undocumented(source, "python") == (source, {})
+    assert remove_documentation(source, "python") == (source, {})

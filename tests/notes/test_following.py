@@ -12,7 +12,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.notes.finder import AnchorState, Found
+from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import Anchor, anchor_of
 from tests.search.trees import QUICK, Tree
 
@@ -61,7 +61,7 @@ def made(tree: Tree, said: str) -> Anchor:
     return anchor
 
 
-def now(tree: Tree, anchor: Anchor) -> Found:
+def now(tree: Tree, anchor: Anchor) -> AnchorPlace:
     with indexed(tree) as index:
         return index.notes.find(tree.root, [anchor])[0]
 
@@ -86,7 +86,7 @@ def test_a_place_is_kept_with_what_stands_there(tree: Tree, said: str, line: int
     assert anchor.digest
     assert anchor.text == NET.split("\n")[(line or 1) - 1].strip()
     found = now(tree, anchor)
-    assert (found.standing, found.description) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
+    assert (found.state, found.description) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
     assert anchor_of(anchor.item()) == anchor
 
 
@@ -126,7 +126,7 @@ def test_a_deleted_function_is_lost(tree: Tree, said: str) -> None:
     before, _, after = NET.partition("    def connect")
     tree.write({"src/net.py": before + "    def close" + after.partition("    def close")[2]})
     found = now(tree, anchor)
-    assert (found.standing, found.path, found.line) == (AnchorState.LOST, "", 0)
+    assert (found.state, found.path, found.line) == (AnchorState.LOST, "", 0)
     assert found.description == f"lost: was src/net.py:{anchor.line}"
 
 
@@ -138,7 +138,7 @@ def test_another_function_of_the_name_is_not_taken_for_it(tree: Tree) -> None:
             "src/other.py": "def listen(port):\n    return 1\n",
         }
     )
-    assert now(tree, anchor).standing is AnchorState.LOST
+    assert now(tree, anchor).state is AnchorState.LOST
 
 
 def test_a_function_that_moved_to_another_file_is_followed(tree: Tree) -> None:
@@ -150,16 +150,16 @@ def test_a_function_that_moved_to_another_file_is_followed(tree: Tree) -> None:
     # What follows the last lines of the function was hashed with them, and stayed behind.
     assert found.description in ("src/serving.py:5 (was src/net.py:15)", "lost: was src/net.py:15")
     anchor = Anchor("src/net.py", 14, "listen", "", "")
-    assert now(tree, anchor).standing is AnchorState.LOST, "without its text nothing tells that it is the same"
+    assert now(tree, anchor).state is AnchorState.LOST, "without its text nothing tells that it is the same"
 
 
 def test_a_line_that_changed_is_lost_and_one_whose_surroundings_did_is_not(tree: Tree) -> None:
     anchor = made(tree, "src/net.py:1")
     assert anchor.symbol == ""
     tree.write({"src/net.py": NET.replace("class Client", "class Other")})
-    assert now(tree, anchor).standing is AnchorState.HERE
+    assert now(tree, anchor).state is AnchorState.HERE
     tree.write({"src/net.py": NET.replace("import socket", "import ssl")})
-    assert now(tree, anchor).standing is AnchorState.LOST
+    assert now(tree, anchor).state is AnchorState.LOST
 
 
 def test_of_lines_that_repeat_the_nearest_with_the_same_below_is_it(tree: Tree) -> None:
@@ -184,7 +184,7 @@ def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
     here, gone = made(tree, "listen"), Anchor("src/gone.py", 3, "gone", "0" * 16, "def gone():")
     tree.write({"src/net.py": "# up\n" + NET})
     with indexed(tree) as index:
-        assert index.notes.renewed(tree.root, [here, gone]) == [
+        assert index.notes.renew_anchors(tree.root, [here, gone]) == [
             Anchor(here.path, here.line + 1, "listen", here.digest, here.text),
             gone,
         ]
@@ -219,5 +219,5 @@ def test_without_trigrams_places_are_followed_in_their_files(tmp_path: Path) -> 
     tree.write({"src/net.py": "# up\n" + NET})
     assert now(tree, anchor).description == "src/net.py:2 (was src/net.py:1)"
     (tree.root / "src/net.py").rename(tree.root / "src/web.py")
-    assert now(tree, anchor).standing is AnchorState.LOST
+    assert now(tree, anchor).state is AnchorState.LOST
     assert QUICK.fuzzy

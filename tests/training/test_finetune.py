@@ -12,9 +12,9 @@ import pytest
 from codelens.embed.model_file import PIECE, ModelFile, rows_of
 from codelens.errors import UsageError
 from codelens.training.corpus import Encoder, as_rows
-from codelens.training.finetune import OWN, FineTuned, between, fine_tune
-from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, bare_subject, history_pairs, own_pairs
-from codelens.training.model import FEWEST_TIMES, Model, Recipe, model_of, widened, write_quantised
+from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, bare_subject, collect_pairs, history_pairs
+from codelens.training.model import FEWEST_TIMES, Model, Recipe, add_rows, load_model, write_quantised
 from codelens.training.trainer import train
 from codelens.worktree.commits import commits, texts_at
 from codelens.worktree.repository import Repository, enclosing_repository
@@ -89,7 +89,7 @@ def test_a_training_that_moves_nothing_gains_nothing(base: ModelFile, port: Path
 
 def test_parts_share_no_file_no_time_and_no_question(port: Path, tmp_path: Path) -> None:
     write_tree(tmp_path / "copy", seed=1)  # the same files: the same parts
-    own = own_pairs([port, tmp_path / "copy"])
+    own = collect_pairs([port, tmp_path / "copy"])
     assert {pair.tree for pair in own.pairs} == {0, 1}
     asked = {
         part: {pair.pair.query.casefold() for pair in own.pairs if pair.part == part}
@@ -122,7 +122,7 @@ def test_ignored_files_teach_nothing(port: Path, tmp_path: Path) -> None:
     (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
     for name in ("objects", "refs"):
         (tmp_path / ".git" / name).mkdir()
-    paths = {pair.pair.path for pair in own_pairs([tmp_path]).pairs}
+    paths = {pair.pair.path for pair in collect_pairs([tmp_path]).pairs}
     assert "port/dock2.py" in paths
     assert not any("dock1" in path for path in paths)
 
@@ -200,13 +200,13 @@ def test_a_subject_without_what_stands_around_it(subject: str, bare: str) -> Non
 
 
 def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:
-    model, names = model_of(ModelFile(make_model(tmp_path / "letters.model")))
+    model, names = load_model(ModelFile(make_model(tmp_path / "letters.model")))
     encoder = Encoder()
     record = {"kind": "doc", "name": "a", "context": "a", "signature": "", "body": "flotsam"}
     queries = ["flotsam of jetsam"] * (FEWEST_TIMES - 1) + ["jetsam"]
     encoder.add("one", [{**record, "query": query} for query in queries])
     words = encoder.corpus()
-    wide, found = widened(model, names, words, np.arange(len(words)))
+    wide, found = add_rows(model, names, words, np.arange(len(words)))
     assert found[: len(names)] == names
     assert found[len(names) :] == ["flotsam", "jetsam"]
     place = found.index("flotsam")
@@ -215,21 +215,21 @@ def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:
     summed = sum(np.exp(model.code[piece]) * model.rows[piece] for piece in pieces)
     assert np.exp(wide.code[place]) * wide.rows[place] == pytest.approx(summed, abs=1e-4)
     assert np.linalg.norm(wide.rows[place]) == pytest.approx(1, abs=1e-5)
-    assert widened(model, names, words, np.arange(1))[1] == names, "what stands in too few texts has no row"
+    assert add_rows(model, names, words, np.arange(1))[1] == names, "what stands in too few texts has no row"
     whole = [name for name in names if not name.startswith(PIECE)]
     alone = Model(model.rows[: len(whole)], model.query[: len(whole)], model.code[: len(whole)], model.factors, 20.0)
-    rows = [widened(alone, whole, words, np.arange(len(words)))[0].rows[-2:] for _ in range(2)]
+    rows = [add_rows(alone, whole, words, np.arange(len(words)))[0].rows[-2:] for _ in range(2)]
     assert np.linalg.norm(rows[0], axis=1) == pytest.approx(1, abs=1e-5)
     assert rows[0].tobytes() == rows[1].tobytes()
 
 
 @pytest.mark.slow
 def test_between_two_models_lie_their_means(base: ModelFile) -> None:
-    one, _ = model_of(base)
+    one, _ = load_model(base)
     other = one.copy()
     other.rows += 1
     other.temperature = one.temperature + 4
-    middle = between(one, other, 0.25)
+    middle = interpolate(one, other, 0.25)
     assert middle.rows == pytest.approx(one.rows + 0.25, abs=1e-6)
     assert (middle.temperature, middle.factors.tolist()) == (one.temperature + 1, one.factors.tolist())
 
@@ -246,7 +246,7 @@ def test_too_little_to_learn_from_is_reported(base: ModelFile, tmp_path: Path) -
 def test_a_history_that_cannot_be_read_is_reported(base: ModelFile, tmp_path: Path) -> None:
     write_tree(tmp_path, seed=1)
     git(tmp_path, "init", "-q")  # no commit
-    own = own_pairs([tmp_path])
+    own = collect_pairs([tmp_path])
     assert {pair.pair.kind for pair in own.pairs} >= {"doc", "name"}
     assert len(own.notes) == 1
     assert own.notes[0].startswith(f"nothing is learnt from the history of {tmp_path}: ")

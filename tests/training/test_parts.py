@@ -9,7 +9,7 @@ import pytest
 
 from codelens.embed.model_file import PIECE
 from codelens.training.model import Recipe
-from codelens.training.trainer import Summed, parts_of, shares
+from codelens.training.trainer import SummedRows, parts_of, shares
 
 NAMES = ["parse", "parser", "parsing", "walk", "walks", PIECE + "pars"]
 RECIPE = Recipe(dimensions=8, part_lengths=(4,), part_rows=2)
@@ -33,7 +33,7 @@ def test_a_part_needs_several_names_and_a_name_shares_itself_out() -> None:
 @pytest.mark.slow
 def test_a_row_moves_with_those_that_share_its_parts() -> None:
     rows = np.ones((len(NAMES), 8), np.float32)
-    summed = Summed(rows, NAMES, RECIPE)
+    summed = SummedRows(rows, NAMES, RECIPE)
     before = rows.copy()
     summed.move(np.array([0]), np.ones((1, 8), np.float32), 0.01, 1)
     moved = np.abs(rows - before).max(axis=1)
@@ -45,7 +45,7 @@ def test_a_row_moves_with_those_that_share_its_parts() -> None:
 @pytest.mark.slow
 def test_without_parts_words_learn_alone() -> None:
     rows = np.ones((len(NAMES), 8), np.float32)
-    summed = Summed(rows, NAMES, replace(RECIPE, part_lengths=()))
+    summed = SummedRows(rows, NAMES, replace(RECIPE, part_lengths=()))
     before = rows.copy()
     summed.move(np.array([0]), np.ones((1, 8), np.float32), 0.01, 1)
     assert (rows != before).any(axis=1).tolist() == [True] + [False] * 5

@@ -20,7 +20,7 @@ import numpy as np
 
 from codelens.embed.model_file import LONGEST_PIECE, PIECE, ModelFile
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows
-from codelens.training.model import FIELDS, Model, Recipe, model_of, write_quantised
+from codelens.training.model import FIELDS, Model, Recipe, load_model, write_quantised
 from codelens.training.trainer import MOST, mean_reciprocal_rank, train, vectors
 from tools.model.manifest import Package, manifest_text, read_manifest
 from tools.model.pairs import ENDING, read_pairs
@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = mean_reciprocal_rank(corpus, held_out, model)
     about = {"name": given.name, "recipe": asdict(recipe), **card(corpus, learnt, held_out, model, found)}
     write_quantised(given.model, model, names, {**about, **sources(manifest)})
-    kept, order = model_of(ModelFile(given.model))
+    kept, order = load_model(ModelFile(given.model))
     written = mean_reciprocal_rank(as_rows(words, order), held_out, kept)
     print(
         f"{given.model}: {given.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "

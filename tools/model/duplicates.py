@@ -31,7 +31,7 @@ from codelens.model.code import SeenFile
 from codelens.model.fast_dataclass import replace
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
-from codelens.training.mining import ASKED_KINDS, CAPS, MAX_FILE, is_code, without_doc_string
+from codelens.training.mining import ASKED_KINDS, CAPS, MAX_FILE, is_code, remove_doc_string
 from codelens.worktree.walk import walk
 from tools.model.pairs import ENDING, Record, read_pairs, write_pairs
 
@@ -213,7 +213,7 @@ def read_definitions(root: Path) -> Iterator[EmbeddedFields]:
             units = definitions(text, language)
             for unit, own in zip(units, own_texts(text, units), strict=True):
                 if unit.kind in ASKED_KINDS:
-                    yield next(embedded_pieces(seen.path, replace(unit, doc=""), without_doc_string(own, unit.doc)))
+                    yield next(embedded_pieces(seen.path, replace(unit, doc=""), remove_doc_string(own, unit.doc)))
 
 
 def _key(signature: Sequence[str], body: Sequence[str]) -> bytes:

@@ -30,8 +30,8 @@ from codelens.search.lexicon import read_entries
 from codelens.store.store import Store
 from codelens.text.terms import token_counts
 from codelens.training.corpus import Floats, Whole, sparse
-from codelens.training.model import model_of
-from codelens.training.trainer import Adam, normalised
+from codelens.training.model import load_model
+from codelens.training.trainer import Adam, normalise
 from tools.questions.collection import LEARN, index_place, read_part
 
 ASIDE = frozenset(("test", "example", "vendored", "docs", "generated"))
@@ -83,7 +83,7 @@ def read_package(index: Path, tasks: Sequence[Task]) -> Package:
                 pieces = store.vectors.of_units([(unit.id, MOST_PIECES)])
                 vectors += pieces
                 names += [(unit.qualified_name, path)] * len(pieces)
-    code = normalised(np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32))[0]
+    code = normalise(np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32))[0]
     wanted = [{(entry.symbol, file) for entry in task.relevant for file in entry.files} for task in tasks]
     answers = np.array([[name in places for name in names] for places in wanted], bool)
     answered = [bool(row.any()) for row in answers]
@@ -96,7 +96,7 @@ class QueryEncoder:
 
     def __init__(self, file: ModelFile, recipe: QueryRecipe) -> None:
         self.file, self._recipe = file, recipe
-        model, self.names = model_of(file)
+        model, self.names = load_model(file)
         self.rows, self.weights, self._code_weights = model.rows, model.query, np.exp(model.code)
         self._find = {name: row for row, name in enumerate(self.names)}.get
         self._model = np.exp(self.weights)[:, None] * self.rows
@@ -108,7 +108,7 @@ class QueryEncoder:
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors of length 1."""
         shares, used = self._shares(texts, None)
-        return normalised(shares @ (np.exp(self.weights[used])[:, None] * self.rows[used]))[0]
+        return normalise(shares @ (np.exp(self.weights[used])[:, None] * self.rows[used]))[0]
 
     def encode_code(self, words: Sequence[str]) -> Floats:
         """The vector of code that consists of these words, the first ones with the most weight."""
@@ -116,7 +116,7 @@ class QueryEncoder:
         for place, word in enumerate(words):
             for row in self._rows(word):
                 found += self.rows[row] * np.float32(self._code_weights[row] * NEXT_WORD**place)
-        unit: Floats = normalised(found[None])[0][0]
+        unit: Floats = normalise(found[None])[0][0]
         return unit
 
     def learn(
@@ -133,7 +133,7 @@ class QueryEncoder:
         """
         shares, used = self._shares(texts, random)
         weights = np.exp(self.weights[used])[:, None]
-        vectors, norms = normalised(shares @ (weights * self.rows[used]))
+        vectors, norms = normalise(shares @ (weights * self.rows[used]))
         scores = vectors @ code.T * np.float32(self._recipe.temperature)
         powers = np.exp(scores - scores.max(axis=1, keepdims=True)) * (answers >= 0)
         right = powers * (answers > 0)

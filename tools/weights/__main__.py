@@ -15,7 +15,7 @@ from pathlib import Path
 import codelens.config
 from codelens.config import load_weights
 from codelens.errors import CodelensError
-from codelens.evaluation.fitting import Fitted, Sample, Weights
+from codelens.evaluation.fitting import FittedWeights, Sample, Weights
 from codelens.evaluation.runner import open_workers
 from codelens.evaluation.tune import TABLE, features_text
 from codelens.model.runs import Progress
@@ -118,7 +118,7 @@ def with_features(text: str, weights: Weights) -> str:
     return "".join(lines[:begin]) + features_text(weights) + "".join(lines[end:])
 
 
-def _table(measured: Sequence[Sample], fitted: Fitted, folds: Mapping[str, float]) -> Columns:
+def _table(measured: Sequence[Sample], fitted: FittedWeights, folds: Mapping[str, float]) -> Columns:
     fit = mean_by_kind(measured, ndcg_by_task(measured, fitted.weights))
     held_out = mean_by_kind(measured, folds) if folds else {}
     counts, answered = Counter(m.kind for m in measured), Counter(m.kind for m in measured if m.answered)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from codelens.evaluation.fitting import COLUMNS, Fitted, Sample, Weights, fit_weights, scores
+from codelens.evaluation.fitting import COLUMNS, FittedWeights, Sample, Weights, fit_weights, scores
 from codelens.evaluation.metrics import CUTOFF, Judgement, compute_metrics
 
 METRIC = "strict_ndcg@10"
@@ -19,7 +19,7 @@ OUTSIDE_CODE = tuple(COLUMNS.index(role) for role in ("test", "docs", "example")
 """Path features that are set only if the query does not mention them."""
 
 
-def fit_shipped(measured: Sequence[Sample]) -> Fitted:
+def fit_shipped(measured: Sequence[Sample]) -> FittedWeights:
     """Weights that start at zero. Raises UsageError if no task teaches anything.
 
     Commits that change only tests or documents, without a word of it in the subject, are left out: they show a habit of the

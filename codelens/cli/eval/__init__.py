@@ -11,7 +11,7 @@ import typer
 from codelens.cli.typed import APP, CONTEXT, LazyGroup, typed
 
 
-class Measuring(LazyGroup):
+class EvalGroup(LazyGroup):
     """Without the name of a command below it, `eval` is the command that measures, with its own arguments and help."""
 
     places: ClassVar[Mapping[str, Mapping[str, str]]] = {
@@ -26,7 +26,7 @@ class Measuring(LazyGroup):
         return measure.make_context(info_name, args, parent, **extra)
 
 
-_app = typer.Typer(name="eval", cls=Measuring, context_settings=CONTEXT, **APP)
+_app = typer.Typer(name="eval", cls=EvalGroup, context_settings=CONTEXT, **APP)
 
 
 @_app.callback()

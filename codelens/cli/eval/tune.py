@@ -99,7 +99,7 @@ def _place(flags: TuneFlags, cwd: Path) -> Path | None:
 
 def _write(place: Path, name: str, tuned: TunedWeights) -> None:
     assert tuned.weights is not None
-    decided, older = tuned.deciding, sum(tuned.older.values())
+    decided, older = tuned.deciding_comparison, sum(tuned.older.values())
     text = (
         f"# Weights of codelens {__version__}, learned from {quantity(older, 'task')} of {name} up to {tuned.tasks.head}.\n"
         f"# {DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.\n"
@@ -119,7 +119,7 @@ def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | N
         say(f"{name}: too few tasks: {counts}; at least {FEWEST_TO_LEARN} and {FEWEST_TO_ASK} are needed")
         say_plain(["hint: name a repository with more history; the shipped weights need none\n"])
         return
-    decided = tuned.deciding
+    decided = tuned.deciding_comparison
     difference = f"{DECIDES} {decided.before:.3f} → {decided.after:.3f} of the newest {quantity(decided.tasks, 'task')}"
     chance = "" if decided.p_value < CERTAIN else ", which may be chance"
     say(f"a gain: {difference} (p {decided.p_value:.2f}{chance})" if tuned.has_gained else f"no gain: {difference}")
@@ -174,7 +174,10 @@ def _record(name: str, tuned: TunedWeights, written: Path | None, code: int) -> 
         "newest": dict(tuned.newest),
         "loss": round(tuned.fitted.loss, PLACES) if tuned.fitted else None,
         "groups": [
-            {"kind": kind, "metrics": {metric: _comparison_record(found) for metric, found in metrics.items()}}
+            {
+                "kind": kind,
+                "metrics": {metric: _comparison_record(comparison) for metric, comparison in metrics.items()},
+            }
             for kind, metrics in (tuned.groups or {}).items()
         ],
         "gained": tuned.has_gained,

@@ -21,7 +21,7 @@ from codelens.errors import CannotWrite, SettingsError, UsageError
 from codelens.worktree.place import git_top
 
 
-def trees_meant(paths: Sequence[Path] | None) -> list[Path]:
+def find_trees(paths: Sequence[Path] | None) -> list[Path]:
     """Absolute paths, without duplicates. Raises UsageError if one is not a directory."""
     cwd = working_folder()
     if not paths:
@@ -36,7 +36,7 @@ NOT_CARD = frozenset({"name", "rows", "dimensions", "factors", "hash"})
 """Keys of a file's header that are printed in addition to the card."""
 
 
-class Described(NamedTuple):
+class ModelDescription(NamedTuple):
     """A model that opens, in the order of the lines of `model info`. Hashing has no file, rows or card."""
 
     name: str
@@ -48,7 +48,7 @@ class Described(NamedTuple):
     card: Mapping[str, Any]
 
 
-def described(setting: str, allow_network: bool = False) -> Described:
+def describe_model(setting: str, allow_network: bool = False) -> ModelDescription:
     """A model's description; a model in a folder or behind an address has no card.
 
     Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
@@ -56,7 +56,7 @@ def described(setting: str, allow_network: bool = False) -> Described:
     embedder, path = open_embedder(setting, allow_network), model_place(setting)
     place = str(path.absolute()) if path else None
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
-    return Described(
+    return ModelDescription(
         *(embedder.name, embedder.fingerprint(), embedder.dimensions),
         int(header["rows"]) if header else None,
         path.stat().st_size if path and header else None,
@@ -70,7 +70,7 @@ def model_file(setting: str) -> ModelFile:
     path = model_place(setting)
     if path is None or path.is_dir():
         raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows which models have one")
-    described(setting)
+    describe_model(setting)
     return ModelFile(path)
 
 
@@ -85,7 +85,7 @@ def info(flags: ModelInfoFlags) -> int:
     """Show a model's card. Prints its hash, size and file, what it was made from, how, and how well it performs."""
     settings = settings_here(flags).values
     setting = flags.model or settings.model
-    model = described(setting, settings.allow_network)
+    model = describe_model(setting, settings.allow_network)
     if flags.json:
         write_fields(model=model._asdict())
     elif not flags.quiet:
@@ -95,30 +95,30 @@ def info(flags: ModelInfoFlags) -> int:
     return 0
 
 
-def _info_lines(model: Described) -> Iterator[str]:
+def _info_lines(model: ModelDescription) -> Iterator[str]:
     record = model._asdict()
     card = record.pop("card")
-    for key, value in {**record, **dict(_flat(card))}.items():
+    for key, value in {**record, **dict(_flatten(card))}.items():
         if value is not None:
-            yield f"{key + ':':24}{_text(value)}\n"
+            yield f"{key + ':':24}{_format_value(value)}\n"
 
 
-def _flat(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """A card's entries, those of entries with their names joined by a dot."""
     for key, value in card.items():
-        if isinstance(value, dict) and value and not _counts(value):
-            yield from _flat(value, f"{above}{key}.")
+        if isinstance(value, dict) and value and not _is_counts(value):
+            yield from _flatten(value, f"{above}{key}.")
         else:
             yield above + key, value
 
 
-def _counts(value: Mapping[str, Any]) -> bool:
+def _is_counts(value: Mapping[str, Any]) -> bool:
     """True if the table counts things, such as licences; it is then printed on one line, most frequent first."""
     return len(value) > 1 and all(type(count) is int for count in value.values())
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, dict) and _counts(value):
+def _format_value(value: Any) -> str:
+    if isinstance(value, dict) and _is_counts(value):
         return ", ".join(f"{name} {count}" for name, count in sorted(value.items(), key=lambda i: (-i[1], i[0])))
     if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
         return ", ".join(map(str, value))
@@ -129,7 +129,7 @@ def _text(value: Any) -> str:
 def list_models(flags: ListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = settings_here(flags)
-    used, origin = _same_as_a_known(loaded.values.model), loaded.origin["model"]
+    used, origin = _known_name(loaded.values.model), loaded.origin["model"]
     rows = [
         _row(name, used, origin, loaded.values.allow_network)
         for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))
@@ -141,7 +141,7 @@ def list_models(flags: ListFlags) -> int:
     return 0
 
 
-def _same_as_a_known(setting: str) -> str:
+def _known_name(setting: str) -> str:
     """The name of the model whose file a path names; else the setting."""
     for name, path in own_models().items():
         if os.path.realpath(setting) == os.path.realpath(path):
@@ -152,7 +152,7 @@ def _same_as_a_known(setting: str) -> str:
 def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"model": setting, "name": None, "hash": None, "bytes": None, "path": None}
     try:
-        found = described(setting, allow_network)
+        found = describe_model(setting, allow_network)
         row |= {"name": found.name, "hash": found.hash, "bytes": found.bytes, "path": found.path}
         stands_in = setting == SHIPPED and model_place(setting) is None
         row["note"] = "none came with this installation: hashing stands in" if stands_in else None
@@ -180,7 +180,7 @@ class ModelUseFlags(CommonFlags):
 @command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
-    found = described(flags.model, settings_here(flags).values.allow_network)
+    found = describe_model(flags.model, settings_here(flags).values.allow_network)
     place = user_file_place()
     if place is None:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")

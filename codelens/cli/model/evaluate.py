@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.model import described, trees_meant
+from codelens.cli.model import describe_model, find_trees
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here
 from codelens.embed.registry import HASHING, lasting_name
@@ -36,10 +36,10 @@ def evaluate(flags: ModelEvalFlags) -> int:
 
     The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
-    trees = trees_meant(flags.paths)
+    trees = find_trees(flags.paths)
     models = _models(flags)
     for model in models:
-        learnt = described(model, settings_here(flags).values.allow_network).card.get(
+        learnt = describe_model(model, settings_here(flags).values.allow_network).card.get(
             "repositories", ()
         )  # opened before the work
         for tree in trees:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.model import model_file, trees_meant
+from codelens.cli.model import find_trees, model_file
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_record
 from codelens.config import MODEL_ENDING, models_folder
@@ -49,17 +49,17 @@ def train(flags: TrainFlags) -> int:
     A fifth of the files and the last fifth of the commits are held out. The table shows how well questions about them find
     their code, before and after. The model is kept only if it is better on a third part; `model use NAME` then finds it.
     """
-    trees = trees_meant(flags.paths)
+    trees = find_trees(flags.paths)
     base = model_file(flags.base)
     place = _place(flags, trees)
-    tuned = _tuned(flags, base, trees)
+    tuned = _fine_tune(flags, base, trees)
     for note in tuned.notes:
         say(f"note: {note}")
-    kept = tuned.gained or flags.keep_anyway
-    if kept:
+    written = tuned.gained or flags.keep_anyway
+    if written:
         _write(place, tuned, _card(flags, place, base, trees, tuned))
-    _show(flags, tuned, place if kept else None)
-    return 0 if kept else 1
+    _show(flags, tuned, place if written else None)
+    return 0 if written else 1
 
 
 def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
@@ -67,7 +67,7 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
     folder = models_folder()
     if folder is None:
         raise UsageError("there is no home directory for models", "set XDG_DATA_HOME")
-    name = flags.name if flags.name is not None else _sanitised(trees[0].name)
+    name = flags.name if flags.name is not None else _name_from_folder(trees[0].name)
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.endswith(MODEL_ENDING):
         raise UsageError(
             f"'{name}' is not a valid name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code"
@@ -75,19 +75,19 @@ def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
     if name in (SHIPPED, HASHING):
         raise UsageError(f"'{name}' is the name of a shipped model", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
-    if place.exists() and not flags.force and _learnt_from(place) != _names(trees):
+    if place.exists() and not flags.force and _training_folders(place) != _names(trees):
         raise UsageError(
             f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force"
         )
     return place
 
 
-def _sanitised(name: str) -> str:
-    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-").removesuffix(MODEL_ENDING)[:LONGEST_NAME].rstrip(".-")
-    return f"{kept}-code" if kept in (SHIPPED, HASHING) else kept or "own"
+def _name_from_folder(name: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-").removesuffix(MODEL_ENDING)[:LONGEST_NAME].rstrip(".-")
+    return f"{plain}-code" if plain in (SHIPPED, HASHING) else plain or "own"
 
 
-def _learnt_from(place: Path) -> list[str] | None:
+def _training_folders(place: Path) -> list[str] | None:
     try:
         return ModelFile(place).header.get("repositories")
     except UsageError:
@@ -98,7 +98,7 @@ def _names(trees: Sequence[Path]) -> list[str]:
     return [tree.name for tree in trees]
 
 
-def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> FineTuned:
+def _fine_tune(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> FineTuned:
     from codelens.training.finetune import OWN, fine_tune
 
     steps = OWN.steps if flags.steps is None else flags.steps
@@ -106,10 +106,10 @@ def _tuned(flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> FineTun
         raise UsageError("--steps must be at least 1 and --seed at least 0")
     recipe = replace(OWN, steps=steps, seed=flags.seed)
     with watcher(flags.progress, flags.quiet) as progress:
-        return fine_tune(base, trees, recipe, _teller(flags), progress)
+        return fine_tune(base, trees, recipe, _progress_reporter(flags), progress)
 
 
-def _teller(flags: TrainFlags) -> Callable[[TrainingStep], None]:
+def _progress_reporter(flags: TrainFlags) -> Callable[[TrainingStep], None]:
     """A callback that reports the progress of a training: a line on stderr, or an object for programs."""
 
     def tell(step: TrainingStep) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from codelens.errors import TargetError, UsageError
 from codelens.model.fast_dataclass import dataclass
-from codelens.notes.finder import AnchorState, Found
+from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.folder import NoteFile, NoteFolder
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
@@ -29,7 +29,7 @@ class LinkedNote:
 
     file: NoteFile
     repository: str
-    places: tuple[Found, ...]
+    places: tuple[AnchorPlace, ...]
 
 
 def answer(call: ToolCall) -> ToolAnswer:
@@ -65,7 +65,7 @@ def _read_notes(call: ToolCall) -> list[LinkedNote]:
 
 def _is_wanted(linked: LinkedNote, call: ToolCall) -> bool:
     given, note = call.arguments, linked.file.note
-    lost = any(place.standing is AnchorState.LOST for place in linked.places)
+    lost = any(place.state is AnchorState.LOST for place in linked.places)
     return (
         given.get("kind", note.kind) == note.kind
         and given.get("status", note.status) == note.status
@@ -110,7 +110,7 @@ def _record(linked: LinkedNote, written: str) -> Record:
         "repository": linked.repository,
         "path": for_line(linked.file.path),
         "places": [
-            {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.standing is AnchorState.LOST}
+            {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
             for p in linked.places
         ],
         "text": written,
