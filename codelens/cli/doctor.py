@@ -125,7 +125,7 @@ def _model(flags: CommonFlags) -> Iterator[Check]:
 
 def _extras() -> Iterator[Check]:
     """Packages that run models of others, and those of `watch` and `cluster`; nobody misses them who does without."""
-    from codelens.embed.folders import EXTRAS, is_installed
+    from codelens.embed.folder_models import EXTRAS, is_installed
 
     for extra in EXTRAS:
         here = is_installed(extra)

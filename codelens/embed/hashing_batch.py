@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from codelens.embed.features import DIMENSIONS, FIXED_POINT, ROOTS, FeatureCache
+from codelens.embed.hashing import DIMENSIONS, FIXED_POINT, ROOTS, FeatureCache
 from codelens.text.terms import token_counts
 
 Whole = npt.NDArray[np.int64]

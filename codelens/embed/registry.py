@@ -7,46 +7,7 @@ from pathlib import Path
 
 from codelens.config import MODEL_ENDING, is_address, is_model_name, models_folder
 from codelens.embed.base import Embedder
-from codelens.embed.folders import TOKENIZER, WEIGHTS, read_json, stamp
 from codelens.errors import UsageError
-
-GRAPHS = ("model.onnx", "onnx/model.onnx")
-
-
-HINT = (
-    f"it needs {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
-    f"or sentence-transformers' modules.json and {WEIGHTS}"
-)
-
-
-def open_folder(path: Path) -> Embedder:
-    """The embedder of a model's folder, the lightest that can run it: model2vec, onnxruntime, sentence-transformers.
-
-    The model is loaded with the first text. Raises UsageError if the folder holds no model, or its package is not installed.
-    """
-    if is_static(path):
-        from codelens.embed.folder_models import StaticTableEmbedder
-
-        return StaticTableEmbedder(path)
-    graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)
-    if graph and (path / TOKENIZER).is_file():
-        from codelens.embed.folder_models import GraphEmbedder
-
-        return GraphEmbedder(path, graph)
-    if (path / "modules.json").is_file() and any(path.glob(f"**/{WEIGHTS}")):
-        from codelens.embed.folder_models import SentenceEmbedder
-
-        return SentenceEmbedder(path)
-    raise UsageError(f"the folder {path} contains no usable model", HINT)
-
-
-def is_static(path: Path) -> bool:
-    """True if the folder was written by model2vec."""
-    if not all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json")):
-        return False
-    config = read_json(path / "config.json")
-    return isinstance(config, dict) and config.get("model_type") == "model2vec"
-
 
 SHIPPED, HASHING = "codelens", "hashing"  # Settings that name an embedder without a file
 MODELS = Path(__file__).with_name("models")
@@ -125,7 +86,9 @@ def _open_hashing() -> Embedder:
 def _open_path(path: Path) -> Embedder:
     try:
         if path.is_dir():
-            return _open_stamped(path, stamp(path))
+            from codelens.embed.folder_models import stamp_files
+
+            return _open_stamped(path, stamp_files(path))
         if not path.is_file():  # a pipe would never end
             raise UsageError(f"no model at {path}", "name a model's file or folder, `codelens` or `hashing`")
         status = path.stat()
@@ -137,9 +100,13 @@ def _open_path(path: Path) -> Embedder:
 @lru_cache(maxsize=8)
 def _open_stamped(path: Path, stamp: tuple[object, ...]) -> Embedder:
     """A changed file or folder has another stamp, and is opened again."""
+    if path.is_dir():
+        from codelens.embed.folder_models import open_folder
+
+        return open_folder(path)
     from codelens.embed.static import StaticEmbedder
 
-    return open_folder(path) if path.is_dir() else StaticEmbedder(path)
+    return StaticEmbedder(path)
 
 
 def open_noted(setting: str) -> Embedder:

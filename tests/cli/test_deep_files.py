@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.embed.folders import read_json
+from codelens.embed.folder_models import read_json
 from codelens.embed.model_file import MAGIC, ModelFile
 from codelens.errors import UsageError
 from tests.commands import Run

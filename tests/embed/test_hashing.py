@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.features import FIELD_FACTORS, FeatureCache, common_words
-from codelens.embed.hashing import HashingEmbedder
+from codelens.embed.hashing import FIELD_FACTORS, FeatureCache, HashingEmbedder, common_words
 from codelens.embed.hashing_batch import HashingBatch
 from tests.steps import calls
 

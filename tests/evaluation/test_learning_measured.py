@@ -13,8 +13,7 @@ import pytest
 from codelens.config import Settings, load_weights
 from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, scores
 from codelens.evaluation.metrics import same_file
-from codelens.evaluation.rounds import replay_rounds
-from codelens.evaluation.runner import Setup, TaskBatch
+from codelens.evaluation.runner import Setup, TaskBatch, replay_rounds
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.evaluation.tune import split_by_age
 from codelens.index import Index

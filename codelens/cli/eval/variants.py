@@ -14,8 +14,7 @@ from codelens.evaluation.ablate import Ablation, list_ablations
 from codelens.evaluation.compare import PLACES, compare, compare_runs, load_run
 from codelens.evaluation.metrics import compute_metrics
 from codelens.evaluation.report import SCHEMA, describe_run, mean_metrics, percentiles
-from codelens.evaluation.rounds import replay_rounds
-from codelens.evaluation.runner import TaskResult, open_workers, run_tasks
+from codelens.evaluation.runner import TaskResult, open_workers, replay_rounds, run_tasks
 from codelens.model.fast_dataclass import replace
 from codelens.search.profiles import load_profile
 from codelens.text.counts import quantity
