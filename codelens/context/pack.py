@@ -89,8 +89,7 @@ class _Choice:
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._spent = 0
-        self._chosen: dict[int, list[ChosenItem]] = {}
-        """By document, since only symbols of one file lie in each other."""
+        self._chosen: dict[int, list[ChosenItem]] = {}  # By document, since only symbols of one file lie in each other
 
     def add_bodies(self, room: int, largest: int) -> None:
         """Add the bodies of at most `largest` tokens that fit, in place of the signatures within them."""

@@ -37,8 +37,7 @@ ADJUSTMENTS = (
     Adjustment("seed_authority", "authority", True, 0.05, 0.25),
     Adjustment("common_authority", "authority", False, 0.2, -0.15),
     Adjustment("seed_hub", "hub", True, 0.1, 0.10),
-)
-"""The table of knowing, section 5: seeds gain as authorities and hubs, others lose as common authorities."""
+)  # The table of knowing, section 5: seeds gain as authorities and hubs, others lose as common authorities
 
 
 def compute_hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> HitsScores:

@@ -117,10 +117,8 @@ class PlaceFinder:
         self.unread = 0
         self._is_late = False
         self.partly_parsed = 0
-        self.steps = 0
-        """Tokens read, and questions that the linker answered for them."""
-        self.documents = set[DocumentId]()
-        """Files that have the name."""
+        self.steps = 0  # Tokens read, and questions that the linker answered for them
+        self.documents = set[DocumentId]()  # Files that have the name
         self.declared: list[tuple[DocumentRow, str, int, int]] = []
         """(file, type, start, line) of each declaration, and certain use, of a field of that name without a unit."""
 

@@ -154,10 +154,8 @@ class ByContent:
     def __init__(self, around: Surroundings, store: Store) -> None:
         self._around = around
         self._store = store
-        self.number: dict[int, int] = {}
-        """Node → number, as far as `numbers` was asked."""
-        self.unit: dict[int, UnitId] = {}
-        """Number → unit, or a document or an external where these are stations."""
+        self.number: dict[int, int] = {}  # Node → number, as far as `numbers` was asked
+        self.unit: dict[int, UnitId] = {}  # Number → unit, or a document or an external where these are stations
 
     def numbers(self, nodes: Iterable[int]) -> dict[UnitId, int]:
         """Node → its number, of 63 bits."""

@@ -25,8 +25,7 @@ KIND_OF_USE = {
     "endpoint": "consumes_endpoint",
     "flag": "gated_by_flag",
     "mention": "documents",
-}
-"""Kind of a reference → kind of the edge that it would be if the name had a definition."""
+}  # Kind of a reference → kind of the edge that it would be if the name had a definition
 MOST_FILES = 500  # Files that are read to count; a list reads all. 267 files of Django take .24 CPU s.
 NOT_CALLED = frozenset({"variable", "constant", "property", "module"})
 """Kinds of definitions that a call does not mean, for the question whether a call leaves the repository."""
@@ -45,8 +44,7 @@ class UnresolvedUses:
     def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
         self._view, self._kinds, self._listed = view, kinds, listed
         self._defined: dict[tuple[str, bool], bool] = {}
-        self.is_partial = False
-        """True if there were too many files to read for a count."""
+        self.is_partial = False  # True if there were too many files to read for a count
 
     def into(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
         """Uses of the names of these nodes, which may mean them."""

@@ -193,10 +193,8 @@ class GraphView:
         self._fresh: dict[DocumentId, Freshness] = {}
         self._added: dict[Node, list[Edge]] = {}
         self._roots = {row.id: (row.name, row.root) for row in store.documents.repositories()}
-        self.too_unsure = 0
-        """Number of edges left out for their confidence."""
-        self.unread = 0
-        """Number of files that have the target's name and were not read."""
+        self.too_unsure = 0  # Number of edges left out for their confidence
+        self.unread = 0  # Number of files that have the target's name and were not read
 
     # Nodes
 

@@ -219,10 +219,8 @@ def push_mass(
         raise ValueError(f"epsilon must be above 0 and wide at least 1, not {epsilon} and {wide}")
     restart = spread_over_seeds(seeds, alpha)
     started = {node: int(part * WHOLE) for node, part in restart}
-    waiting = defaultdict(int, started)
-    """Node → how much of the mass that came to it waits."""
-    sent: dict[Node, int] = {}
-    """Node → how much it has sent on or settled."""
+    waiting = defaultdict(int, started)  # Node → how much of the mass that came to it waits
+    sent: dict[Node, int] = {}  # Node → how much it has sent on or settled
     least = epsilon * WHOLE / (1 - alpha) if alpha < 1 else math.inf
     read: dict[Node, Sequence[Neighbour]] = {}
     rows: dict[Node, list[Neighbour]] = {}

@@ -45,8 +45,7 @@ _FORMS = {
     "word": re.compile(r"([\w./@\\:-]+)"),
     "json": re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:'),
     "toml": re.compile(r"^[ \t]*(?:\[(?:[^\n\]]*\.)?)?[\"']?([\w-]+)[\"']?[ \t]*[=.\]]", re.MULTILINE),
-}
-"""Forms of names: a word, a JSON key, a TOML key or the last part of a TOML table."""
+}  # Forms of names: a word, a JSON key, a TOML key or the last part of a TOML table
 
 
 class NameLines:
@@ -55,8 +54,7 @@ class NameLines:
     def __init__(self, text: str, form: str = "word") -> None:
         """`form`: how names are written: word, json or toml."""
         self._starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
-        self._places: dict[str, list[int]] = {}
-        """Name → its offsets, in reverse order."""
+        self._places: dict[str, list[int]] = {}  # Name → its offsets, in reverse order
         for name in reversed(list(_FORMS[form].finditer(text))):
             self._places.setdefault(name[1], []).append(name.start(1))
 
@@ -330,8 +328,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[str, str], Manifest]], ...] = t
         (r"pom\.xml", _read_pom),
         (r".*\.(?:cs|fs|vb)proj|Directory\.Packages\.props", _read_msbuild),
     )
-)
-"""(pattern of a file's name, reader of a file's name and text); readers may raise any fault of a wrong structure."""
+)  # (pattern of a file's name, reader of a file's name and text); readers may raise any fault of a wrong structure
 
 _ANY_NAME = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _READERS))
 

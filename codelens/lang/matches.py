@@ -63,14 +63,12 @@ class Gathered:
         self.docs: dict[int, tree_sitter.Node] = {}
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
         self.imports: list[Import] = []
-        self.bindings: dict[tuple[int, str], tuple[str, str]] = {}
-        """(place, how) → (name, text)."""
+        self.bindings: dict[tuple[int, str], tuple[str, str]] = {}  # (place, how) → (name, text)
         self.members: dict[int, tree_sitter.Node] = {}
         """Start byte of a parameter → its name as a member of the enclosing type."""
         self.closures: list[Key] = []
         self.prototypes: list[Key] = []
-        self.imported: set[int] = set()
-        """Start bytes of imported names."""
+        self.imported: set[int] = set()  # Start bytes of imported names
         self.unpacked: set[int] = set()
         """Start bytes of modules whose names are imported, which replaces the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
@@ -248,8 +246,7 @@ _CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
 _NAMELESS = re.compile(
     rb"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|[{|]|\[[&=]|<<|func?\([^{}]*\{"""
     rb"""|(?:async )?(?:(?:function|lambda|class)\b|(?:\w+|\([^()]*\)) ?=>)"""
-)
-"""The start of numbers, strings, tables and closures."""
+)  # The start of numbers, strings, tables and closures
 
 
 def _value(node: tree_sitter.Node) -> str:

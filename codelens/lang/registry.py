@@ -127,8 +127,7 @@ _NOT_CODE = re.compile(
     rb"""/\*.*?(?:\*/|\Z) | //[^\n]* | "(?:\\.|[^"\\\n])*"
     | ^[ \t]*\#[ \t]*if[^\n]*\b__cplusplus\b.*?(?:^[ \t]*\#[ \t]*endif|\Z)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-"""Comments, strings, and what is for compilers of C++ alone, which a header of C may have too."""
+)  # Comments, strings, and what is for compilers of C++ alone, which a header of C may have too
 
 
 def _language_of_header(head: bytes, default: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,23 +42,24 @@ def is_declaration(path: str) -> bool:
 class Manifests:
     """The manifests, configurations of scripts and CODEOWNERS of one repository, read when first needed."""
 
-    def __init__(self, paths: Mapping[str, Callable[[], bytes]], record: Callable[..., None]) -> None:
-        """`paths` maps each path to a function that reads it; `record` takes the key of each lookup."""
+    def __init__(self, paths: Mapping[str, Callable[[], Iterable[bytes]]], record: Callable[..., None]) -> None:
+        """`paths` maps each path to a function that reads its compressed frames; `record` takes the key of each lookup."""
         self._paths, self._record = paths, record
 
     def _text(self, path: str) -> str:
-        return self._paths[path]().decode("utf-8-sig", "replace")
+        return b"".join(map(decompress, self._paths[path]())).decode("utf-8-sig", "replace")
 
     @cached_property
     def _manifests(self) -> dict[str, Manifest]:
-        found = {path: read_manifest(path, self._text(path)) for path in sorted(self._paths) if is_manifest(path)}
-        return {path: manifest for path, manifest in found.items() if manifest}
+        manifests = {path: read_manifest(path, self._text(path)) for path in sorted(self._paths) if is_manifest(path)}
+        return {path: manifest for path, manifest in manifests.items() if manifest}
 
     @cached_property
     def _configs(self) -> dict[str, ScriptConfig]:
-        paths = [path for path in sorted(self._paths) if is_script_config(path)]
-        found = {path: read_script_config(path, self._text(path)) for path in paths}
-        return {path: config for path, config in found.items() if config}
+        configs = {
+            path: read_script_config(path, self._text(path)) for path in sorted(self._paths) if is_script_config(path)
+        }
+        return {path: config for path, config in configs.items() if config}
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
@@ -71,10 +72,10 @@ class Manifests:
     @cached_property
     def _configs_in(self) -> dict[str, list[ScriptConfig]]:
         """Folder → the configurations of scripts in it, in order of path."""
-        found: dict[str, list[ScriptConfig]] = {}
+        configs: dict[str, list[ScriptConfig]] = {}
         for config in self._configs.values():
-            found.setdefault(posixpath.dirname(config.path), []).append(config)
-        return found
+            configs.setdefault(posixpath.dirname(config.path), []).append(config)
+        return configs
 
     @cached_property
     def _roots(self) -> dict[str, list[tuple[str, str]]]:
@@ -215,10 +216,8 @@ class Catalog:
         self._by_ending: dict[tuple[str, str], list[str]] = {}
         """(family, or empty for any; file name, or folder and file name) → paths; filled at the first lookup."""
         self._ending: dict[tuple[str, str], list[str]] = {}
-        self.folders_named: dict[str, list[str]] = {}
-        """Last part → folders, by path."""
-        self.keys: set[Key] = set()
-        """Keys looked up since the last call of `take_keys`, or for the current question."""
+        self.folders_named: dict[str, list[str]] = {}  # Last part → folders, by path
+        self.keys: set[Key] = set()  # Keys looked up since the last call of `take_keys`, or for the current question
         self._facts: dict[int, LinkFacts] = {}
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
@@ -227,8 +226,7 @@ class Catalog:
         """(family, name) with more than MOST_NAMED definitions: they need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = self._rows = 0
-        self.looked_at = 0
-        """Rows of tables by name, and paths, examined so far: a test bounds them."""
+        self.looked_at = 0  # Rows of tables by name, and paths, examined so far: a test bounds them
         rows, sets = languages(), dict[str, frozenset[str]]()
         for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
             if (role_set := sets.get(roles)) is None:
@@ -237,10 +235,8 @@ class Catalog:
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
         declarations = [f for f in self.files.values() if is_declaration(f.path)]
-        self.manifests = Manifests({f.path: partial(self._raw, f.id) for f in declarations}, self.record)
-
-    def _raw(self, document: int) -> bytes:
-        return b"".join(map(decompress, self._store.frames(DocumentId(document))))
+        reads = {f.path: partial(store.frames, DocumentId(f.id)) for f in declarations}
+        self.manifests = Manifests(reads, self.record)
 
     def _add(self, file: FileInfo) -> None:
         self.files[file.id] = self.by_path[file.path] = file
@@ -317,8 +313,10 @@ class Catalog:
         self.record("p", posixpath.basename(name).partition(".")[0])
         folder = posixpath.dirname(path)
         if not name.startswith("/"):
-            found = self._file_at(posixpath.normpath(posixpath.join(folder, name)))
-            return (found, "literal") if found else self._only_file(name)
+            if found := self._file_at(posixpath.normpath(posixpath.join(folder, name))):
+                return found, "literal"
+            fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
+            return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
         while True:  # the root of a site may be any folder above
             if found := self._file_at(posixpath.normpath(posixpath.join(folder, name.strip("/")))):
                 return found, "literal"
@@ -328,11 +326,6 @@ class Catalog:
 
     def _file_at(self, path: str) -> FileInfo | None:
         return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
-
-    def _only_file(self, name: str) -> tuple[FileInfo, str] | None:
-        """The file whose path has this ending, if there is only one."""
-        fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
-        return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
 
     def ending_with(self, kin: str, ending: str) -> Sequence[str]:
         """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""

@@ -113,13 +113,10 @@ class Evaluator:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self.steps = 0
-        """Questions answered; those whose answer was kept do not count."""
-        self.cut = False
-        """True if fuel ran out since this was last set to False."""
+        self.steps = 0  # Questions answered; those whose answer was kept do not count
+        self.cut = False  # True if fuel ran out since this was last set to False
         self._fuel = FUEL
-        self._needed = 0
-        """Fuel that the current question has needed so far."""
+        self._needed = 0  # Fuel that the current question has needed so far
         self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
         """Question → answer, the fuel that it takes, the keys that it depends on."""
         self._cut_answers: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
@@ -227,8 +224,8 @@ class Evaluator:
         return self._find_beyond(name, facts)
 
     def _find_imported(self, name: str, facts: LinkFacts) -> Value | None:
-        one = facts.names[name]
-        return self.from_module(find_import(self.catalog, facts, one), one.name)
+        imported = facts.names[name]
+        return self.from_module(find_import(self.catalog, facts, imported), imported.name)
 
     def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
@@ -513,9 +510,12 @@ class Evaluator:
 
     def called(self, value: Value) -> Value | None:
         """The result of a call: an object of a type, or what a function declares or is seen to return."""
-        if value.how == "object":
-            return self._object_called(value)
         definition = value.definition
+        if value.how == "object":
+            for name in ("__call__", "invoke", "apply", "operator()"):
+                if definition and (operators := self.catalog.members(definition, name)):
+                    return self.result_of(operators[0], value)
+            return None
         if value.how != "definition" or definition is None:
             return None
         if definition.kind in TYPE_KINDS:
@@ -523,26 +523,17 @@ class Evaluator:
         if definition.kind in VALUES:
             if twin := twin_type(definition):
                 return Value("object", twin, tier="receiver")
-            held = self.value_of(definition)
-            return self.called(held) if held and held.how == "object" else self._held_called(held, definition)
+            content = self.value_of(definition)
+            if content is not None and content.how == "object":
+                return self.called(content)
+            if content is None or content.how != "definition" or content.definition is None:
+                return None
+            return None if content.definition.id == definition.id else self._definition_called(content.definition)
         return self.result_of(definition, value) if definition.kind in FUNCTIONS else None
-
-    def _held_called(self, held: Value | None, variable: Definition) -> Value | None:
-        """The result of calling the function or type that a variable holds."""
-        if held is None or held.how != "definition" or held.definition is None or held.definition.id == variable.id:
-            return None
-        return self._definition_called(held.definition)
 
     @question
     def _definition_called(self, definition: Definition) -> Value | None:
         return self.called(Value("definition", definition))
-
-    def _object_called(self, value: Value) -> Value | None:
-        """The result of an object's call operator."""
-        for name in ("__call__", "invoke", "apply", "operator()"):
-            if value.definition and (found := self.catalog.members(value.definition, name)):
-                return self.result_of(found[0], value)
-        return None
 
     def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
         """The result of a function. `of` is the called value, with its receiver if that is known."""
@@ -619,13 +610,12 @@ class Evaluator:
 
     def _member_of_value(self, definition: Definition, name: str) -> Value | None:
         """A member of a definition that is not a type: of a variable, the member of its value; of a prototype, its own."""
-        if definition.facts.file.language.prototypes and (found := self.catalog.members(definition, name)):
-            return Value("definition", found[-1], tier="receiver")
-        if definition.kind in VALUES:
-            held = self.value_of(definition)
-            return self.member(held, name) if held and held.how != "definition" else held
-        found = self.catalog.members(definition, name)
-        return Value("definition", found[-1], tier="receiver") if found else None
+        is_value = definition.kind in VALUES
+        may_have_members = definition.facts.file.language.prototypes or not is_value
+        if may_have_members and (members := self.catalog.members(definition, name)):
+            return Value("definition", members[-1], tier="receiver")
+        content = self.value_of(definition) if is_value else None
+        return self.member(content, name) if content and content.how != "definition" else content
 
     @question
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:

@@ -87,30 +87,6 @@ def dotted(name: str) -> str:
 class LinkFacts:
     """A document's definitions, imports and bindings, by how they are looked up."""
 
-    __slots__ = (
-        "_bound",
-        "_closed",
-        "adds_to",
-        "bindings",
-        "by_id",
-        "definitions",
-        "fields",
-        "file",
-        "has_modules",
-        "imports",
-        "inner",
-        "locals",
-        "members",
-        "module_bound",
-        "names",
-        "outer_bases",
-        "place",
-        "repeated",
-        "size",
-        "top",
-        "wildcards",
-    )
-
     def __init__(
         self,
         file: FileInfo,
@@ -124,16 +100,12 @@ class LinkFacts:
         """(language, folder or path) on which the meaning of an import depends, apart from its text."""
         self.size = len(rows) + len(imports) + len(bindings)
         self.definitions: list[Definition] = []
-        self.top: dict[str, list[Definition]] = {}
-        """Name → definitions at the top level."""
+        self.top: dict[str, list[Definition]] = {}  # Name → definitions at the top level
         self.members: dict[str, dict[str, list[Definition]]] = {}
         """Qualified name of a holder → its members in this file."""
-        self.locals: dict[int, dict[str, list[Definition]]] = {}
-        """Place of a unit → its local definitions by name."""
-        self.inner: set[str] = set()
-        """Names that are defined or bound within any unit."""
-        self.has_modules = False
-        """True if the file defines an inner module."""
+        self.locals: dict[int, dict[str, list[Definition]]] = {}  # Place of a unit → its local definitions by name
+        self.inner: set[str] = set()  # Names that are defined or bound within any unit
+        self.has_modules = False  # True if the file defines an inner module
         self.by_id = by_id = dict[int, Definition]()
         for place, (unit, parent, *row) in enumerate(rows):
             found = Definition(self, place, (unit, *row), by_id.get(parent) if parent is not None else None)  # type: ignore[arg-type]
@@ -152,8 +124,7 @@ class LinkFacts:
             if found.container and not (found.parent is not None and found.parent.kind in FUNCTIONS):
                 self.members.setdefault(found.container, {}).setdefault(found.name, []).append(found)
         self.imports = imports
-        self.names: dict[str, Import] = {}
-        """Local name → the import that brings it."""
+        self.names: dict[str, Import] = {}  # Local name → the import that brings it
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
         for one in imports:
             if local := local_name(one, file.language.modules):
@@ -163,16 +134,13 @@ class LinkFacts:
                 self.names.setdefault(local, one._replace(module=module))
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
-        self._closed: dict[tuple[int | None, str], list[Binding]] = {}
-        """Bindings in functions without a name."""
-        self.module_bound: dict[str, None] = {}
-        """Names bound at the top level, in order of place."""
+        self._closed: dict[tuple[int | None, str], list[Binding]] = {}  # Bindings in functions without a name
+        self.module_bound: dict[str, None] = {}  # Names bound at the top level, in order of place
         self.fields: dict[tuple[str, str], tuple[list[Binding], list[Binding]]] = {}
         """(qualified name of a type, field) → (declarations in the type, assignments by its members)."""
         self.outer_bases: dict[str, list[Binding]] = {}
         """Name of a type → bases that stand outside of its definition: a Rust impl, a Swift extension."""
-        self.adds_to: dict[int, str] = {}
-        """Start of such a base → name of the type."""
+        self.adds_to: dict[int, str] = {}  # Start of such a base → name of the type
         self._bind(bindings)
         self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
         self.repeated |= {name for unit, name in self._closed if unit is None}

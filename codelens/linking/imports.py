@@ -39,12 +39,9 @@ class Module:
         namespace: tuple[str, str] = ("", ""),
     ) -> None:
         self.documents = documents
-        self.folder = folder
-        """The folder of the modules inside it; None if it cannot have any."""
-        self.within = within
-        """Qualified name of the type or inner module that is meant; empty for the files as a whole."""
-        self.complete = complete
-        """True if a name that is not found in it cannot exist."""
+        self.folder = folder  # The folder of the modules inside it; None if it cannot have any
+        self.within = within  # Qualified name of the type or inner module that is meant; empty for the files as a whole
+        self.complete = complete  # True if a name that is not found in it cannot exist
         self.kin, self.namespace = namespace
         """(family of languages, namespace) if the module is a namespace; its files are those that declare it."""
         self._key = namespace if self.namespace else (documents[:1], len(documents), folder, within)

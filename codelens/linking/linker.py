@@ -10,6 +10,7 @@ import gc
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +69,8 @@ class Linker:
 
     def link(self, document: int, whole: bool) -> Links:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
-        if not self._may_have_edges(DocumentId(document)):
+        has_references = self._store.references.any_in(DocumentId(document))
+        if not (has_references or document in self._precise or self.catalog.declared(document)):
             return Links(document, [], [token(OWNERS)], [], {}, b"")
         catalog = self.catalog
         facts = catalog.facts(document)
@@ -83,10 +85,8 @@ class Linker:
             *find_other_edges(meanings, facts, references, self._known),
         ]
         edges = [_row(facts, one) for one in found]
-        path = facts.file.path
-        keys = {
-            token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path
-        }  # its own keys change with itself
+        path = facts.file.path  # the keys of the document itself change with it
+        keys = {token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}
         if whole:
             edges += [edge for holder in facts.types for edge in self.inheritance.edges_of(holder)]
             catalog.take_keys()
@@ -98,20 +98,12 @@ class Linker:
             dict(self._resolver.counts),
             pack_places(self._resolver.unresolved),
         )
-        self._trim()
-        return links
-
-    def _may_have_edges(self, document: DocumentId) -> bool:
-        held = self._store.references.any_in(document)
-        return held or document in self._precise or self.catalog.declared(document)
-
-    def _trim(self) -> None:
-        """Bound the memory, whatever the size of the repository."""
-        if self.catalog.trim():
+        if catalog.trim():  # bounds the memory, whatever the size of the repository
             self.evaluator.forget()
             self.inheritance.forget()
         else:
             self.evaluator.trim()
+        return links
 
 
 def _row(facts: LinkFacts, found: FoundEdge) -> EdgeRow:
@@ -145,13 +137,8 @@ def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
 
 def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:
     """Batches of AT_ONCE."""
-    batch: list[Links] = []
-    for one in links:
-        batch.append(one)
-        if len(batch) == AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
+    remaining = iter(links)
+    while batch := list(islice(remaining, AT_ONCE)):
         yield batch
 
 
@@ -169,8 +156,7 @@ class Invalidation:
         self._units: set[UnitId] = set()
         self._documents: set[DocumentId] = set()
         self._paths: set[str] = set()
-        self.added = 0
-        """Number of documents added or replaced."""
+        self.added = 0  # Number of documents added or replaced
         self._holders: set[int] = set()
         self._owners: set[tuple[str, str, str]] = set()
 

@@ -22,8 +22,7 @@ DEEPEST = 4  # Names that a stub passes through on its way to a call. Field, par
 _SURE = re.compile(
     r"(?:^|\.)(?:(\w+?)(?:Async)?Servicer|(?:Unimplemented|Unsafe)(\w+?)(?:Server|Handler)|(\w+?)(?:Coroutine)?ImplBase"
     r"|(\w+)\.(?:\4Base|(?:Async|Callback)?Service))$"
-)
-"""Bases of a service's implementation in Python, Go, Java, Kotlin, C#, C++ and Ruby."""
+)  # Bases of a service's implementation in Python, Go, Java, Kotlin, C#, C++ and Ruby
 _UNSURE = re.compile(r"(?:^|\.)(I?(\w+?)(?:Base|Server|AsyncProvider|Provider)?)$")
 """Bases in TypeScript, Rust and Swift, or in C# by a bare name. Hand-written types have such names as well."""
 _CLIENTS = tuple(
@@ -35,8 +34,7 @@ _CLIENTS = tuple(
         r"\b(\w+?)(?:Blocking|Future|Async|Coroutine)?Stub\b",
         r"\b(\w+?)(?:Async)?Client\b",
     )
-)
-"""Constructors and types of clients: Java and Kotlin; C++ and Ruby; Go; Python and Java; C#, Rust, TypeScript and Go."""
+)  # Constructors and types of clients: Java and Kotlin; C++ and Ruby; Go; Python and Java; C#, Rust, TypeScript and Go
 
 
 class Procedures:

@@ -20,8 +20,7 @@ LITERALS: dict[str, tuple[str, str]] = {
     "route": ("handles_route", "route"),
     "endpoint": ("consumes_endpoint", "route"),
     "flag": ("gated_by_flag", "flag"),
-}
-"""Kind of a reference to something that a literal names → (kind of its edge, kind of the external at its end)."""
+}  # Kind of a reference to something that a literal names → (kind of its edge, kind of the external at its end)
 MOST_GUESSES = 4  # Definitions that one ambiguous name may lead to. A guess among more of them is worth nothing.
 WRITTEN_OUT = ("extends", "implements", "throws", "decorates", "type_hint_of")
 """Kinds of edges whose targets outside of the repository are kept as externals: they have telling names, and two functions that
@@ -68,8 +67,7 @@ class Resolver:
         self.fields = Fields(values)
         self.counts = Counter[str]()
         """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
-        self.unresolved: list[int] = []
-        """Positions of those that lead nowhere."""
+        self.unresolved: list[int] = []  # Positions of those that lead nowhere
         self._accessed: set[tuple[int | None, int, str]] = set()
         """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
 
@@ -102,8 +100,11 @@ class Resolver:
                 yield FoundEdge(reference.unit, kind, external, reference.line, "literal")
             elif reference.kind == "mention":
                 yield from self._mention(reference)
-            elif reference.kind == "link":
-                yield from self._link(facts, reference)
+            elif reference.kind == "link":  # the file that prose names
+                found = self.catalog.linked_file(facts.file.path, reference.name)
+                if found and found[0].id != facts.file.id:
+                    end = EdgeEnd(document=found[0].id)
+                    yield FoundEdge(reference.unit, "documents", end, reference.line, found[1])
             elif reference.kind == "place":
                 yield from self._place(facts, reference)
         yield from self._holders(facts)
@@ -328,12 +329,6 @@ class Resolver:
         ]
         return found[-1] if len({(d.facts.file.path, d.container) for d in found}) == 1 else None
 
-    def _link(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
-        """The file that prose names: relative to the document or a folder above it, else the only file whose path ends so."""
-        found = self.catalog.linked_file(facts.file.path, reference.name)
-        if found and found[0].id != facts.file.id:
-            yield FoundEdge(reference.unit, "documents", EdgeEnd(document=found[0].id), reference.line, found[1])
-
     def _place(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The target of a note's link: the symbol in its file, else the only symbol of that name, else the file."""
         path, symbol = reference.name, reference.receiver
@@ -357,37 +352,34 @@ class Resolver:
     def _mention(self, reference: Reference) -> Iterator[FoundEdge]:
         """The definition that a name in prose means, if the repository, or the type or module in the text, has only one."""
         holder = reference.receiver.rpartition(".")[2]
-        found = _alone([d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles])
-        if found is None and holder:
-            found = self._inherited(holder, reference.name) or self._in_module(holder, reference.name)
+        found = _choose_only(
+            [d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
+        )
+        if found is None and holder:  # a member that the only type of that name inherits
+            types = [d for d in self.catalog.anywhere(holder) if d.kind in TYPE_KINDS and _is_of_code(d)]
+            member = self.values.member(Value("definition", types[0]), reference.name) if len(types) == 1 else None
+            found = member.definition if member else None
+        if (
+            found is None and holder
+        ):  # the only definition outside of types in a file or folder of that name: `flask.url_for`
+            free = [d for d in self.catalog.anywhere(reference.name) if d.parent is None and _is_of_code(d)]
+            found = _choose_only([d for d in free if holder in d.facts.file.path.rpartition(".")[0].split("/")])
         if found is not None:
             yield FoundEdge(reference.unit, "documents", EdgeEnd(found), reference.line, "unique")
 
-    def _inherited(self, holder: str, name: str) -> Definition | None:
-        """A member that the only type of that name inherits."""
-        types = [d for d in self.catalog.anywhere(holder) if d.kind in TYPE_KINDS and _is_own(d)]
-        found = self.values.member(Value("definition", types[0]), name) if len(types) == 1 else None
-        return found.definition if found else None
 
-    def _in_module(self, holder: str, name: str) -> Definition | None:
-        """The only definition outside of types in a file or folder of that name: `flask.url_for`."""
-        return _alone(
-            [
-                d
-                for d in self.catalog.anywhere(name)
-                if d.parent is None and _is_own(d) and holder in d.facts.file.path.rpartition(".")[0].split("/")
-            ]
-        )
-
-
-def _is_own(definition: Definition) -> bool:
+def _is_of_code(definition: Definition) -> bool:
     """True for a definition outside of tests and examples."""
     return definition.facts.file.roles.isdisjoint(("test", "example"))
 
 
-def _alone(found: Sequence[Definition]) -> Definition | None:
+def _choose_only(found: Sequence[Definition]) -> Definition | None:
     """The only definition; of several, the only type or module, else the only one outside of types, tests and examples."""
-    for kept in (found, [d for d in found if d.kind in HOLDERS], [d for d in found if d.parent is None and _is_own(d)]):
+    for kept in (
+        found,
+        [d for d in found if d.kind in HOLDERS],
+        [d for d in found if d.parent is None and _is_of_code(d)],
+    ):
         if len(kept) == 1:
             return kept[0]
     return None

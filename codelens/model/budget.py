@@ -39,14 +39,11 @@ class TimeBudget:
 
     def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.thread_time) -> None:
         self.seconds = seconds
-        self.cut: list[str] = []
-        """Descriptions of what parts that ended early left out, in order."""
-        self.limits: list[str] = []
-        """Descriptions of what limits by count left out; the same on every machine."""
+        self.cut: list[str] = []  # Descriptions of what parts that ended early left out, in order
+        self.limits: list[str] = []  # Descriptions of what limits by count left out; the same on every machine
         self._clock = clock
         self._began = clock()
-        self.share = 1.0
-        """Share of the whole at which the current part must end."""
+        self.share = 1.0  # Share of the whole at which the current part must end
 
     @property
     def limited(self) -> bool:

@@ -59,8 +59,7 @@ EDGE_OF: Mapping[str, str] = {
     "throw": "throws",
     "field": "accesses_field",
     "use": "references",
-}
-"""Kind of a reference to a definition → kind of its edge."""
+}  # Kind of a reference to a definition → kind of its edge
 
 
 class Tier(NamedTuple):

@@ -242,8 +242,7 @@ class PreciseIndexes:
 
     def __init__(self, store: Store, repository: RepositoryId, files: Sequence[IndexFile] = ()) -> None:
         self.notices: list[Notice] = []
-        self.documents_of: dict[UnitId, DocumentId] = {}
-        """Unit that a name means → its document."""
+        self.documents_of: dict[UnitId, DocumentId] = {}  # Unit that a name means → its document
         self.implementations: set[tuple[UnitId, UnitId]] = set()
         """(type or member, type or member that it implements or overrides)."""
         self._store = store
