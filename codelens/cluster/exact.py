@@ -41,7 +41,11 @@ class ShardWords:
         self.stem, self.words = self._phrases.stem, self._phrases.words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        return self._count([self._phrases.any_in([term], columns)])[0]
+        return self.document_frequencies([term], columns)[term]
+
+    def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
+        wanted = list(terms)
+        return dict(zip(wanted, self._count([self._phrases.any_in([term], columns) for term in wanted]), strict=True))
 
     def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
         """The calls that a method would make first."""

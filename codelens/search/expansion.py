@@ -72,8 +72,7 @@ def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with its `common` terms marked, unless it has no other term to search by."""
     most = COMMON_IN_UNITS * store.units.count()
     terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
-    store.foresee(*(("postings.document_frequency", (term,)) for term in terms))
-    frequencies = {term: store.postings.document_frequency(term) for term in terms}
+    frequencies = store.postings.document_frequencies(terms)
     common = tuple(term for term, units in frequencies.items() if units > most)
     has_rare = any(0 < units <= most for units in frequencies.values())
     return replace(query, common=common) if common and has_rare else query

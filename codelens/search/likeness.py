@@ -98,9 +98,8 @@ def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store
     total = store.units.count()
     weights: dict[str, float] = {}
     terms = [term for term in counts.keys() - set(present) - stop if len(term) > 1]
-    store.foresee(*(("postings.document_frequency", (term,)) for term in terms))
-    for term in terms:
-        if (units := store.postings.document_frequency(term)) >= least:
+    for term, units in store.postings.document_frequencies(terms).items():
+        if units >= least:
             weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
     return tuple(Term(t, "uses", origin[t]) for t in chosen)

@@ -188,7 +188,6 @@ class QueryWords(dict[str, frozenset[str]]):
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
         if 1 < len(words) <= FEW_WORDS:
             whole = [w for w in words if not w.endswith(BEGINNING)]
-            run.store.foresee(*(("postings.document_frequency", (word,)) for word in whole))
             self._stems |= {self._stem(word): idf for word, idf in compute_idfs(run.store, whole).items()}
 
     def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:

@@ -179,8 +179,8 @@ def rarest(frequencies: Mapping[str, int]) -> list[str]:
 
 def compute_idfs(store: Store, terms: Iterable[str]) -> dict[str, float]:
     """Term → its rarity in the index."""
-    total = store.units.count()
-    return {term: compute_idf(total, store.postings.document_frequency(term)) for term in terms}
+    total, frequencies = store.units.count(), store.postings.document_frequencies(terms)
+    return {term: compute_idf(total, frequency) for term, frequency in frequencies.items()}
 
 
 EXACT_CAP = 60

@@ -81,6 +81,9 @@ class DocumentRow:
     fault: str
 
 
+_SAME = ("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe", "embedder", "digest")
+"""Columns that hold what a derived document's field of that name holds."""
+_STAMP = ("size", "mtime_ns", "inode", "ctime_ns")
 _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
@@ -173,31 +176,18 @@ class Documents(Tables):
         identity = DocumentId(self._first_free()) if document is None else document
         self._next = max(self._first_free(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
-        self._run(
-            "INSERT INTO documents (id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, "
-            "roles, encoding, confidence, bom, lines, recipe, namespace, fault, embedder, digest) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            identity,
-            repository,
-            seen.path,
-            raw_path if raw_path != seen.path.encode() else None,
-            seen.stamp.size,
-            seen.stamp.mtime_ns,
-            seen.stamp.inode,
-            seen.stamp.ctime_ns,
-            derived.content_hash,
-            derived.language,
-            " ".join(sorted(derived.roles)),
-            derived.encoding,
-            derived.confidence,
-            derived.bom,
-            derived.lines,
-            derived.recipe,
-            derived.extraction.namespace,
-            derived.extraction.fault,
-            derived.embedder,
-            derived.digest,
-        )
+        values = {name: getattr(derived, name) for name in _SAME} | {
+            "id": identity,
+            "repository_id": repository,
+            "path": seen.path,
+            "os_path": raw_path if raw_path != seen.path.encode() else None,
+            **dict(zip(_STAMP, _stamp_values(seen.stamp), strict=True)),
+            "roles": " ".join(sorted(derived.roles)),
+            "namespace": derived.extraction.namespace,
+            "fault": derived.extraction.fault,
+        }
+        sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        self._run(sql, *values.values())
         self._run("INSERT INTO snapshots VALUES (?, ?)", identity, derived.snapshot)
         return identity
 
@@ -217,14 +207,8 @@ class Documents(Tables):
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """Record a new stamp for unchanged content, for example after a touch."""
-        self._run(
-            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?",
-            stamp.size,
-            stamp.mtime_ns,
-            stamp.inode,
-            stamp.ctime_ns,
-            document,
-        )
+        sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
+        self._run(sql, *_stamp_values(stamp), document)
 
     def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """Documents whose vectors come from another embedder, by path."""
@@ -415,19 +399,17 @@ class Documents(Tables):
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""
         self._run_many("DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone])
-        self._run_many(
-            "INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)",
-            [
-                (
-                    repository,
-                    s.path,
-                    s.reason.value,
-                    s.detail,
-                    *(_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
-                )
-                for s in new
-            ],
-        )
+        rows = [
+            (
+                repository,
+                s.path,
+                s.reason.value,
+                s.detail,
+                *(_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
+            )
+            for s in new
+        ]
+        self._run_many("INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)", rows)
 
 
 def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
@@ -435,20 +417,9 @@ def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
 
 
 def _document_row(row: Any) -> DocumentRow:
-    (i, repository, path, os_path, size, mtime, inode, ctime, digest, language, roles, encoding, bom, fault) = row
-    return DocumentRow(
-        i,
-        repository,
-        path,
-        os.fsdecode(os_path) if os_path is not None else path,
-        FileStamp(size, mtime, inode, ctime),
-        digest,
-        language,
-        frozenset(str(roles).split()),
-        encoding,
-        bom,
-        fault,
-    )
+    i, repository, path, raw, *stamp, digest, language, roles, encoding, bom, fault = row
+    file, marks = os.fsdecode(raw) if raw is not None else path, frozenset(str(roles).split())
+    return DocumentRow(i, repository, path, file, FileStamp(*stamp), digest, language, marks, encoding, bom, fault)
 
 
 PART_BASE, _SHIFT = 1 << 40, 20

@@ -225,6 +225,10 @@ class Postings(Tables):
         """
         return self._matching(self._phrases.any_in([term], columns))
 
+    def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
+        """Term → its `document_frequency`."""
+        return {term: self.document_frequency(term, columns) for term in terms}
+
     def _count_matching(self, expression: str) -> int:
         sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
         return self._number(sql, expression)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -26,7 +27,16 @@ from codelens.store.documents import InOrder
 from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, merged, order_as_asked, refuse
 from codelens.text.identifiers import fold_identifier
 
-_INSERT = "INSERT INTO units VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_SAME = (
+    *("kind", "name", "container", "body_start", "start_line", "end_line", "name_line", "name_column"),
+    *("signature", "doc", "local"),
+)
+"""Columns that hold what a unit's field of that name holds."""
+_OTHERS = (
+    *("id", "document_id", "parent_id", "folded", "start_byte", "end_byte", "name_start", "name_end"),
+    *("pieces", "decorators"),
+)
+_INSERT = f"INSERT INTO units ({', '.join(_OTHERS + _SAME)}) VALUES ({', '.join('?' * len(_OTHERS + _SAME))})"
 _ROW = (
     "u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start, u.name_end, "
     "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, "
@@ -136,33 +146,13 @@ class Units(Tables):
         """Store units of a document and return their ids in the same order. A unit that existed before gets its id
         again, which is removed from `kept`.
         """
-        ids = self._ids(units, kept)
-        rows = [
-            (
-                ids[i],
-                document,
-                None if u.parent is None else ids[u.parent],
-                u.kind,
-                u.name,
-                "" if u.kind == TODO else fold_identifier(u.name),  # the words of a comment are not names
-                u.container,
-                u.span.start,
-                u.span.end,
-                u.name_span.start,
-                u.name_span.end,
-                u.body_start,
-                u.start_line,
-                u.end_line,
-                u.name_line,
-                u.name_column,
-                u.local,
-                len(pieces),
-                u.signature,
-                u.doc,
-                "\n".join(u.decorators),
-            )
-            for i, (u, pieces) in enumerate(zip(units, vectors, strict=True))
-        ]
+        ids, same = self._ids(units, kept), attrgetter(*_SAME)
+        rows = []
+        for unit, u, pieces in zip(ids, units, vectors, strict=True):
+            parent = None if u.parent is None else ids[u.parent]
+            folded = "" if u.kind == TODO else fold_identifier(u.name)  # the words of a comment are not names
+            spans = u.span.start, u.span.end, u.name_span.start, u.name_span.end
+            rows.append((unit, document, parent, folded, *spans, len(pieces), "\n".join(u.decorators), *same(u)))
         self._run_many(_INSERT, rows)
         return ids
 
@@ -241,32 +231,20 @@ class Units(Tables):
     def stored(self, document: DocumentId) -> tuple[Unit, ...]:
         """The units of a document as they were extracted, in the same order."""
         sql = (
-            "SELECT id, kind, name, container, parent_id, start_byte, end_byte, name_start, name_end, body_start, "
-            "start_line, end_line, name_line, name_column, signature, doc, decorators, local "
+            f"SELECT id, parent_id, start_byte, end_byte, name_start, name_end, decorators, {', '.join(_SAME)} "
             f"FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         )
         rows = self._rows(sql, document)
         place = {row[0]: i for i, row in enumerate(rows)}
-        units = [
-            Unit(
-                k,
-                n,
-                c,
-                place.get(p),
-                Span(s, e),
-                Span(ns, ne),
-                b,
-                sl,
-                el,
-                nl,
-                nc,
-                sig,
-                doc,
-                tuple(dec.split("\n")) if dec else (),
-                bool(lo),
-            )
-            for _, k, n, c, p, s, e, ns, ne, b, sl, el, nl, nc, sig, doc, dec, lo in rows
-        ]
+        units = []
+        for _, parent, start, end, name_start, name_end, decorators, *values in rows:
+            fields = dict(zip(_SAME, values, strict=True))
+            fields |= {"parent": place.get(parent), "span": Span(start, end), "name_span": Span(name_start, name_end)}
+            fields |= {
+                "decorators": tuple(decorators.split("\n")) if decorators else (),
+                "local": bool(fields["local"]),
+            }
+            units.append(Unit(**fields))
         return tuple(units)
 
     def definitions(

@@ -49,7 +49,7 @@ class ExactChannel:
             matches = whole_words(run, list(terms), limit)
         elif terms:
             columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-            frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
+            frequencies = run.store.postings.document_frequencies(terms)
             scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
             matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
         matches = with_names(run, matches, limit)
@@ -67,7 +67,7 @@ class LexiconChannel:
         terms = [term.text for term in run.terms.related]
         if not terms:
             return ChannelResult([])
-        frequencies = {term: run.store.postings.document_frequency(term) for term in terms}
+        frequencies = run.store.postings.document_frequencies(terms)
         scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), rarest(frequencies))
         return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
 

@@ -36,8 +36,7 @@ class PathChannel:
         """
         query, store = run.terms, run.store
         most = COMMON_ON_PATHS * store.units.count()
-        store.foresee(*(("postings.document_frequency", (t.text, tuple(COLUMNS))) for t in query.words))
-        frequencies = {t.text: store.postings.document_frequency(t.text, tuple(COLUMNS)) for t in query.words}
+        frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
         telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
         proposing, columns = rarest(telling), tuple(COLUMNS)
         found = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
