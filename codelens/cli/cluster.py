@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from codelens.cli.context import context
-from codelens.cli.declare import Command, argument, command, group, option
+from codelens.cli.declare import Command, command, group, option, required
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
 from codelens.cli.outlines import symbols
 from codelens.cli.relations import callees, callers, impact, refs
@@ -12,7 +12,7 @@ from codelens.cli.search import search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import why
 from codelens.cli.workplace import fleet_at
-from codelens.errors import FilesFailed, UsageError
+from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
 ONE_INDEX = {
@@ -27,13 +27,13 @@ SHOWN = ("store", "scheduler", "require_complete")
 class FleetIndexFlags(CommonFlags, JsonFlags):
     """The list of repositories, where their index goes, and who builds it."""
 
-    fleet: Path | None = argument(
-        None, "FLEET", "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines"
+    fleet: Path = required(
+        "FLEET", "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines"
     )
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
     workers: int | None = option(
-        None, "--workers N", "Processes on this machine, without --scheduler [default: one per core]"
+        None, "--workers N", "Processes on this machine, without --scheduler [default: one per core]", least=1, most=256
     )
     allow_network: bool = option(False, "--allow-network", "Let git fetch the repositories that have a URL")
     db: Path | None = option(None, "--db", "Not for fleets", is_hidden=True)
@@ -52,10 +52,6 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.workers import client_of
     from codelens.render.reports import fleet_record
 
-    if flags.fleet is None:
-        raise UsageError("no fleet", "`codelens cluster index FLEET --store PLACE`: a folder of clones, or a list")
-    if flags.workers is not None and not 1 <= flags.workers <= 256:
-        raise UsageError(f"--workers must be from 1 to 256, not {flags.workers}")
     place = fleet_at(flags, flags.store, flags.scheduler)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)

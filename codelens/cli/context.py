@@ -1,6 +1,7 @@
 """codelens context: what a task, some files or a change is about, within a budget of tokens."""
 
 from pathlib import Path
+from typing import Any
 
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import (
@@ -21,17 +22,16 @@ from codelens.cli.flags import (
 )
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.memory import record
-from codelens.cli.options import only_one, parse_time, read_change, resolve_languages
+from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
 from codelens.cli.streams import say, stdin_bytes, write_json
 from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
-from codelens.context.counters import counter_of
+from codelens.context.counters import KINDS, counter_of
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.context import BUDGETS, CHANGE, EVERYTHING, FILES, TASK, Change, ContextRequest, Forms, PackedText
 from codelens.model.request import SearchOptions
 from codelens.render.context import FORMATS, NEXT_OF_FLEET, NEXT_PART, make_layout
-from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
 SOURCE = Section("For")
@@ -45,15 +45,13 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     files: bool = SOURCE.option(False, "--files", "The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
-    types: Texts = TYPES
-    types_not: Texts = TYPES_NOT
+    languages: Texts = TYPES
+    languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
     budget: int | None = OUTPUT.option(None, "--budget N", "Tokens in all [default: 50000, of a change 8000]")
-    counter: str = OUTPUT.option(
-        "auto", "--counter HOW", "What counts tokens: auto, chars or tiktoken", values=("auto", "chars", "tiktoken")
-    )
-    limit: int | None = OUTPUT.option(None, "-m --limit N", "At most the N best symbols")
+    counter: str = OUTPUT.option("auto", "--counter HOW", "What counts tokens: auto, chars or tiktoken", choices=KINDS)
+    limit: int | None = OUTPUT.option(None, "-m --limit N", "At most the N best symbols", least=1)
     auto: bool = OUTPUT.option(False, "--auto", "Bodies, and signatures of the rest [default]")
     bodies: bool = OUTPUT.option(False, "--bodies", "Bodies alone")
     signatures: bool = OUTPUT.option(False, "--signatures", "Signatures alone")
@@ -61,7 +59,7 @@ class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
         None,
         "--format HOW",
         "markdown, xml, json or compact [default: markdown]",
-        values=("markdown", "xml", "json", "compact"),
+        choices=FORMATS,
     )
     path_style: str | None = PATH_STYLE
     more: str | None = OUTPUT.option(
@@ -76,18 +74,21 @@ def context(flags: ContextFlags) -> int:
 
     For a task in words, for files, or for a change. Symbols with the best score per token come first; the rest is listed.
     """
-    source = _source(flags)
-    format = _format(flags)
-    settings = {
-        "path_style": flags.path_style,
-        "allow_network": flags.allow_network or None,
-        "memory": flags.memory,
-    }
-    place = reading_place(flags, settings)
+    source = {"": TASK, "files": FILES}.get(only_one(flags, ("files", "pr", "diff", "staged")), CHANGE)
+    if flags.json and flags.format not in (None, "json"):
+        raise UsageError(f"use either --json or --format {flags.format}, not both")
+    allow_network = flags.allow_network or None
+    place = reading_place(
+        flags, {"path_style": flags.path_style, "allow_network": allow_network, "memory": flags.memory}
+    )
     with current_index(place, flags) as index:
         request = _request(flags, source, place, index)
-        paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
-        layout = make_layout(format, paths, NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART)
+        paths = place.path_style(index.info().repositories)
+        layout = make_layout(
+            "json" if flags.json else flags.format or "markdown",
+            paths,
+            NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART,
+        )
         packed = index.context(request, layout, keep=not flags.no_cache)
         if request.options.memory:
             places = [
@@ -98,19 +99,6 @@ def context(flags: ContextFlags) -> int:
             write_json([packed.text])
             _say_about(packed, request, flags, is_behind(index.info()))
     return packed.exit_code
-
-
-def _source(flags: ContextFlags) -> str:
-    return {"": TASK, "files": FILES}.get(only_one(flags, ("files", "pr", "diff", "staged")), CHANGE)
-
-
-def _format(flags: ContextFlags) -> str:
-    if flags.json and flags.format not in (None, "json"):
-        raise UsageError(f"use either --json or --format {flags.format}, not both")
-    format = "json" if flags.json else flags.format or "markdown"
-    if format not in FORMATS:
-        raise UsageError(f"no format '{format}'", f"formats: {', '.join(FORMATS)}")
-    return format
 
 
 def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
@@ -128,12 +116,13 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
     whole = flags.root_scope or source != TASK
     scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
     change = read_change(flags, place.cwd) or Change()
+    form = only_one(flags, [form.value for form in Forms])
     request = ContextRequest(
         source=source,
         counter=counter_of(flags.counter),
         options=_options(flags, place, scope),
         budget=BUDGETS[source] if flags.budget is None else flags.budget,
-        forms=_forms(flags),
+        forms=Forms(form) if form else Forms.AUTO,
         query=query,
         diff=change.diff,
         revisions=change.revisions,
@@ -146,32 +135,22 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
 def _resume(flags: ContextFlags, place: Workplace) -> ContextRequest:
     """The request that the token holds. Raises UsageError if a flag contradicts it."""
     chosen = only_one(flags, [form.value for form in Forms])
-    for name in ("types", "types_not", "globs", "profile", "limit", "root_scope"):
+    for name in (*FILE_FILTERS, "profile", "limit", "root_scope"):
         fleet = name == "root_scope" and isinstance(flags, FleetFlags)
         chosen = chosen or (name if getattr(flags, name) and not fleet else "")
     if chosen:
-        flag = {"types": "type", "types_not": "type-not", "globs": "glob"}.get(chosen, chosen.replace("_", "-"))
+        flag = {"languages": "type", "languages_not": "type-not", "globs": "glob"}.get(chosen, chosen.replace("_", "-"))
         raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")
     return resume_request(flags.more or "", counter_of(flags.counter), flags.budget, str(place.cwd))
 
 
 def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptions:
     """Flags choose the filters; the settings choose how a task is ranked."""
-    limit = EVERYTHING if flags.limit is None else flags.limit
-    if limit < 1:
-        raise UsageError(f"-m must be at least 1, not {limit}")
-    return SearchOptions(
-        limit=limit,
-        mode=place.settings.mode,
-        profile=flags.profile or place.settings.profile,
-        memory=place.settings.memory,
-        now=parse_time(flags.now),
-        languages=resolve_languages(flags.types or ()),
-        languages_not=resolve_languages(flags.types_not or ()),
-        globs=tuple(flags.globs or ()),
-        paths=scope.paths,
-        repositories=scope.repositories,
-    )
+    settings = place.settings
+    values: dict[str, Any] = {"limit": EVERYTHING, "mode": settings.mode, "profile": settings.profile}
+    values |= given_options(flags)
+    values |= {"paths": scope.paths, "repositories": scope.repositories, "memory": settings.memory}
+    return SearchOptions(**values)
 
 
 def _task(flags: ContextFlags) -> str:
@@ -179,11 +158,6 @@ def _task(flags: ContextFlags) -> str:
     if text is None or not text.strip():
         raise UsageError("no task", "`codelens context TASK`, or --files, --pr or --diff")
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _forms(flags: ContextFlags) -> Forms:
-    chosen = only_one(flags, [form.value for form in Forms])
-    return Forms(chosen) if chosen else Forms.AUTO
 
 
 def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:

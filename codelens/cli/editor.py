@@ -6,22 +6,19 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codelens.cli.streams import stdin_bytes
 from codelens.errors import UsageError
 
-PLUS_LINE = frozenset(
-    "vi vim nvim view gvim ex nano pico micro kak joe ne mg emacs emacsclient gedit ed".split()  # noqa: SIM905 - a list of 16
-)
-"""Editors that take `+LINE FILE`, as vi does."""
-GOTO = frozenset(("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"))
-"""Editors that take `--goto FILE:LINE`, such as VS Code."""
-COLON = frozenset(("hx", "helix", "subl", "sublime_text", "zed", "zeditor", "atom", "lapce"))
-"""Editors that take `FILE:LINE`."""
-LINE_OPTION = frozenset(("idea", "pycharm", "goland", "clion", "webstorm", "rider", "rubymine", "phpstorm", "kate"))
-"""Editors that take `--line LINE FILE`."""
+OPENING: Mapping[tuple[str, ...], str] = {
+    ("+{line}", "{file}"): "vi vim nvim view gvim ex nano pico micro kak joe ne mg emacs emacsclient gedit ed",
+    ("--goto", "{file}:{line}"): "code code-insiders codium vscodium cursor windsurf",
+    ("{file}:{line}",): "hx helix subl sublime_text zed zeditor atom lapce",
+    ("--line", "{line}", "{file}"): "idea pycharm goland clion webstorm rider rubymine phpstorm kate",
+}
+"""The arguments by which an editor opens a file at a line → the editors that take them."""
 SHELLS = frozenset(("cmd", "bat", "exe", "sh"))  # Endings of a program's name that say nothing of which it is
 
 
@@ -37,15 +34,8 @@ def at_line(editor: str, file: Path, line: int) -> list[str]:
     name = Path(editor).name.casefold()
     stem, _, ending = name.rpartition(".")
     name = stem if ending in SHELLS else name
-    if name in PLUS_LINE:
-        return [f"+{line}", str(file)]
-    if name in GOTO:
-        return ["--goto", f"{file}:{line}"]
-    if name in COLON:
-        return [f"{file}:{line}"]
-    if name in LINE_OPTION:
-        return ["--line", str(line), str(file)]
-    return [str(file)]
+    forms = (arguments for arguments, editors in OPENING.items() if name in editors.split())
+    return [part.format(file=file, line=line) for part in next(forms, ("{file}",))]
 
 
 def _run(command: Sequence[str], hint: str = "") -> None:

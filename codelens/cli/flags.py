@@ -215,7 +215,7 @@ class ProgressFlags:
         "auto",
         "--progress HOW",
         "auto, json (one object a line on stderr) or none [default: auto]",
-        values=("auto", "json", "none"),
+        choices=("auto", "json", "none"),
     )
 
 

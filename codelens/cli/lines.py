@@ -19,7 +19,6 @@ from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import FileLines
 from codelens.query.nodes import Query
 from codelens.render.lines import OutputOptions
-from codelens.render.paths import PathStyle
 
 ONLY_LINES: Mapping[str, str] = {
     "files": "-l",
@@ -135,7 +134,7 @@ def _with_headings(flags: SearchFlags) -> bool:
 def output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
     """How hits and lines are written."""
     return OutputOptions(
-        paths=PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories),
+        paths=place.path_style(index.info().repositories),
         template=flags.format or "",
         null=flags.null,
         names=not flags.no_filename,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,10 +122,14 @@ def search_options(
     )
 
 
-def given_options(flags: object) -> dict[str, Any]:
-    """Search option → its value, for each flag that was given. Raises UsageError for a value that is not allowed."""
+FILE_FILTERS = ("languages", "languages_not", "globs")
+
+
+def given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dict[str, Any]:
+    """Search option → its value, for each of these that was given. Raises UsageError for a value that is not allowed."""
     values: dict[str, Any] = {}
-    for name, row in OPTIONS.items():
+    for name in names:
+        row = OPTIONS[name]
         if not row.flags or (value := getattr(flags, name, None)) is None:
             continue
         values[name] = CONVERTERS[name](value) if name in CONVERTERS else tuple(value) if row.is_list else value

@@ -13,7 +13,6 @@ from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions, RepositoryMap
 from codelens.model.request import SearchOptions
-from codelens.render.paths import PathStyle
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
@@ -99,7 +98,7 @@ def _show_map(result: RepositoryMap, flags: MapFlags, place: Workplace, exit_cod
 
 
 def _map_text(result: RepositoryMap, flags: MapFlags, place: Workplace) -> Iterator[str]:
-    paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    paths = place.path_style(result.index.repositories)
     if on_screen(flags):
         from codelens.render.relations_terminal import map_screen
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from codelens.errors import UsageError
 from codelens.model.runs import Progress
 from codelens.render.visible import for_terminal
 
@@ -22,8 +21,6 @@ Watch = Callable[[Progress], None] | None
 @contextmanager
 def watcher(how: str, quiet: bool) -> Iterator[Watch]:
     """The callback for each step; None if progress is not shown."""
-    if how not in ("auto", "json", "none"):
-        raise UsageError(f"--progress must be auto, json or none, not '{how}'")
     if how == "json":
         yield _JsonLines()
     elif how == "auto" and not quiet and sys.stderr.isatty():

@@ -9,7 +9,7 @@ from pathlib import Path
 from codelens.cli.declare import SYMBOLS, argument, command, required
 from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
 from codelens.cli.freshness import current_index, is_behind
-from codelens.cli.options import only_one, resolve_languages
+from codelens.cli.options import FILE_FILTERS, given_options, only_one
 from codelens.cli.streams import colored, say, say_notices, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import UsageError
@@ -17,7 +17,6 @@ from codelens.index import Index
 from codelens.model.code import Freshness
 from codelens.model.graph import IMPLIED_KINDS, KINDS, Related, RelationOptions
 from codelens.model.request import SearchOptions
-from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
@@ -36,8 +35,8 @@ BELOW = argument(None, "[PATH]...", "Search only in these files and folders")
 class FileFlags(CommonFlags):
     """Options: the scope."""
 
-    types: Texts = TYPES
-    types_not: Texts = TYPES_NOT
+    languages: Texts = TYPES
+    languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
 
 
@@ -202,7 +201,7 @@ def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) 
 
 
 def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:
-    paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    paths = place.path_style(result.index.repositories)
     if flags.format is not None:
         from codelens.render.relations import related_format
 
@@ -216,18 +215,17 @@ def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]
     return related_lines(result, paths)
 
 
+OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of RelationOptions that some commands have
+
+
 def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> RelationOptions:
     """Raises UsageError for unknown kinds of edges."""
     return RelationOptions(
         kinds=kinds_named(flags.kinds or ""),
         min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
-        depth=getattr(flags, "depth", None),
         limit=flags.limit,
-        members=getattr(flags, "members", False),
-        sure=getattr(flags, "sure", False),
-        text=getattr(flags, "text", False),
-        unresolved=getattr(flags, "unresolved", False),
         where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
+        **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
     )
 
 
@@ -243,16 +241,10 @@ def kinds_named(text: str) -> tuple[str, ...]:
 
 def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
     """The files that -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
-    if not (below or flags.types or flags.types_not or flags.globs):
+    if not (below or flags.languages or flags.languages_not or flags.globs):
         return None
     for each in below:
         if not each.exists():
             raise UsageError(f"no such file or folder: {each}")
     scope = scope_of(index.info().repositories, place.cwd, below, whole=True)
-    return SearchOptions(
-        languages=resolve_languages(flags.types or ()),
-        languages_not=resolve_languages(flags.types_not or ()),
-        globs=tuple(flags.globs or ()),
-        paths=scope.paths,
-        repositories=scope.repositories,
-    )
+    return SearchOptions(**given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from codelens.cli.declare import argument, command, group, required
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
@@ -18,27 +20,24 @@ from codelens.cli.workplace import Workplace, reading_place, working_folder
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import replace
 from codelens.model.history import SnapshotDocument
 from codelens.text.counts import quantity
+
+if TYPE_CHECKING:
+    from codelens.worktree.repository import Repository
 
 HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"
 LEAST_DIGITS = 4  # Shortest beginning of a digest that names a state, as in git
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """One of the three: a line of the log, an index file, a commit."""
+class State(NamedTuple):
+    """One of the three: a line of the log, an index file, a commit. Without any it is what is indexed now."""
 
     name: str
     number: int | None = None
     file: Path | None = None
     commit: str = ""
-
-    @property
-    def now(self) -> bool:
-        """True if this is the indexed state."""
-        return self.number is None and self.file is None and not self.commit
 
 
 def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
@@ -48,36 +47,26 @@ def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) ->
     """
     from codelens.worktree.commits import repository_of
 
-    index = place.open() if place else None
-    try:
-        states = [_state(name, index, cwd) for name in names]
+    with nullcontext() if place is None else place.open() as index:
+        rows = index.info().repositories if index else ()
+        repository = next(filter(None, map(repository_of, [cwd, *(Path(row.root) for row in rows)])), None)
+        states = [_find_state(name, index, cwd, repository) for name in names]
         commits = [state for state in states if state.commit]
-        roots = [Path(r.root) for r in index.info().repositories] if index else []
-        found = repository_of(cwd) or next(filter(None, map(repository_of, roots)), None)
-        laid: list[list[SnapshotDocument]] = []
+        facts_of_commits: list[list[SnapshotDocument]] = []
         root_name = ""
-        if commits and found:
-            inside = next(
-                (r for r in (index.info().repositories if index else ()) if _within(Path(r.root), found.top)), None
-            )
-            root, root_name = (Path(inside.root), inside.name) if inside else (found.top, found.top.name)
-            laid = _of_commits(commits, root, root_name, cwd, place.settings if place else Settings())
-        facts = [laid.pop(0) if state.commit else _facts(state, index) for state in states]
-    finally:
-        if index:
-            index.close()
+        if commits and repository:
+            top = repository.top.resolve()
+            inside = next((row for row in rows if Path(row.root).resolve().is_relative_to(top)), None)
+            root, root_name = (Path(inside.root), inside.name) if inside else (repository.top, repository.top.name)
+            facts_of_commits = _index_commits(commits, root, root_name, place.settings if place else Settings())
+        facts = [facts_of_commits.pop(0) if state.commit else _read_facts(state, index) for state in states]
     if root_name and len(commits) < len(states):  # a revision says nothing of the other repositories of an index
-        facts = [[f for f in some if f.repository == root_name] for some in facts]
+        facts = [[f for f in documents if f.repository == root_name] for documents in facts]
     return facts
 
 
-def _within(path: Path, top: Path) -> bool:
-    real = path.resolve()
-    return real == top.resolve() or top.resolve() in real.parents
-
-
-def _state(name: str, index: Index | None, cwd: Path) -> State:
-    from codelens.worktree.commits import commit_id, repository_of
+def _find_state(name: str, index: Index | None, cwd: Path, repository: Repository | None) -> State:
+    from codelens.worktree.commits import commit_id
     from codelens.worktree.repository import GitError
 
     if not name:
@@ -100,8 +89,6 @@ def _state(name: str, index: Index | None, cwd: Path) -> State:
         raise UsageError(f"{name} begins several digests", "`codelens snapshot list` lists them")
     if fits:
         return State(name, number=fits[0].number)
-    roots = [cwd, *(Path(r.root) for r in (index.info().repositories if index else ()))]
-    repository = next(filter(None, map(repository_of, roots)), None)
     if repository is None:
         raise UsageError(f"'{name}' names no state", HINT)
     try:
@@ -110,7 +97,7 @@ def _state(name: str, index: Index | None, cwd: Path) -> State:
         raise UsageError(f"'{name}' names no state: {fault}", HINT) from None
 
 
-def _facts(state: State, index: Index | None) -> list[SnapshotDocument]:
+def _read_facts(state: State, index: Index | None) -> list[SnapshotDocument]:
     if state.file:
         with Index.open(state.file) as other:
             return other.history.facts()
@@ -118,9 +105,7 @@ def _facts(state: State, index: Index | None) -> list[SnapshotDocument]:
     return index.history.facts(state.number)
 
 
-def _of_commits(
-    states: Sequence[State], root: Path, name: str, cwd: Path, settings: Settings
-) -> list[list[SnapshotDocument]]:
+def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:
     from codelens.worktree.commits import lay_tree, repository_of
     from codelens.worktree.repository import GitError
 

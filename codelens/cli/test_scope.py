@@ -49,7 +49,7 @@ def test_scope(flags: ScopeFlags) -> int:
                 index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence), flags, place
             )
         result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
-        paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories)
+        paths = place.path_style(index.info().repositories)
     exit_code = 0 if result.tests else 1
     if not flags.quiet:
         _show(result, place, flags, paths, exit_code)
@@ -61,7 +61,7 @@ def _unresolved(result: Related, flags: ScopeFlags, place: Workplace) -> int:
     from codelens.render.relations import FORMS, related_format, related_lines, related_record
 
     exit_code = 0 if result.relations else 1
-    paths = PathStyle(place.settings.path_style, str(place.cwd), result.index.repositories)
+    paths = place.path_style(result.index.repositories)
     if flags.quiet:
         return exit_code
     if flags.json:

@@ -10,7 +10,6 @@ from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain
 from codelens.cli.workplace import trees_of
-from codelens.errors import UsageError
 from codelens.model.runs import WatchEvent, WatchSink, WatchStep
 from codelens.processes.child import end_at_eof
 from codelens.watching.watch import DEBOUNCE_SECONDS, Watch, WatchOptions
@@ -26,12 +25,16 @@ class WatchFlags(ProgressFlags, CommonFlags):
         "Folders to watch [default: those of the index that is there, else the top of the repository]",
     )
     debounce: int = option(
-        int(DEBOUNCE_SECONDS * 1000), "--debounce MS", "Update once nothing has changed for this long [default: 500]"
+        int(DEBOUNCE_SECONDS * 1000),
+        "--debounce MS",
+        "Update once nothing has changed for this long [default: 500]",
+        least=0,
     )
     poll: float = option(
         0.0,
         "--poll SECONDS",
         "Check for changes every SECONDS instead of using file events, for network drives and small inotify limits",
+        least=0,
     )
     until_eof: bool = option(
         False, "--until-eof", "End when stdin closes, and so with the program that started this one"
@@ -42,8 +45,6 @@ class WatchFlags(ProgressFlags, CommonFlags):
 @command(epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.")
 def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
-    if flags.debounce < 0 or flags.poll < 0:
-        raise UsageError("--debounce and --poll must be at least 0")
     place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
     prepare_index_folder(place.index_path)
     with watcher(flags.progress, flags.quiet) as progress:

@@ -20,7 +20,6 @@ from codelens.cli.streams import colored, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
-from codelens.render.paths import PathStyle
 from codelens.render.why import SearchPlace, WhyView, quote_for_shell, render_why
 from codelens.text.counts import quantity
 
@@ -98,7 +97,7 @@ def _texts(result: WhyResult, view: WhyView, drawn: bool) -> Iterator[str]:
 
 def _view(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> WhyView:
     return WhyView(
-        paths=PathStyle(place.settings.path_style, str(place.cwd), result.search.index.repositories),
+        paths=place.path_style(result.search.index.repositories),
         every_part=flags.every_part or flags.verbose,
         side_by_side=two,
         same=_same_search(flags),

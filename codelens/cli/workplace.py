@@ -19,6 +19,7 @@ from codelens.index import Index
 from codelens.model.code import RepositoryInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
+from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
 
@@ -52,6 +53,10 @@ class Workplace(NamedTuple):
         """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
         ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
+
+    def path_style(self, repositories: Sequence[RepositoryInfo]) -> PathStyle:
+        """How text shows paths of these repositories."""
+        return PathStyle(self.settings.path_style, str(self.cwd), repositories)
 
     def open(self) -> Index:
         """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""

@@ -141,7 +141,7 @@ def test_status_and_a_second_run(run: Run, fleet: Path) -> None:
         (("search", "x", "--store", "s", "--db", "i.db"), 2, "--db is about one index"),
         (("search", "x", "--store", "s", "--timeout", "0"), 2, "--timeout must be above 0, not 0"),
         (("search", "x", "--store", "s", "--scheduler", "tcp://127.0.0.1:1", "--timeout", "1"), 3, "no manifest in "),
-        (("index", "--store", "s"), 2, "no fleet"),
+        (("index", "--store", "s"), 2, "no FLEET"),
         (("index", "nowhere", "--store", "s"), 2, "no such file or folder: "),
         (("index", ".", "--store", "s", "--workers", "0"), 2, "--workers must be from 1 to 256, not 0"),
         (("status",), 2, "no store"),
