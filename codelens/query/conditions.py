@@ -6,13 +6,14 @@ Kleene's "unknown", and And and Or combine the three values. A False comes with 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
-from codelens.model.code import DocumentId, Span, UnitId
+from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.query.facts import (
+    EMPTY,
     DocumentFacts,
     LastChanges,
     Matching,
@@ -39,8 +40,11 @@ from codelens.query.nodes import (
     Phrase,
     Word,
     asks_todos,
+    conjunction,
+    is_exact,
     kinds_meant,
     positive_leaves,
+    required_parts,
 )
 from codelens.query.patterns import ANY, Plan, all_of, any_of, required_literals, required_text
 from codelens.store.documents import DocumentRow
@@ -75,18 +79,16 @@ def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Ver
 
 def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
     """(kinds that a match can have, the remaining conditions on these); None if any kind can match."""
-    parts = node.parts if isinstance(node, And) else (node,) if node else ()
+    parts = required_parts(node)
     kind_filters = [part for part in parts if isinstance(part, Filter) and part.field == "kind"]
     kinds = [kinds_meant(part.values) for part in kind_filters]
     rest = tuple(part for part in parts if part not in kind_filters or DOC in part.values)
     return (frozenset.intersection(*kinds) if kinds else None), And(rest)
 
 
-def left_open(node: Node | None, facts: DocumentFacts, matching: Matching) -> Node | None:
+def find_undecided(node: Node | None, facts: DocumentFacts, matching: Matching) -> Node | None:
     """The part of a query that these facts do not satisfy already; None if they satisfy all of it."""
-    parts = node.parts if isinstance(node, And) else (node,) if node else ()
-    parts = tuple(part for part in parts if not evaluate(part, facts, matching).value)
-    return And(parts) if len(parts) > 1 else parts[0] if parts else None
+    return conjunction([part for part in required_parts(node) if not evaluate(part, facts, matching).value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +98,20 @@ class AnyWord:
     words: frozenset[str]  # Folded if case is ignored
 
 
-def with_words_together(node: Node | None, matching: Matching) -> Any:
+def join_alternatives(node: Node | None, matching: Matching) -> Any:
     """An equivalent tree in which the plain words of each `Or` are one AnyWord."""
     match node:
         case And(parts):
-            return And(tuple(with_words_together(part, matching) for part in parts))
+            return And(tuple(join_alternatives(part, matching) for part in parts))
         case Not(part):
-            return Not(with_words_together(part, matching))
+            return Not(join_alternatives(part, matching))
         case Or(parts):
             plain = [part for part in parts if isinstance(part, Word | Identifier) and _is_plain(part)]
             if len(plain) < MANY_ALTERNATIVES:
-                return Or(tuple(with_words_together(part, matching) for part in parts))
+                return Or(tuple(join_alternatives(part, matching) for part in parts))
             words = frozenset(fold(part.text) if matching.case != "yes" else part.text for part in plain)
             rest = (part for part in parts if not (isinstance(part, Word | Identifier) and _is_plain(part)))
-            return Or((AnyWord(words), *(with_words_together(part, matching) for part in rest)))  # type: ignore[arg-type]
+            return Or((AnyWord(words), *(join_alternatives(part, matching) for part in rest)))  # type: ignore[arg-type]
     return node
 
 
@@ -120,24 +122,22 @@ def _is_plain(leaf: Word | Identifier) -> bool:
 
 def has_many_alternatives(node: Node) -> bool:
     """True if searching a document's whole text first is faster than testing unit by unit."""
-    parts = node.parts if isinstance(node, And) else (node,)
-    return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in parts)
+    return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in required_parts(node))
 
 
-def narrowed(node: Node, path: str, text: str, matching: Matching) -> Node:
+def narrow(node: Node, path: str, text: str, matching: Matching) -> Node:
     """A tree for the units of one document: without alternatives that its path and text cannot satisfy."""
     match node:
         case And(parts):
-            return And(tuple(narrowed(part, path, text, matching) for part in parts))
+            return And(tuple(narrow(part, path, text, matching) for part in parts))
         case Or(parts):
             return Or(tuple(part for part in parts if _may_hold(part, path, text, matching)))
     return node
 
 
-def holds_nowhere(node: Node) -> bool:
+def is_impossible(node: Node) -> bool:
     """True if a narrowed tree has a required `Or` without alternatives left."""
-    parts = node.parts if isinstance(node, And) else (node,)
-    return any(isinstance(part, Or) and not part.parts for part in parts)
+    return any(isinstance(part, Or) and not part.parts for part in required_parts(node))
 
 
 def _may_hold(node: Node, path: str, text: str, matching: Matching) -> bool:
@@ -156,11 +156,19 @@ def _decide(node: Node, facts: DocumentFacts, matching: Matching) -> Verdict:
         case And(parts):
             return _conjunction([_decide(part, facts, matching) for part in parts])
         case Or(parts):
-            return _disjunction(node, parts, facts, matching)
+            value: bool | None = False
+            for part in parts:
+                match _decide(part, facts, matching).value:
+                    case True:
+                        return TRUE
+                    case None:
+                        value = None
         case Not(part):
             value = _decide(part, facts, matching).value
-            return UNKNOWN if value is None else Verdict(not value, node if value else None)
-    return _verdict(_leaf(node, facts, matching), node)
+            value = None if value is None else not value
+        case _:
+            value = _decide_leaf(node, facts, matching)
+    return UNKNOWN if value is None else TRUE if value else Verdict(False, node)
 
 
 def _conjunction(verdicts: list[Verdict]) -> Verdict:
@@ -168,25 +176,11 @@ def _conjunction(verdicts: list[Verdict]) -> Verdict:
     return failed or (UNKNOWN if UNKNOWN in verdicts else TRUE)
 
 
-def _disjunction(node: Or, parts: tuple[Node, ...], facts: DocumentFacts, matching: Matching) -> Verdict:
-    unknown = False
-    for part in parts:
-        value = _decide(part, facts, matching).value
-        if value:
-            return TRUE
-        unknown |= value is None
-    return UNKNOWN if unknown else Verdict(False, node)
-
-
-def _verdict(value: bool | None, node: Node) -> Verdict:
-    return UNKNOWN if value is None else TRUE if value else Verdict(False, node)
-
-
-def _leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching) -> bool | None:
+def _decide_leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching) -> bool | None:
     text = facts.text if isinstance(facts, TextFacts) else None
     match leaf:
         case Word() if leaf.begun:
-            return _mentions(leaf.begun, facts, matching, goes_on=True)
+            return _mentions(leaf.begun, facts, matching, is_prefix=True)
         case Word(wanted) | Identifier(wanted):
             return _mentions(wanted, facts, matching)
         case Phrase(wanted):
@@ -211,14 +205,21 @@ def _known(facts: DocumentFacts) -> list[str]:
     return known
 
 
-def _mentions(word: str, facts: DocumentFacts, matching: Matching, goes_on: bool = False) -> bool | None:
-    """True if the path, name or text has the word, or with `goes_on` a word that starts with it; None if that is unknown. Case
+def _mentions(word: str, facts: DocumentFacts, matching: Matching, is_prefix: bool = False) -> bool | None:
+    """True if the path, name or text has the word, or with `is_prefix` a word that starts with it; None if that is unknown. Case
     counts only with `case:yes`."""
     ignore = matching.case != "yes"
     known = _known(facts)
-    if any(begins(text, word, ignore) if goes_on else occurs(text, word, ignore, whole_word=True) for text in known):
+    if any(begins(text, word, ignore) if is_prefix else occurs(text, word, ignore, whole_word=True) for text in known):
         return True
     return False if isinstance(facts, TextFacts) else None
+
+
+def demands_text(node: Node | None) -> bool:
+    """True if a query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
+    conditions = (part for part in required_parts(node) if not isinstance(part, Word | Identifier))
+    leaves = (leaf for part in conditions for leaf in positive_leaves(part))
+    return any(is_exact(leaf) or isinstance(leaf, Word | Identifier | AnyWord) for leaf in leaves)
 
 
 def literal_requirements(node: Node | None) -> Plan:
@@ -265,27 +266,44 @@ def demanded_words(node: Node | None) -> frozenset[str]:
 
 LONGEST_REACH = 4096
 """Most bytes of the first and last line that count as next to a unit, because an endless line would belong to each of its
-pieces. Even, so that UTF-16 stays whole. Chosen."""
+pieces. Even, so that UTF-16 stays whole."""
 Undecided = tuple[UnitId, UnitFacts, Span]
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """The conditions of one query."""
+class Conditions:
+    """The conditions of one query, and what they are decided by."""
 
     node: Node | None
     matching: Matching
-    demands_text: bool
-    """True if a phrase or pattern is required. It may be next to the units, where no unit contains it."""
     repositories: Mapping[int, str]
-    metadata: Metadata  # EMPTY if no condition needs it
+    metadata: Metadata = EMPTY  # A user's table, if some condition needs it
     changes: LastChanges | None = None  # None if no condition needs last changes
-    parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
-    """Large document → the parts with units that may match. In documents not listed here any part may."""
+
+    def facts_of(self, document: DocumentRow) -> DocumentFacts:
+        """The facts about a document."""
+        repository = self.repositories[document.repository]
+        metadata = self.metadata.of(repository, document.path)
+        return DocumentFacts(document.path, repository, document.language, document.roles, metadata)
+
+    def matching_of(self, document: DocumentRow) -> Matching:
+        """The matching for a document: with its last change if a condition needs it."""
+        return replace(self.matching, last=self.changes.of_document(document)) if self.changes else self.matching
+
+    def matchings_of(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
+        """The matching for each of these units of a document; empty if no condition needs last changes."""
+        if self.changes is None:
+            return {}
+        last = self.changes.of_units(document, units)
+        return {unit.id: replace(self.matching, last=last.get(unit.id)) for unit in units}
+
+    def decide(self, document: DocumentRow, node: Node | None) -> Verdict:
+        """Evaluate a part of the query on what is known of a document."""
+        return evaluate(node, self.facts_of(document), self.matching_of(document))
 
 
 @dataclass(slots=True)
-class Satisfying:
+class SatisfyingUnits:
     """The units that satisfy a query."""
 
     units: list[UnitId] = field(default_factory=list)
@@ -294,29 +312,25 @@ class Satisfying:
     files: int = 0  # Number of the given documents that are decided
 
 
-def matching_of(document: DocumentRow, matching: Matching, changes: LastChanges | None) -> Matching:
-    """The matching for a document: with its last change if a condition needs it."""
-    return replace(matching, last=changes.of_document(document)) if changes else matching
+def add_satisfying(
+    documents: Sequence[DocumentRow],
+    conditions: Conditions,
+    parts: Mapping[DocumentId, Collection[int]],
+    texts: Texts,
+    satisfying: SatisfyingUnits,
+) -> None:
+    """Add the units of these documents that satisfy the query. Raises OutOfTime; the documents done by then are added.
 
-
-def _matchings(document: DocumentRow, demand: Demand, texts: Texts) -> Mapping[UnitId, Matching]:
-    """The matching for each unit; empty if no condition needs last changes."""
-    if demand.changes is None:
-        return {}
-    units = texts.store.units.of_document(document.id)
-    last = demand.changes.of_units(document, units)
-    return {unit.id: replace(demand.matching, last=last.get(unit.id)) for unit in units}
-
-
-def add_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Texts, satisfying: Satisfying) -> None:
-    """Add the units of these documents that satisfy the query. Raises OutOfTime; the documents done by then are added."""
-    budget = demand.matching.budget
+    `parts`: large document → the parts with units that may match. In documents not listed here any part may.
+    """
+    budget, matching = conditions.matching.budget, conditions.matching
     rows = {d.id: d for d in documents}
-    kinds, rest = demanded_kinds(demand.node)
-    briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(demand.node))
+    kinds, rest = demanded_kinds(conditions.node)
+    briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(conditions.node))
     large = {document: texts.of(rows[document]) for document in texts.store.parts.documents() if document in rows}
-    each: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
+    demanding_text = demands_text(conditions.node)
     before = -1
+    matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
 
     def place(brief: Brief) -> tuple[DocumentId, int]:
         """The document of a unit, and its part."""
@@ -324,72 +338,66 @@ def add_satisfying(documents: Sequence[DocumentRow], demand: Demand, texts: Text
 
     for (document, part), units in groupby(briefs, key=place):
         satisfying.files += before not in (-1, document)
-        before = document
+        before, row = document, rows[document]
         budget.check()
-        if document in large and part not in demand.parts.get(document, (part,)):
+        if document in large and part not in parts.get(document, (part,)):
             continue
-        row = rows[document]
-        repository = demand.repositories[row.repository]
-        known = (row.path, repository, row.language, row.roles, demand.metadata.of(repository, row.path))
-        node = left_open(rest, DocumentFacts(*known), matching_of(row, demand.matching, demand.changes))
+        facts = conditions.facts_of(row)
+        node = find_undecided(rest, facts, conditions.matching_of(row))
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
             continue
         if has_many_alternatives(node):
             text = texts.of(row)
-            node = narrowed(node, row.path, text.stored(text.span_of(part)), demand.matching)
-            if holds_nowhere(node):
+            node = narrow(node, row.path, text.stored(text.span_of(part)), matching)
+            if is_impossible(node):
                 continue
-        if each[0] != document:
-            each = document, _matchings(row, demand, texts)
+        if conditions.changes and matchings[0] != document:
+            matchings = document, conditions.matchings_of(row, texts.store.units.of_document(document))
+        decider = _UnitDecider(node, matching, matchings[1])
         undecided: list[Undecided] = []
-        found = len(satisfying.units)
+        satisfied = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:
-            facts = UnitFacts(*known, kind, name, f"{container}.{name}" if container else name)
-            value = evaluate(node, facts, each[1].get(unit, demand.matching)).value
+            unit_facts = facts.of_unit(kind, name, f"{container}.{name}" if container else name)
+            value = decider.decide(unit, unit_facts)
             if value is None:
-                undecided.append((unit, facts, Span(start, end)))
+                undecided.append((unit, unit_facts, Span(start, end)))
             elif value:
                 satisfying.units.append(unit)
         if undecided:
             whole = texts.of(row)
-            satisfying.units += _decided(node, undecided, whole, demand.matching, each[1])
-            if len(satisfying.units) == found and demand.demands_text:
-                beside = _beside(node, undecided, whole, whole.span_of(part), demand.matching, each[1])
-                satisfying.reach |= beside
-                satisfying.units += beside
+            satisfying.units += decider.decide_texts(undecided, whole)
+            if len(satisfying.units) == satisfied and demanding_text:
+                reach = decider.find_beside(undecided, whole, whole.span_of(part))
+                satisfying.reach |= reach
+                satisfying.units += reach
             if document not in large:
                 texts.forget(row)
     satisfying.files = len(documents)  # some have no units
 
 
-def _beside(
-    node: Node,
-    undecided: Sequence[Undecided],
-    whole: DocumentText,
-    part: Span,
-    matching: Matching,
-    each: Mapping[UnitId, Matching],
-) -> dict[UnitId, Span]:
-    """The outermost units that match with the text next to them in their part, each with its wider span."""
-    around = _reaches([span for _, _, span in undecided], whole, part)
-    near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
-    held = set(_decided(node, near, whole, matching, each))
-    return {unit: span for unit, _, span in near if unit in held}
+class _UnitDecider(NamedTuple):
+    """A tree of conditions for the units of one document."""
 
+    node: Node
+    matching: Matching
+    matchings: Mapping[UnitId, Matching]  # The matching of units with a last change
 
-def _decided(
-    node: Node,
-    undecided: Sequence[Undecided],
-    whole: DocumentText,
-    matching: Matching,
-    each: Mapping[UnitId, Matching],
-) -> Iterator[UnitId]:
-    for unit, u, span in undecided:
-        matching.budget.check()
-        known = (u.path, u.repository, u.language, u.roles, u.metadata, u.kind, u.name, u.qualified_name)
-        if evaluate(node, TextFacts(*known, whole.slice(span)), each.get(unit, matching)).value:
-            yield unit
+    def decide(self, unit: UnitId, facts: UnitFacts) -> bool | None:
+        return evaluate(self.node, facts, self.matchings.get(unit, self.matching)).value
+
+    def decide_texts(self, undecided: Iterable[Undecided], whole: DocumentText) -> Iterator[UnitId]:
+        for unit, facts, span in undecided:
+            self.matching.budget.check()
+            if self.decide(unit, facts.with_text(whole.slice(span))):
+                yield unit
+
+    def find_beside(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:
+        """The outermost units that match with the text next to them in their part, each with its wider span."""
+        around = _reaches([span for _, _, span in undecided], whole, part)
+        near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
+        matching = set(self.decide_texts(near, whole))
+        return {unit: span for unit, _, span in near if unit in matching}
 
 
 def _reaches(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:

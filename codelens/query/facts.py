@@ -192,6 +192,11 @@ class DocumentFacts:
     roles: frozenset[str] = frozenset()  # Such as 'test'; tested by `is:`
     metadata: Mapping[str, Scalar] = field(default_factory=dict)  # Values in the user's table; tested by `meta:`
 
+    def of_unit(self, kind: str, name: str, qualified_name: str) -> UnitFacts:
+        """The facts about a unit of the document."""
+        known = (self.path, self.repository, self.language, self.roles, self.metadata)
+        return UnitFacts(*known, kind, name, qualified_name)
+
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts(DocumentFacts):
@@ -200,6 +205,11 @@ class UnitFacts(DocumentFacts):
     kind: str = ""
     name: str = ""
     qualified_name: str = ""
+
+    def with_text(self, text: str) -> TextFacts:
+        """All facts about the unit."""
+        known = (self.path, self.repository, self.language, self.roles, self.metadata)
+        return TextFacts(*known, self.kind, self.name, self.qualified_name, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,11 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
-from codelens.query.conditions import evaluate
-from codelens.query.facts import EMPTY, DocumentFacts, LastChanges, Matching, Metadata, UnitFacts, load_metadata
+from codelens.query.conditions import Conditions, evaluate
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query
-from codelens.query.nodes import CHANGE_FIELDS, Node, Query, asks_todos
+from codelens.query.nodes import Node, Query, asks_todos
 from codelens.search.run import AUTHORS_CUT, absences, read_query
-from codelens.search.scope import asks_for, documents_in_scope, trigram_expression, whole_file
+from codelens.search.scope import asks_for, documents_in_scope, read_conditions, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, Texts, text_of
@@ -59,10 +58,7 @@ class LineSearch:
     wanted: LineQuery
     notices: list[Notice]
     roots: Mapping[RepositoryId, Path]
-    names: Mapping[RepositoryId, str]
-    matching: Matching
-    metadata: Metadata
-    changes: LastChanges | None
+    conditions: Conditions
     skip: int  # Matching lines that are still to be left out
     left: int  # Matching lines that may still be given
     reads: Sequence[str] = ("documents.snapshot",)  # The methods of the store that each file needs
@@ -78,17 +74,16 @@ class LineSearch:
         Raises QueryError and UsageError.
         """
         query = read_query(query, options)
-        case = options.case if query.case == "auto" else query.case
+        conditions = read_conditions(store, query, options, Texts(store), settings)
         wanted = line_query(
             query.node,
-            case=case,
+            case=conditions.matching.case,
             whole_word=options.word,
             whole_line=options.whole_line,
             invert=options.invert,
         )
-        wanted = replace(wanted, every_match=marked)
         repositories = store.documents.repositories()
-        cut = asks_for(query, "author") and any(
+        cut = asks_for(query.node, "author") and any(
             len(store.lines.commits(row.id)) >= MOST_COMMITS for row in repositories
         )
         return cls(
@@ -96,13 +91,10 @@ class LineSearch:
             options=options,
             settings=settings,
             query=query,
-            wanted=wanted,
+            wanted=replace(wanted, every_match=marked),
             notices=[*query.notices, *absences(store), *([AUTHORS_CUT] if cut else [])],
             roots={row.id: row.root for row in repositories},
-            names={row.id: row.name for row in repositories},
-            matching=Matching(case, options.word, roots={row.name: row.root.as_posix() for row in repositories}),
-            metadata=load_metadata(settings.metadata) if asks_for(query, "meta") else EMPTY,
-            changes=LastChanges(store, Texts(store)) if asks_for(query, *CHANGE_FIELDS) else None,
+            conditions=replace(conditions, matching=replace(conditions.matching, budget=TimeBudget())),
             skip=options.offset,
             left=options.limit,
         )
@@ -145,7 +137,7 @@ class LineSearch:
         root = self.roots[document.repository]
         return FileLines(
             document=document.id,
-            repository=self.names[document.repository],
+            repository=self.conditions.repositories[document.repository],
             root=str(root),
             path=document.path,
             os_path=document.os_path,
@@ -304,17 +296,14 @@ class _Places:
 
     def __init__(self, search: LineSearch, document: DocumentRow) -> None:
         self.search, self.document = search, document
-        repository = search.names[document.repository]
-        metadata = search.metadata.of(repository, document.path)
-        self.known = (document.path, repository, document.language, document.roles, metadata)
-        self.matching = search.matching
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
         self.named: dict[int, str] = {}
         """Line, from 0 → the name on it, of the units that satisfy a query without text."""
 
     def of_file(self) -> bool | None:
         """True if the conditions of the whole query hold for this file; None if that differs within it."""
-        return True if self.search.wanted.file is None else self._of_file(self.search.wanted.file)
+        wanted = self.search.wanted.file
+        return True if wanted is None else self.search.conditions.decide(self.document, wanted).value
 
     def before(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
         """The lines where a condition holds, counted from line `first`; None for the whole file."""
@@ -333,14 +322,10 @@ class _Places:
         at = text.find(name, line.begin, line.end) - line.begin if name else -1
         return line._replace(ranges=((at, at + len(name)),)) if at >= 0 else line
 
-    def _of_file(self, condition: Node) -> bool | None:
-        last = self.search.changes.of_document(self.document) if self.search.changes else None
-        return evaluate(condition, DocumentFacts(*self.known), replace(self.matching, last=last)).value
-
     def _spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
         """First and last lines, from 0, of the units that satisfy a condition; of a query without text, the lines that
         name them."""
-        value = self._of_file(condition)
+        value = self.search.conditions.decide(self.document, condition).value
         if value is not None:
             return None if value else ()
         units = self._units(condition)
@@ -350,15 +335,14 @@ class _Places:
         return [(line, line) for line in self.named]
 
     def _units(self, condition: Node) -> list[UnitRow]:
-        store, changes = self.search.store, self.search.changes
+        store, conditions = self.search.store, self.search.conditions
         units = store.units.of_document(self.document.id)
         if asks_todos(condition):
             units += store.units.todos(self.document.id)
-        last = changes.of_units(self.document, units) if changes else {}
+        facts, matchings = conditions.facts_of(self.document), conditions.matchings_of(self.document, units)
 
-        def holds(unit: UnitRow) -> bool:
-            facts = UnitFacts(*self.known, unit.kind, unit.name, unit.qualified_name)
-            matching = replace(self.matching, last=last.get(unit.id)) if changes else self.matching
-            return bool(evaluate(condition, facts, matching).value)
+        def satisfies(unit: UnitRow) -> bool:
+            known = facts.of_unit(unit.kind, unit.name, unit.qualified_name)
+            return bool(evaluate(condition, known, matchings.get(unit.id, conditions.matching)).value)
 
-        return [unit for unit in units if holds(unit)]
+        return [unit for unit in units if satisfies(unit)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 
 from codelens.config import Settings
@@ -19,24 +20,19 @@ from codelens.model.graph import FILE, document_node
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 from codelens.query.conditions import (
-    Demand,
-    Satisfying,
-    Verdict,
+    Conditions,
+    SatisfyingUnits,
     add_satisfying,
     demanded_words,
+    demands_text,
     evaluate,
+    join_alternatives,
     literal_requirements,
-    matching_of,
-    with_words_together,
 )
 from codelens.query.facts import (
     EMPTY,
-    DocumentFacts,
     LastChanges,
     Matching,
-    Metadata,
-    Scalar,
-    TextFacts,
     load_metadata,
     occurrences,
     occurs,
@@ -46,13 +42,11 @@ from codelens.query.filters import COMPARISON, kinds_filter, path_glob, reposito
 from codelens.query.nodes import (
     CHANGE_FIELDS,
     Filter,
-    Identifier,
     Leaf,
     Node,
     Pattern,
     Phrase,
     Query,
-    Word,
     asks_todos,
     describe,
     is_exact,
@@ -87,41 +81,34 @@ class Blame:
     """Queries that ask the same without them; empty where an option demands them, or nothing would be left."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Which units take part, and why the others do not."""
+    """The units that take part, and why the others do not."""
 
     query: Query
     options: SearchOptions
-    matching: Matching
     texts: Texts
-    repositories: Mapping[int, str]
-    metadata: Metadata = EMPTY  # A person's table, where some condition asks for it
+    conditions: Conditions
     units: UnitSet | None = None  # None where nothing is demanded: all take part
-    documents: dict[int, DocumentRow] = field(default_factory=dict)
-    reach: dict[UnitId, Span] = field(default_factory=dict)
-    """Unit → the span that satisfies the query for it, if that is larger than the unit: see `Satisfying`."""
-    changes: LastChanges | None = None  # Last changes, if the query asks for them
+    reach: Mapping[UnitId, Span] = field(default_factory=dict)
+    """Unit → the span that satisfies the query for it, if that is larger than the unit: see `SatisfyingUnits`."""
     lacks_authors: bool = False  # The query asks for authors, and those of old lines are unknown
 
     @property
     def demands_text(self) -> bool:
-        """True if the query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
-        conditions = (part for part in required_parts(self.query.node) if not isinstance(part, Word | Identifier))
-        leaves = (leaf for part in conditions for leaf in positive_leaves(part))
-        return any(is_exact(leaf) or isinstance(leaf, Word | Identifier) for leaf in leaves)
+        """True if the query demands a text."""
+        return demands_text(self.query.node)
 
     def blame(self, unit: UnitRow) -> Blame | None:
         """The conditions that keep this unit out; None if it takes part."""
         if self.units is None:
             return None
-        document = self._document(unit)
-        if refused := _option_against(document, self.repositories[document.repository], self.options):
-            return Blame(refused, f"{document.path} ({document.language})", ())
-        facts = self._facts(unit, document)
-        matching = self.matching
-        if self.changes:
-            matching = replace(matching, last=self.changes.of_units(document, [unit]).get(unit.id))
+        conditions, (document,) = self.conditions, self.texts.store.documents.rows([unit.document])
+        if option := _option_against(document, conditions.repositories[document.repository], self.options):
+            return Blame(option, f"{document.path} ({document.language})", ())
+        facts = conditions.facts_of(document).of_unit(unit.kind, unit.name, unit.qualified_name)
+        facts = facts.with_text(self.texts.of(document).slice(unit.span))
+        matching = conditions.matchings_of(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
             return None
@@ -130,29 +117,13 @@ class SearchScope:
         while rest is not None and (more := evaluate(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
             rest = without(rest, more.blame)
-        option = self._option()
-        if option is not None and option in blamed:
+        kinds = kinds_filter(self.options.kinds)
+        if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
-        rest = without(rest, option) if option is not None else rest
+        if kinds is not None:  # --kind put it first into the tree
+            rest = without(rest, next(part for part in required_parts(self.query.node) if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
-
-    def _option(self) -> Node | None:
-        """The condition in the query's tree that --kind put there."""
-        demanded = kinds_filter(self.options.kinds)
-        return next(
-            (part for part in required_parts(self.query.node) if demanded is not None and part == demanded), None
-        )
-
-    def _document(self, unit: UnitRow) -> DocumentRow:
-        if unit.document not in self.documents:
-            self.documents[unit.document] = self.texts.store.documents.rows([unit.document])[0]
-        return self.documents[unit.document]
-
-    def _facts(self, unit: UnitRow, document: DocumentRow) -> TextFacts:
-        text = self.texts.of(document).slice(unit.span)
-        known = _known(document, self)
-        return TextFacts(*known, unit.kind, unit.name, unit.qualified_name, text)
 
     def modified(self, document: int) -> int:
         """When a document's file was last written, as indexed."""
@@ -167,7 +138,7 @@ class SearchScope:
         found: dict[int, Ranges] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
-            ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.matching)]
+            ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.conditions.matching)]
             for line, parts in _by_line(text, first, indent, ranges).items():
                 found[line] = found.get(line, ()) + parts
         return found
@@ -175,91 +146,83 @@ class SearchScope:
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
     """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
-    rows = store.documents.repositories()
-    names, roots = {r.id: r.name for r in rows}, {r.name: r.root.as_posix() for r in rows}
-    case = options.case if query.case == "auto" else query.case
-    matching = Matching(case, options.word, store.budget, roots=roots)
-    scope = SearchScope(query, options, matching, texts, {int(i): n for i, n in names.items()})
+    conditions = read_conditions(store, query, options, texts, settings)
+    scope = SearchScope(query, options, texts, conditions)
     if query.plain and not _restricts(options):
         return scope
-    if asks_for(query, "meta"):
-        scope.metadata = load_metadata(settings.metadata)
-    if asks_for(query, *CHANGE_FIELDS):
-        scope.changes = LastChanges(store, texts)
     for value in _repositories_asked(leaves(query.node)):
-        repositories_meant(value, matching)  # found once here, so that no index has to know the roots of all
-    conditions = Conditions(query, options, replace(matching, roots={}), texts, scope.metadata)
+        repositories_meant(value, conditions.matching)  # found once here, so that no index has to know the roots of all
+    units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
+    sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
-        parts = store.in_parts(conditions.satisfying, store.names_by_root())
-        scope.units = UnitSet(chain.from_iterable(part.units for part in parts))
-        scope.reach = {unit: span for part in parts for unit, span in part.of.items()}
+        satisfy = partial(_satisfy_conditions, conditions=sent, options=options, texts=texts)
+        parts = store.in_parts(satisfy, store.names_by_root())
+        units = UnitSet(chain.from_iterable(part.units for part in parts))
+        reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
-        scope.lacks_authors = cut > 0 and asks_for(query, "author")
+        lacks_authors = cut > 0 and asks_for(query.node, "author")
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
-    scope.units = scope.units or UnitSet()
-    store.unit_sets.hold(scope.units)
-    return scope
+    store.unit_sets.hold(units)
+    return replace(scope, units=units, reach=reach, lacks_authors=lacks_authors)
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """The conditions of a query and its options as data: each index that a store is made of decides them for its own files."""
-
-    query: Query
-    options: SearchOptions
-    matching: Matching
-    texts: Texts
-    metadata: Metadata
-
-    def satisfying(self, store: Store, roots: RootNames) -> Part[Span]:
-        """The units that satisfy them, with `Satisfying.reach`; counts are the files, those for which there was no time, and
-        whether their history is cut."""
-        names = {int(row.id): roots[row.root] for row in store.documents.repositories()}
-        matching = replace(self.matching, budget=store.budget)
-        scope = SearchScope(self.query, self.options, matching, self.texts.within(store), names, self.metadata)
-        if asks_for(self.query, *CHANGE_FIELDS):
-            scope.changes = LastChanges(store, scope.texts)
-        node = with_words_together(self.query.node, matching)
-        demand = Demand(node, matching, scope.demands_text, names, scope.metadata, scope.changes)
-        documents = documents_in_scope(store, self.options, names=names)
-        whole, satisfying, left = _decided(documents, demand, scope, store)
-        units = [*store.units.of_documents(whole, asks_todos(self.query.node)), *satisfying.units]
-        cut = scope.changes is not None and scope.changes.is_cut
-        return Part(units, satisfying.reach, (len(documents), left, int(cut)))
+def read_conditions(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Conditions:
+    """The conditions of a query, with what it needs to decide them."""
+    rows = store.documents.repositories()
+    case = options.case if query.case == "auto" else query.case
+    return Conditions(
+        node=query.node,
+        matching=Matching(case, options.word, store.budget, roots={row.name: row.root.as_posix() for row in rows}),
+        repositories={int(row.id): row.name for row in rows},
+        metadata=load_metadata(settings.metadata) if asks_for(query.node, "meta") else EMPTY,
+        changes=LastChanges(store, texts) if asks_for(query.node, *CHANGE_FIELDS) else None,
+    )
 
 
-def _decided(
-    documents: Sequence[DocumentRow], demand: Demand, scope: SearchScope, store: Store
-) -> tuple[list[DocumentId], Satisfying, int]:
-    """(documents of which all units satisfy the query, the units of others that do, how many files there was no time for)."""
-    budget, whole, satisfying = store.budget, list[DocumentId](), Satisfying()
-    undecided, left = list[DocumentRow](), len(documents)
+def _satisfy_conditions(
+    store: Store, roots: RootNames, conditions: Conditions, options: SearchOptions, texts: Texts
+) -> Part[Span]:
+    """The units of one index that satisfy the conditions, with `SatisfyingUnits.reach`; counts are the files, those for which
+    there was no time, and whether their history is cut."""
+    node, budget, texts = conditions.node, store.budget, texts.within(store)
+    matching = replace(conditions.matching, budget=budget)
+    conditions = replace(
+        conditions,
+        node=join_alternatives(node, matching),
+        matching=matching,
+        repositories={int(row.id): roots[row.root] for row in store.documents.repositories()},
+        changes=LastChanges(store, texts) if asks_for(node, *CHANGE_FIELDS) else None,
+    )
+    documents = documents_in_scope(store, options, names=conditions.repositories)
+    whole, undecided, satisfying, left = list[DocumentId](), list[DocumentRow](), SatisfyingUnits(), len(documents)
     with suppress(OutOfTime):
         for document in documents:
             budget.check()
-            value = _of_document(demand.node, document, scope).value
-            if value:
-                whole.append(document.id)
-            elif value is None:
+            value = conditions.decide(document, conditions.node).value
+            if value is None:
                 undecided.append(document)
                 continue
             left -= 1
+            if value:
+                whole.append(document.id)
         with store.interrupting():
-            undecided, parts = _with_trigrams(undecided, scope, store)
+            undecided, parts = _with_trigrams(undecided, node, store)
         left = len(undecided)
-        add_satisfying(undecided, replace(demand, parts=parts), scope.texts, satisfying)
-    return whole, satisfying, left - satisfying.files
+        add_satisfying(undecided, conditions, parts, texts, satisfying)
+    units = [*store.units.of_documents(whole, asks_todos(node)), *satisfying.units]
+    cut = conditions.changes is not None and conditions.changes.is_cut
+    return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
 
 def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice for each `repo:` value that names no repository of the index."""
-    names = list(scope.repositories.values())
+    names = list(scope.conditions.repositories.values())
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
         for value in _repositories_asked(positive_leaves(query.node))
-        if not repositories_meant(value, scope.matching)
+        if not repositories_meant(value, scope.conditions.matching)
     ]
 
 
@@ -273,7 +236,7 @@ def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
     leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
     names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
-    columns = {column.lower(): column for column in scope.metadata.columns}
+    columns = {column.lower(): column for column in scope.conditions.metadata.columns}
     if not names or set(names) <= columns.keys():
         return []
     missing = next(name for name in names if name not in columns)
@@ -328,29 +291,16 @@ def _glob_against(path: str, globs: Sequence[str]) -> str:
     return "" if verdict else reason
 
 
-def _known(document: DocumentRow, scope: SearchScope) -> tuple[str, str, str, frozenset[str], Mapping[str, Scalar]]:
-    """The fields of DocumentFacts."""
-    repository = scope.repositories[document.repository]
-    known = scope.metadata.of(repository, document.path)
-    return document.path, repository, document.language, document.roles, known
-
-
-def _of_document(node: Node | None, document: DocumentRow, scope: SearchScope) -> Verdict:
-    facts = DocumentFacts(*_known(document, scope))
-    return evaluate(node, facts, matching_of(document, scope.matching, scope.changes))
-
-
-def asks_for(query: Query, *fields: str) -> bool:
+def asks_for(node: Node | None, *fields: str) -> bool:
     """True if a condition is on one of these fields."""
-    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in leaves(query.node))
+    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in leaves(node))
 
 
 def _with_trigrams(
-    documents: list[DocumentRow], scope: SearchScope, store: Store
+    documents: list[DocumentRow], node: Node | None, store: Store
 ) -> tuple[list[DocumentRow], Mapping[DocumentId, Collection[int]]]:
     """(those whose trigrams allow the query, the only parts that allow it in large ones); all of them where nothing can be
     required, or there are no trigrams."""
-    node = scope.query.node
     expression = trigram_expression(literal_requirements(node)) if store.features().fuzzy else ""
     if not expression:
         return documents, {}
