@@ -170,7 +170,7 @@ def _check_file(key: str, value: Any, source: str) -> None:
 
 OWN_FILES: Mapping[str, str] = {
     "aliases": "codelens.search.terms:own_aliases",
-    "classes": "codelens.search.equivalence:user_classes",
+    "classes": "codelens.search.channels.equivalence:user_classes",
     "metadata": "codelens.query.facts:load_metadata",
     "weights": "codelens.search.profiles:all_profiles",
 }

@@ -26,16 +26,295 @@ nested over 50 deep.
 "-" negates at the start of a word, before two letters, "_", a quotation, a pattern or a group; -1, -x, --flag, -> and a-b
 are words. /…/ is a pattern if it begins a word and its next slash ends that word; /usr/local/bin is a word. `case:yes`,
 `case:no` and `case:auto` apply to the whole query.
+
+The lexer splits a query into tokens: every character that is not a space belongs to exactly one leaf or operator. The start of a
+word decides what is special, so that code and prose pass: `x->y`, `f(a, b)`, `it's` and `std::vector` are words. A parenthesis at
+the start of a word opens a group; a group closes where no parenthesis of the word itself is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 
-from codelens.model.fast_dataclass import replace
-from codelens.query.lexer import Faults, Lexer, QueryToken
-from codelens.query.nodes import And, Filter, Node, Not, Or, Pattern, Phrase, Query, Word, describe
+from codelens.errors import QueryError
+from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.search import Notice
+from codelens.query.filters import ACCEPTED, BadValueError, excerpt, make_filter, suggest_field
+from codelens.query.nodes import (
+    FIELDS,
+    NEGATED_WORD,
+    And,
+    Filter,
+    Identifier,
+    Leaf,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Query,
+    Word,
+    describe,
+)
 from codelens.query.patterns import parse_tree
+
+AS_TEXT = "; searched as text"  # End of a notice. A strict query raises QueryError instead.
+MOST = 8  # Most notices of one kind, so that a pasted page of text does not cause a page of notices
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults of one query, at most MOST per code. They become notices, or an error in a strict query."""
+
+    query: str
+    found: list[tuple[int, Notice]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, code: str, position: int, say: Callable[[], str]) -> None:
+        """Record a fault. `say` makes its sentence, and is only called if the notice will be shown."""
+        self.counts[code] = self.counts.get(code, 0) + 1
+        if self.counts[code] <= MOST:
+            self.found.append((position, Notice(code, say())))
+
+    def raise_first(self) -> None:
+        """Raise a QueryError for the first fault in the text, if there is one."""
+        if self.found:
+            position, notice = min(self.found, key=lambda fault: fault[0])
+            raise QueryError(notice.text.removesuffix(AS_TEXT), self.query, min(position, len(self.query)))
+
+    def notices(self) -> tuple[Notice, ...]:
+        """The notices without duplicates, in the order of the text."""
+        ordered = [notice for _, notice in sorted(self.found, key=lambda fault: fault[0])]
+        return tuple(dict.fromkeys(ordered))[:MOST]
+
+
+MOST_PATTERNS = 32
+"""Most patterns in one query. Each runs on the text of every unit that the other conditions leave open. Chosen."""
+MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
+
+_SPACE = re.compile(r"\s*")
+_RUN = re.compile(r"[^\s()]*")
+_VALUE = re.compile(r"[^\s(),]*")
+_NEGATION = re.compile(rf'-(?={NEGATED_WORD}|[rf]:|["`/(])')
+_QUOTED = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_TICKED = re.compile(r"`(?=[^\s`])([^`\n]+)`")
+_SLASHED = re.compile(r"/(?![\s/])((?:\\.|\[\^?+\]?+(?:\\.|[^\]\\\n]){0,200}+\]|[^/\\\n])++)(?<!\s)/")
+_FIELD = re.compile(r"([A-Za-z][A-Za-z_-]+|[rf]):(?!:|//)")  # r: and f: are Sourcegraph's
+_OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryToken:
+    """`kind` is leaf, open, close, or, and, not; only a leaf has a `leaf`."""
+
+    kind: str
+    start: int
+    end: int
+    leaf: Leaf | None = None
+
+
+class Lexer:
+    """One pass over a query. `open` has an entry for each open parenthesis: the index of its token, or None if it is part of a
+    word. Both kinds pair up, so f(a, b) in a group does not end the group."""
+
+    def __init__(self, text: str, faults: Faults, languages: Collection[str]) -> None:
+        self.text, self.faults, self.languages = text, faults, languages
+        self.tokens: list[QueryToken] = []
+        self.open: list[int | None] = []
+        self.depth = self.patterns = 0
+        self.position = 0
+
+    def run(self) -> list[QueryToken]:
+        """All tokens in order. Unclosed parentheses stay in `open`."""
+        while (start := self._skip_space()) < len(self.text):
+            if not self._begins(start):
+                self._word(start, start)
+            elif self.text[start] == ")" and self._closes():
+                self._close(start)
+            else:
+                self._unit(start)
+        return self.tokens
+
+    def unpaired(self) -> set[int]:
+        """The tokens that opened a group and were never closed."""
+        return {index for index in self.open if index is not None}
+
+    def _skip_space(self) -> int:
+        self.position = _end(_SPACE, self.text, self.position)
+        return self.position
+
+    def _begins(self, start: int) -> bool:
+        """True if a word may begin here, which is not the case directly after a quotation."""
+        last = self.tokens[-1] if self.tokens else None
+        return last is None or last.end < start or last.kind != "leaf" or self.text[start] == ")"
+
+    def _closes(self) -> bool:
+        return bool(self.open) and self.open[-1] is not None
+
+    def _open(self, start: int) -> None:
+        self.open.append(len(self.tokens))
+        self.depth += 1
+        self._add("open", start, start + 1)
+
+    def _close(self, start: int) -> None:
+        self.open.pop()
+        self.depth -= 1
+        self._add("close", start, start + 1)
+
+    def _add(self, kind: str, start: int, end: int, leaf: Leaf | None = None) -> None:
+        self.tokens.append(QueryToken(kind, start, end, leaf))
+        self.position = end
+
+    def _unit(self, start: int) -> None:
+        """Add a leaf, perhaps negated. If the leaf is not valid, the dash is part of its text."""
+        dash = _NEGATION.match(self.text, start)
+        at = dash.end() if dash else start
+        if self.text[at] == "(" and self.depth < MAX_DEPTH:
+            if dash:
+                self._add("not", start, at)
+            return self._open(at)
+        if self.text[at] == "(":
+            self.faults.add("depth", at, lambda: f"groups go over {MAX_DEPTH} deep; searched as text")
+            return self._word(start, at)
+        if special := self._special(at, negated=bool(dash)):
+            leaf, end = special
+            if dash:
+                self._add("not", start, at)
+            return self._add("leaf", at, end, leaf)
+        if dash and self.position <= at and self.text[at] not in '"`/':
+            self._add("not", start, at)
+            return self._word(at, at)
+        return self._word(start, max(at, self.position))
+
+    def _word(self, start: int, scanned: int) -> None:
+        """Add the text from `start` to the end of the word; the part before `scanned` was read already."""
+        end = self._run_end(scanned, _RUN)
+        run = self.text[start:end]
+        if run in _OPERATORS and not self._after_dash(start):
+            return self._add(_OPERATORS[run], start, end)
+        if run == "-":
+            self.faults.add("operator", start, lambda: "a lone '-' negates nothing; searched as text")
+        return self._add("leaf", start, end, Word(run, start))
+
+    def _after_dash(self, start: int) -> bool:
+        return bool(self.tokens) and self.tokens[-1].kind == "not" and self.tokens[-1].end == start
+
+    def _run_end(self, at: int, plain: re.Pattern[str]) -> int:
+        """End of a run: before a space or a parenthesis that closes a group. Parentheses of the run itself pair up."""
+        while (at := _end(plain, self.text, at)) < len(self.text):
+            if self.text[at] == "(":
+                self.open.append(None)
+            elif self.text[at] != ")" or self._closes():
+                break
+            elif self.open:
+                self.open.pop()
+            else:
+                self.faults.add("parenthesis", at, lambda: "a ')' closes nothing; searched as text")
+            at += 1
+        return at
+
+    def _special(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
+        match self.text[at]:
+            case '"':
+                return self._phrase(at)
+            case "`":
+                return self._identifier(at)
+            case "/":
+                return self._pattern(at)
+        return self._filter(at, negated)
+
+    def _phrase(self, at: int) -> tuple[Leaf, int] | None:
+        found = _QUOTED.match(self.text, at)
+        if found is None:
+            self.faults.add("quote", at, lambda: "a '\"' is not closed; searched as text")
+        elif not found[1]:
+            self.faults.add("quote", at, lambda: "the quotes hold nothing; searched as text")
+            self.position = found.end()
+        return (Phrase(unescape(found[1])), found.end()) if found and found[1] else None
+
+    def _identifier(self, at: int) -> tuple[Leaf, int] | None:
+        found = _TICKED.match(self.text, at)
+        if found is None:
+            self.faults.add("quote", at, lambda: "a '`' is not closed, or holds nothing; searched as text")
+        return (Identifier(found[1].strip()), found.end()) if found else None
+
+    def _pattern(self, at: int) -> tuple[Leaf, int] | None:
+        """A pattern in /…/, if its first bare slash ends the word and it parses. An invalid one with spaces is prose,
+        without a notice."""
+        found = _SLASHED.match(self.text, at)
+        if found is None or not self._ends_word(found.end()):
+            return None
+        source = found[1]
+        if self.patterns >= MOST_PATTERNS:
+            self.faults.add(
+                "limit", at, lambda: f"a query has {MOST_PATTERNS} patterns at most; others are searched as text"
+            )
+            return None
+        try:
+            parse_tree(source)
+        except QueryError as fault:
+            if not re.search(r"\s", source):
+                message = f"/{excerpt(source)}/: {fault}; searched as text"
+                self.faults.add("pattern", at + 1 + fault.position, lambda: message)
+            return None
+        self.patterns += 1
+        return Pattern(source), found.end()
+
+    def _ends_word(self, at: int) -> bool:
+        rest = self.text[at : at + 1]
+        return not rest or rest.isspace() or (rest == ")" and self._closes())
+
+    def _filter(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
+        found = _FIELD.match(self.text, at)
+        if found is None:
+            return None
+        name = ACCEPTED.get(found[1], found[1])
+        if name not in FIELDS:
+            self.faults.add("filter", at, lambda: _unknown(name))
+            return None
+        values = self._values(found.end())
+        if values is None:
+            return None
+        try:
+            filtered: Filter = make_filter(name, values, self.languages, outside=not (negated or self.depth))
+        except BadValueError as fault:
+            message = str(fault)
+            self.faults.add("value", at, lambda: message + " searched as text")
+            return None
+        return filtered, self.position
+
+    def _values(self, at: int) -> list[str] | None:
+        """The values of a comma list, moving the position after it; None if a quote is not closed."""
+        values = []
+        while True:
+            quoted = _QUOTED.match(self.text, at) if self.text.startswith('"', at) else None
+            if quoted is None and self.text.startswith('"', at):
+                self.faults.add("quote", at, lambda: "a '\"' is not closed; searched as text")
+                self.position = at
+                return None
+            self.position = quoted.end() if quoted else self._run_end(at, _VALUE)
+            values.append(unescape(quoted[1]) if quoted else self.text[at : self.position])
+            if not self.text.startswith(",", self.position):
+                return [value for value in values if value]
+            at = self.position + 1
+
+
+def unescape(quoted: str) -> str:
+    r"""The text between quotes with \" and \\ unescaped. Other backslashes stay, as in "C:\new"."""
+    return re.sub(r'\\(["\\])', r"\1", quoted)
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _unknown(name: str) -> str:
+    meant = suggest_field(name)
+    return (
+        f"'{excerpt(name)}:' is not a filter" + (f", did you mean '{meant}:'?" if meant else ";") + " searched as text"
+    )
 
 
 def parse_query(

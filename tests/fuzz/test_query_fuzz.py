@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from codelens.errors import QueryError
 from codelens.query.conditions import evaluate, literal_requirements
 from codelens.query.facts import Matching, TextFacts
-from codelens.query.lexer import Faults, Lexer
 from codelens.query.nodes import And, Filter, Node, Not, Or, Word, describe
-from codelens.query.parser import parse_query
+from codelens.query.parser import Faults, Lexer, parse_query
 from tests.tiers import examples
 
 PIECES = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.model.request import SearchOptions
-from codelens.query.conditions import evaluate, literal_requirements, with_words_together
+from codelens.query.conditions import evaluate, join_alternatives, literal_requirements
 from codelens.query.facts import DocumentFacts, Matching, TextFacts, UnitFacts
 from codelens.query.filters import path_glob
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
@@ -301,7 +301,7 @@ ALPHABET = "aAbß_1éKſİ中文カ한 .-\n"
 def test_words_are_decided_together_as_one_by_one(text: str, words: list[str], case: str) -> None:
     known = TextFacts("p/a_b.py", "r", "python", text=text)
     node = Or(tuple(map(Word, words)))
-    together = with_words_together(node, Matching(case))
+    together = join_alternatives(node, Matching(case))
     assert evaluate(together, known, Matching(case)).value is evaluate(node, known, Matching(case)).value
 
 

@@ -21,7 +21,7 @@ from codelens.index import Index
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
-from codelens.query.lexer import MOST_PATTERNS
+from codelens.query.parser import MOST_PATTERNS
 from codelens.search.files import search_files
 from codelens.search.lexicon import MOST_UNKNOWN
 from codelens.search.pipeline import rank, search

@@ -11,7 +11,7 @@ from codelens.config import Settings
 from codelens.errors import SettingsError
 from codelens.lang.registry import languages
 from codelens.model.search import SearchResult
-from codelens.search.equivalence import (
+from codelens.search.channels.equivalence import (
     SHIPPED,
     SHIPPED_WEIGHT,
     EquivalenceClass,

@@ -8,7 +8,7 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.search.channels.keywords import find_keywords, load_lists
-from codelens.search.seeds import LEAN, OTHER, RICH
+from codelens.search.rankers.knowing import LEAN, OTHER, RICH
 from codelens.search.terms import expand
 from codelens.store.store import Store
 from tests.search.test_knowing import ranked, seeds_of

@@ -21,8 +21,16 @@ from codelens.search.pipeline import rank
 from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
-from codelens.search.rankers.knowing import Composite, GraphStanding, add_composite, no_hits, read_around
-from codelens.search.seeds import NOISE, by_folder, noise_of
+from codelens.search.rankers.knowing import (
+    NOISE,
+    Composite,
+    GraphStanding,
+    add_composite,
+    by_folder,
+    no_hits,
+    noise_of,
+    read_around,
+)
 from codelens.store.store import Store
 from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
 from tests.search.units import unit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codelens.model.code import UnitId
-from codelens.search.equivalence import match_classes, stems_of
-from codelens.search.seeds import DERIVED_WEIGHT, derived_classes
+from codelens.search.channels.equivalence import match_classes, stems_of
+from codelens.search.rankers.knowing import DERIVED_WEIGHT, derived_classes
 
 ONE, TWO = UnitId(1), UnitId(2)
 

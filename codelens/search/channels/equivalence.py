@@ -1,19 +1,196 @@
-"""Concepts: units named as code usually names what the query's phrases mean."""
+"""Concepts: units named as code usually names what the query's phrases mean. A class has the phrases that people say for a concept
+and the names that programs give it.
+
+Phrases are looked for word by word, by their stems and without stop words. So a verb before a phrase changes nothing: "find
+blast radius" and "compute the blast radius" hold "blast radius", and no product of phrases and verbs need be written down.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from codelens.errors import SettingsError
+from codelens.lang.registry import accepted_names
 from codelens.model.code import UnitId
+from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Match
 from codelens.search.channels import ChannelResult
-from codelens.search.equivalence import (
-    ClassMatch,
-    match_classes,
-    shipped_classes,
-    stems_of,
-    usable_targets,
-    user_classes,
-)
 from codelens.search.run import SearchRun
+from codelens.search.terms import load_words, stem
+from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.text.notation import parse_toml, read_own_file
+from codelens.text.terms import tokens
+
+SHORTEST_TARGET = 4  # Letters. Shorter names are borne by hundreds of unrelated units; knowing's figure.
+GENERIC = frozenset(("get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"))
+"""Names that say nothing by themselves; knowing's list."""
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalenceClass:
+    """Phrases and names treated as one concept. `targets` are names as a program spells them, in any of its styles."""
+
+    name: str
+    phrases: tuple[str, ...]
+    targets: tuple[str, ...]
+    weight: float
+    languages: tuple[str, ...] = ()  # Only documents in these languages hold its targets; empty means any
+    own: bool = False  # True for a class from the user's own file
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMatch:
+    """A class and the phrases of it that the query says, longest first."""
+
+    concept: EquivalenceClass
+    phrases: tuple[str, ...]
+    words: int  # Number of words in the longest of these phrases
+
+    @property
+    def strong(self) -> bool:
+        """Two phrases, or one of several words: a single word belongs to too many concepts (knowing's gate)."""
+        return len(self.phrases) > 1 or self.words > 1
+
+
+def stems_of(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text, split as names are, without stop words and endings."""
+    stop = load_words().stop
+    words = ((word for token in tokens(text) for word in split_identifier(token)) for text in texts)
+    return [[stem(word) for word in of_one if word not in stop] for of_one in words]
+
+
+def usable_targets(concept: EquivalenceClass) -> list[str]:
+    """The folded targets that are looked up: none that is short or says nothing, each once."""
+    folded = dict.fromkeys(fold_identifier(target) for target in concept.targets)
+    return [name for name in folded if len(name) >= SHORTEST_TARGET and name not in GENERIC]
+
+
+def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
+    """The classes with a phrase that one of these texts contains; `words` is `stems_of` the texts.
+
+    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ in endings alone are one.
+    """
+    found, runs = [], _Runs(words)
+    for concept in classes:
+        held: dict[tuple[str, ...], str] = {}
+        for phrase, stems in zip(concept.phrases, stems_of(concept.phrases), strict=True):
+            if stems and tuple(stems) in runs[len(stems)]:
+                held.setdefault(tuple(stems), phrase)
+        if held:
+            longest = sorted(held, key=lambda stems: -len(stems))
+            found.append(ClassMatch(concept, tuple(held[stems] for stems in longest), len(longest[0])))
+    return sorted(found, key=lambda match: (-match.concept.weight, -match.words, -len(match.phrases)))
+
+
+class _Runs(dict[int, frozenset[tuple[str, ...]]]):
+    """Length → all runs of so many words in some texts: so a phrase is looked up, however many the texts are."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self._texts = texts
+
+    def __missing__(self, length: int) -> frozenset[tuple[str, ...]]:
+        starts = ((words, at) for words in self._texts for at in range(len(words) - length + 1))
+        self[length] = frozenset(tuple(words[at : at + length]) for words, at in starts)
+        return self[length]
+
+
+SHIPPED = Path(__file__).parent.with_name("classes")
+SHIPPED_WEIGHT = 0.8  # Weight of the shipped classes; knowing's figure
+USER_WEIGHT = 1.0  # Default weight of the user's own classes; knowing's figure
+LARGEST = 1_000_000  # Bytes of such a file; the largest of those that are shipped has 28 000
+HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
+_QUOTE = "'"
+
+
+def shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
+    """The shipped classes that may match: universal ones first, then by language.
+
+    Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
+    """
+    stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
+    found: list[EquivalenceClass] = []
+    for path, head, tables in _shipped_tables():
+        if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
+            found += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
+    return found
+
+
+def _may_match(phrases: str, stems: tuple[str, ...]) -> bool:
+    """True if some phrase consists of words that begin with the stems, and stop words. A stem is the beginning of its word."""
+    stop = load_words().stop
+    return any(f" {word}" in phrases for word in stems) and any(
+        all(word.startswith(stems) or word in stop for word in phrase.split()) for phrase in phrases.split(",")
+    )
+
+
+@cache
+def _shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
+    """(file, the lines above its tables, (phrases with a blank before each, table) of each): read, and not parsed."""
+    found = []
+    for file in sorted(SHIPPED.glob("*.toml"), key=lambda file: (file.stem != "universal", file.stem)):
+        head, *tables = file.read_text(encoding="utf-8").split("\n[")
+        found.append((file, head, [(f" {table.split(_QUOTE, 2)[1]}", table) for table in tables]))
+    return found
+
+
+def user_classes(path: str) -> Sequence[EquivalenceClass]:
+    """The classes of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
+    return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
+
+
+def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
+    """A table for each class; `phrases` with commas between, `targets` with blanks between, as in words.toml.
+
+    `weight` is that of a class that names none; `languages` stands in a class, or above all for the whole file.
+    """
+    try:
+        table = parse_toml(text)
+        everywhere = _languages(table.pop("languages", ""), own)
+        return [_class(name, row, weight, everywhere, own) for name, row in table.items()]
+    except ValueError as fault:
+        raise SettingsError(f"{path}: {fault}", HINT) from None
+
+
+def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: bool) -> EquivalenceClass:
+    if not isinstance(row, dict):
+        raise ValueError(f"'{name}' is not a class")
+    if unknown := sorted(row.keys() - {"phrases", "targets", "weight", "languages"}):
+        raise ValueError(f"class '{name}' has no '{unknown[0]}'")
+    phrases = tuple(p.strip() for p in _text(name, row, "phrases").split(",") if p.strip())
+    targets = tuple(_text(name, row, "targets").split())
+    if not phrases or not targets:
+        raise ValueError(f"class '{name}' has no {'targets' if phrases else 'phrases'}")
+    weight = row.get("weight", weight)
+    if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 < weight <= 1:
+        raise ValueError(f"class '{name}': weight must be above 0 and at most 1, not {weight!r}")
+    languages = _languages(row["languages"], own) if "languages" in row else languages
+    concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
+    if not usable_targets(concept):
+        raise ValueError(f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common")
+    return concept
+
+
+def _text(name: str, row: Mapping[str, Any], key: str) -> str:
+    value = row.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"class '{name}': {key} must be a string, not {value!r}")
+    return value
+
+
+def _languages(value: Any, own: bool) -> tuple[str, ...]:
+    """The languages as documents name them. Shipped files use these names: the table of all languages is slow to read."""
+    if not isinstance(value, str):
+        raise ValueError(f"languages must be a string with spaces between the names, not {value!r}")
+    if not own:
+        return tuple(value.split())
+    known = accepted_names()
+    if unknown := [name for name in value.split() if name.lower() not in known]:
+        raise ValueError(f"there is no language '{unknown[0]}'")
+    return tuple(known[name.lower()] for name in value.split())
+
 
 NAMED_CAP = 20
 """Units of one name that are taken. Chosen: a third of what the symbol channel takes of a name that the query itself says;

@@ -4,32 +4,41 @@
 .40 blast radius + .25 confidence + .20 recency + .15 distance                        without
 
 Both add a little for a recent commit, if git's history is known: knowing names that part without its weight.
+
+The seeds are the channels' rankings: fused, filtered, ordered and counted by the size of the graph. A walk from few units that
+belong together finds more than one from many that are scattered, so the largest folder goes first.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
+from pathlib import PurePosixPath
 
 from codelens.graph.hits import ADJUSTMENTS, POOL, HitsScores, compute_hits
 from codelens.graph.surroundings import ByContent, WholeGraph
 from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, Trails, find_heaviest, walk
 from codelens.model.budget import WALK as WALK_SHARE
-from codelens.model.code import CHUNK_KINDS, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Event, Trace
+from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels import Findings
+from codelens.search.channels.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
+from codelens.search.channels.keywords import path_terms
 from codelens.search.evidence import Evidence
-from codelens.search.features import CERTAIN_CLASS, measure
-from codelens.search.fuse import fuse_matches
+from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
+from codelens.search.fuse import find_rows, fuse, fuse_matches, normalised
 from codelens.search.rankers import Ranker, Ranking
 from codelens.search.recency import Aged, Running, recency_of_units, running_by
 from codelens.search.run import SearchRun
-from codelens.search.seeds import NO_SEED, Seeding, Seeds, choose_seeds
+from codelens.search.terms import load_words, words_said
 from codelens.search.walk import in_words
 from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier, split_identifier
 
 WALK = "walk"  # Stage in the trace's events
 TOLD = 500  # Units under the walk's threshold that get an event in the trace. Beyond them mass says nothing.
@@ -298,6 +307,322 @@ def no_hits() -> HitsScores:
     """For a score without them."""
     nothing: Mapping[int, float] = {}
     return HitsScores(dict(nothing), dict(nothing))
+
+
+# Seeds
+
+AROUND = 10  # Matches by name whose neighbours are read; knowing's figure
+NAMED_CAP = 20  # Units of one name that are taken, as in the equivalence channel
+MOST_EDGES = 2000  # Calls that are read around them. What all code calls says little of any one.
+
+
+def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
+    """Units that bear the name of one of `named` whose callers or callees are named as the query speaks.
+
+    The raw score is the class's weight. Every phrase is of two words, so every match is a strong one.
+    """
+    query, store = run.terms, run.store
+    best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
+    rows = store.units.rows(best)
+    seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
+    classes = derived_classes(seeds, _names_around(seeds, store))
+    found: dict[UnitId, Match] = {}
+    matched = match_classes(stems_of(query.texts), classes)
+    targets = [target for match in matched for target in usable_targets(match.concept)]
+    store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for target in targets))
+    for match in matched:
+        for target in usable_targets(match.concept):
+            for unit in store.units.named(target, run.within, NAMED_CAP):
+                reason = f'"{match.phrases[0]}" means {match.concept.name}'
+                found.setdefault(unit, Match(unit, match.concept.weight, reason))
+    return list(found.values())
+
+
+def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, list[str]]:
+    """Unit → the names of its callers and callees, by name."""
+    around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
+    store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("outgoing", "incoming")))
+    for edge in store.edges.outgoing([*seeds], {"calls"}, MOST_EDGES):
+        if is_unit(edge.target):
+            around[UnitId(edge.source)].add(UnitId(edge.target))
+    for edge in store.edges.incoming([*seeds], {"calls"}, MOST_EDGES):
+        if is_unit(edge.source):
+            around[UnitId(edge.target)].add(UnitId(edge.source))
+    rows = store.units.rows({unit for units in around.values() for unit in units})
+    return {
+        unit: sorted({rows[other].name for other in others if rows[other].kind not in CHUNK_KINDS})
+        for unit, others in around.items()
+    }
+
+
+DOUBLES = frozenset(("mock", "mocks", "mocked", "fake", "fakes", "stub", "stubs"))
+"""Words of a name that make a double of it; knowing looks for `mock`, `fake` and `stub` in the name of the type."""
+SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))
+"""Names of two letters that mean something; knowing's list."""
+SHORTEST_NAME = 3
+PATHS: Mapping[str, re.Pattern[str]] = {
+    "build": re.compile(r"(?:^|/)(?:dist|build|node_modules)/"),
+    "vendor": re.compile(r"(?:^|/)(?:vendor|third_party)/"),
+    "minified": re.compile(r"\.(?:min|bundle)\.[a-z]+$"),
+    "fixture": re.compile(r"(?:^|/)(?:conftest|fixtures?)\.[a-z]+$|(?:^|/)(?:testutil|testhelper)|test_?helper", re.I),
+}
+"""Kind of path → its pattern; knowing's list, and `third_party`, which is vendored as well."""
+ROLES = ("vendored", "generated")
+
+
+def noise_of(unit: UnitRow, words: Collection[str]) -> str:
+    """The reason why a unit is noise; empty if it is not. `words`: the query's words and folded names."""
+    for role in ROLES:
+        if role in unit.roles and not _names(role, words):
+            return f"{role} code"
+    if unit.is_quoted and not ROLE_WORDS["docs"] & set(words):
+        return "code that a document quotes"
+    for what, pattern in PATHS.items():
+        if pattern.search(unit.path) and not _names(what, words):
+            return f"a {what} path"
+    own = {*split_identifier(unit.container), *(split_identifier(unit.name))}
+    if (double := sorted(own & DOUBLES)) and not any(word in words for word in DOUBLES):
+        return f"its name says {double[0]}"
+    name = fold_identifier(unit.name)
+    if len(name) < SHORTEST_NAME and name not in SHORT_NAMES and name not in words:
+        return f"a name of {len(name)} letters"
+    return ""
+
+
+def _names(word: str, words: Collection[str]) -> bool:
+    """True if the query contains the word or its plural: 'vendor' asks for what is vendored."""
+    return bool({word, f"{word}s", word.removesuffix("ed")} & set(words))
+
+
+NOISE = "noise filter"
+NO_SEED = "seeds"
+FOCUS = "focus"  # Stages in the trace's events
+AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph's neighbours make
+
+
+@dataclass(frozen=True, slots=True)
+class Seeding:
+    """A profile's settings for the seeds, from weights.toml."""
+
+    candidates: int  # Candidates of the fusion that may become seeds
+    fewest: int  # Candidates below which others are taken in
+    filled: int  # How many candidates there may be then
+    neighbours: float  # Weight of the ranking by classes that the neighbours' names make; 0 for none
+    implementors: bool  # True if all that implements a type among the candidates joins
+    focus: bool  # True if the largest folder goes first
+    seeds: Mapping[str, int]  # From this number of units on (as text, TOML's keys) → so many seeds
+    dense: int  # Units from which on types go first
+    first_weight: float
+    last_weight: float  # Restart weights of the first and the last seed; those between lie evenly between
+    paths: int  # Most symbols that join because their path is named
+    path_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A unit that a walk restarts at."""
+
+    unit: UnitRow
+    weight: float
+    reason: str
+    direct: bool  # True if the query led to it; types in a folder that the query names only help the walk
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """The seeds of the walk, and all other finds of the channels."""
+
+    seeds: Mapping[UnitId, Seed]
+    fused: Mapping[UnitId, Candidate]  # Every unit of the fusion, in the fusion's order
+    losses: Mapping[UnitId, tuple[str, str]]
+    """Unit of the fusion that did not become a seed → the stage that lost it and how. Those too far down are left out."""
+
+
+def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> Seeds:
+    """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
+    query, store, trace = run.terms, run.store, run.trace
+    fused = _fused(run, rankings, seeding)
+    symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
+    unquoted = [unit for unit in symbols if not unit.is_quoted] or symbols
+    chosen = unquoted[: seeding.candidates]
+    if len(chosen) < seeding.fewest:
+        chosen = _filled(chosen, fused, rankings, seeding, store)
+    words = frozenset({*words_said(query), *(term.text for term in query.names)})
+    kept = _without_noise(chosen, words, trace)
+    size = store.units.count()
+    ordered = by_folder(kept) if seeding.focus else kept
+    if size > seeding.dense:
+        ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
+    most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
+    losses = {c.unit.id: (NO_SEED, "text outside of definitions never becomes a seed") for c in fused}
+    losses |= {unit.id: (NO_SEED, "code that a document quotes gives way to other code") for unit in symbols}
+    for place, unit in enumerate(unquoted, start=1):
+        losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
+    first = "types" if size > seeding.dense else "those in the folder with the most matches"
+    losses |= _losses_of_order(kept, ordered, most, first)
+    seeds = _weighted(ordered[:most], seeding)
+    for unit in _implementors(kept, store) if seeding.implementors else ():
+        if unit.id not in seeds and not noise_of(unit, words):
+            seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
+    for unit, reason in on_paths(run, seeding.paths):
+        if unit.id not in seeds and not noise_of(unit, words):
+            seeds[unit.id] = Seed(unit, seeding.path_weight, reason, False)
+    return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
+
+
+def _losses_of_order(
+    kept: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
+) -> dict[UnitId, tuple[str, str]]:
+    """The units that did not become seeds because `most` others go before them; `kept` is the order by rank alone."""
+    before = {unit.id: place for place, unit in enumerate(kept, start=1)}
+    losses = {}
+    for place, unit in enumerate(ordered[most:], start=most + 1):
+        where = f"number {before[unit.id]} of the matches"
+        if before[unit.id] <= most:
+            where += f", and number {place} once {first} go first"
+        losses[unit.id] = (FOCUS if before[unit.id] <= most else NO_SEED, f"{where}; {most} are seeds")
+    return losses
+
+
+def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> list[Candidate]:
+    """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
+    weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
+    taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
+    if seeding.neighbours and "symbol" in taking_part:
+        taking_part[AROUND_NAMES] = neighbour_ranking(run, taking_part["symbol"])
+        run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
+    weights = normalised(weighing, sorted(taking_part))
+    found = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
+    for candidate in found:
+        _weigh_learned(candidate, run)
+    return in_order(found)
+
+
+def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:
+    """Scale the rank of a unit that learned words led to by what the number of its uses weighs, in place."""
+    learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
+    for place, part in enumerate(candidate.recorded if learned else ()):
+        if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
+            operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
+            candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
+
+
+def _filled(
+    chosen: Sequence[UnitRow],
+    fused: Sequence[Candidate],
+    rankings: Mapping[str, Sequence[Match]],
+    seeding: Seeding,
+    store: Store,
+) -> list[UnitRow]:
+    """More candidates for seeds if names and words gave few: near units, then chunks of text, then resembling names."""
+    near = [match.unit for match in rankings.get("vector", ())][: seeding.filled]
+    slips = [match.unit for match in rankings.get("fuzzy", ())][: seeding.filled]
+    rows = store.units.rows({*near, *slips})
+    further = [*(rows[unit] for unit in near), *(c.unit for c in fused), *(rows[unit] for unit in slips)]
+    found = {unit.id: unit for unit in (*chosen, *further)}
+    return list(found.values())[: seeding.filled]
+
+
+def _without_noise(units: Sequence[UnitRow], words: Collection[str], trace: Trace) -> list[UnitRow]:
+    """The units that are not noise; all of them if all are noise, because then the query means them."""
+    reasons = {unit.id: noise_of(unit, words) for unit in units}
+    kept = [unit for unit in units if not reasons[unit.id]]
+    if not kept:
+        return list(units)
+    trace.events += [Event(NOISE, unit, reasons[unit.id]) for unit in units if reasons[unit.id]]
+    return kept
+
+
+def by_folder(units: Sequence[UnitRow]) -> list[UnitRow]:
+    """The units of the folder that holds most of them first, of several such folders the one with the best; each in order."""
+    folders: dict[tuple[str, str], list[UnitRow]] = {}
+    for unit in units:
+        folders.setdefault((unit.repository, str(PurePosixPath(unit.path).parent)), []).append(unit)
+    largest = max(folders.values(), key=len, default=[])
+    first = {unit.id for unit in largest}
+    return [*largest, *(unit for unit in units if unit.id not in first)]
+
+
+def _weighted(units: Sequence[UnitRow], seeding: Seeding) -> dict[UnitId, Seed]:
+    """Restart weights that fall evenly from the first to the last."""
+    fall = (seeding.first_weight - seeding.last_weight) / max(1, len(units) - 1)
+    return {
+        unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
+        for place, unit in enumerate(units)
+    }
+
+
+def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
+    """Implementations of the types among these units: type by type, each by path and place."""
+    interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
+    edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
+    rows = store.units.rows({UnitId(e.source) for e in edges})
+    first: dict[UnitId, int] = {}
+    for edge in edges:
+        place, source = interfaces[UnitId(edge.target)], UnitId(edge.source)
+        first[source] = min(place, first.get(source, place))
+    return sorted(rows.values(), key=lambda row: (first[row.id], row.content_order()))
+
+
+RICH, LEAN, OTHER = 5, 10, 15
+"""Most types with members, types without, and other symbols that join for one word; knowing's figures."""
+CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it for one word
+MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
+
+
+def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
+    files = store.documents.first_on_paths(word, MOST_FILES)
+    return store.units.grouped(files, [other for other in words if other != word])
+
+
+def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
+    """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
+    speaks of first, then those with members, then those without, then other symbols; `most` in all."""
+    words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
+    may_be_found = run.allows()
+    grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
+    for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
+        taken: dict[int, int] = {}
+        for unit, group in units:
+            if taken.get(group, 0) < CAPS.get(group, most) and may_be_found(unit):
+                taken[group] = taken.get(group, 0) + 1
+                found.setdefault(unit, (group, place, word))
+    best = sorted(found, key=lambda unit: found[unit][:2])[:most]  # stable: equal ones stay in order of content
+    rows = run.store.units.rows(best)
+    return [(rows[unit], f"where the path says {found[unit][2]}") for unit in best]
+
+
+DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote; knowing's figure
+SHORTEST_PAIRED = 3  # Fewest letters of a word that has a meaning in a pair
+
+
+def derived_classes(
+    seed_names: Mapping[UnitId, str], neighbours: Mapping[UnitId, Sequence[str]]
+) -> list[EquivalenceClass]:
+    """For each seed with a telling neighbour one class, whose phrases are pairs of consecutive meaningful words of a neighbour.
+
+    `neighbours` are the names of a unit's callers and callees. A pair that is in the seed's own name is left out: it is found
+    without a class. The target is the seed's name; classes stand in the order of the seeds, phrases in that of the neighbours.
+    """
+    classes = []
+    for unit, name in seed_names.items():
+        own = _pairs(name)
+        pairs = dict.fromkeys(pair for other in neighbours.get(unit, ()) for pair in _pairs(other) if pair not in own)
+        if pairs:
+            phrases = tuple(" ".join(pair) for pair in pairs)
+            classes.append(EquivalenceClass(f"around {name}", phrases, (name,), DERIVED_WEIGHT))
+    return classes
+
+
+def _pairs(name: str) -> list[tuple[str, str]]:
+    """Neighbouring words of a name once those that mean nothing are left out: handle_the_blast_radius → blast radius."""
+    words = [word for word in split_identifier(name) if _means_something(word)]
+    return list(pairwise(words))
+
+
+def _means_something(word: str) -> bool:
+    lists = load_words()
+    return len(word) >= SHORTEST_PAIRED and not word.isdigit() and word not in lists.generic and word not in lists.stop
 
 
 RANKER: Ranker = WalkRanker()
