@@ -24,7 +24,8 @@ import codelens.query.parser
 from codelens.cli.help import EXIT_CODES
 from codelens.config import Settings
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
-from codelens.query.nodes import FIELDS, KIND_GROUPS
+from codelens.query.filters import FIELD_TESTS
+from codelens.query.nodes import KIND_GROUPS
 from codelens.store.migrate import newest_version
 from tools.readme import FIGURES
 from tools.readme import rewritten as rewritten_tables
@@ -220,7 +221,7 @@ def test_exit_codes() -> None:
 
 def test_filters() -> None:
     shown = {name for row in rows("| filter |") for name in re.findall(r"`(\w+):", row[0])}
-    assert shown == set(FIELDS)
+    assert shown == set(FIELD_TESTS)
     kinds = next(row[1] for row in rows("| filter |") if row[0].startswith("`kind:"))
     assert set(re.findall(r"\w+", kinds)) == {*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS}
 

@@ -25,8 +25,10 @@ class Contribution:
     operands: Mapping[str, float] = field(default_factory=dict)
 
 
+FUSION = "fusion"  # The family of the channels' ranks
+RULES_OF_RANKS = frozenset({"rrf", "share", "rrf_share"})  # Rules of contributions that ranks in channels make
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "fusion": ("exact", "keyword", "fuzzy", "lexicon", "vector", "symbol", "path", "equivalence"),
+    FUSION: (),  # the ranks in the channels, whatever these are
     "words": ("bm25", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
     "names": (*("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),),
     "meaning": ("nearness", "nearest", "near_unmet", "rerank"),
@@ -41,9 +43,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "popularity": ("stars", "rating", "success", "usage"),
     "shape": ("type", "function", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
-"""Family → the sources of contributions in it: fusion is what the ranks in the channels give, the others are features.
-`why` shows families first; every source belongs to exactly one."""
-FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
+"""Family → the sources of contributions in it, most of them features. `why` shows families first."""
+_FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
+
+
+def family_of(part: Contribution) -> str:
+    """The family of a contribution: the fusion for a rank or a score in a channel; else as its source is listed, or `other`."""
+    return FUSION if part.rule in RULES_OF_RANKS else _FAMILY_OF.get(part.source, "other")
 
 
 MOST_DECIDING = 3  # Parts that are named for the distance of two scores

@@ -33,8 +33,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "installs": (0, math.inf),
     "rating": (0, 10),
     "success": (0, 1),
-}
-"""Column → least and most value. These columns are numbers, and the profile `marketplace` weighs them."""
+}  # Column → least and most value. These columns are numbers, and the profile `marketplace` weighs them.
 UPDATED = "updated"  # The column with a time: ISO 8601 or unix seconds. Stored as unix seconds.
 KEYS = ("path", "repository")
 

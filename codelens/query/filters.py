@@ -23,7 +23,7 @@ from codelens.query.facts import (
     occurs,
     unix_seconds,
 )
-from codelens.query.nodes import CASES, DOC, FIELDS, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
+from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
 from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
 
@@ -48,8 +48,7 @@ MISTAKEN = {
     "since": "after",
     "until": "before",
     "committer": "author",
-}
-"""Names of our filters in other search tools."""
+}  # Names of our filters in other search tools
 
 
 def excerpt(text: str) -> str:
@@ -64,7 +63,7 @@ def suggest_field(name: str) -> str:
     lowered = name.lower()
     if len(name) > _LONGEST:
         return ""
-    return nearest(lowered, FIELDS, MISTAKEN)
+    return nearest(lowered, tuple(FIELD_TESTS), MISTAKEN)
 
 
 def suggest_value(value: str, known: tuple[str, ...]) -> str:
@@ -315,19 +314,20 @@ def _author(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bo
 
 FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], bool | None]] = {
     "lang": _language,
-    "is": _role,
-    "kind": _kind,
-    "repo": _repository,
-    "file": _file,
     "path": _path,
-    "content": _content,
+    "file": _file,
     "sym": _symbol,
+    "kind": _kind,
+    "case": lambda facts, values, matching: True,
+    "repo": _repository,
+    "content": _content,
+    "is": _role,
     "meta": _metadata,
     "after": _after,
     "before": _before,
     "author": _author,
-    "case": lambda facts, values, matching: True,
-}
+}  # Field → its test: True, False, or None if more facts are needed
+CHANGE_FIELDS = frozenset({"after", "before", "author"})  # Fields that need the last change
 
 
 def _fits(text: str, value: str, matching: Matching) -> bool:

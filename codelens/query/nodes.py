@@ -15,8 +15,6 @@ from codelens.model.request import OPTIONS, read_words
 from codelens.model.search import Notice
 from codelens.text.terms import BEGINNING, beginning_of
 
-FIELDS = ("lang", "path", "file", "sym", "kind", "case", "repo", "content", "is", "meta", "after", "before", "author")
-CHANGE_FIELDS = frozenset({"after", "before", "author"})  # Fields that need the last change
 ROLES = ("test", "vendored")  # Values of `is:`
 PUNCTUATION = ".,;:!?"  # Characters that are not part of a word they follow
 CASES = read_words(OPTIONS["case"])

@@ -40,9 +40,8 @@ from collections.abc import Callable, Collection
 from codelens.errors import QueryError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
-from codelens.query.filters import ACCEPTED, BadValueError, excerpt, make_filter, suggest_field
+from codelens.query.filters import ACCEPTED, FIELD_TESTS, BadValueError, excerpt, make_filter, suggest_field
 from codelens.query.nodes import (
-    FIELDS,
     NEGATED_WORD,
     And,
     Filter,
@@ -90,7 +89,7 @@ class Faults:
 
 
 MOST_PATTERNS = 32
-"""Most patterns in one query. Each runs on the text of every unit that the other conditions leave open. Chosen."""
+"""Most patterns in one query. Each runs on the text of every unit that the other conditions leave open."""
 MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 
 _SPACE = re.compile(r"\s*")
@@ -270,7 +269,7 @@ class Lexer:
         if found is None:
             return None
         name = ACCEPTED.get(found[1], found[1])
-        if name not in FIELDS:
+        if name not in FIELD_TESTS:
             self.faults.add("filter", at, lambda: _unknown(name))
             return None
         values = self._values(found.end())

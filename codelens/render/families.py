@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
+from codelens.model.search import FAMILIES, FUSION, Contribution, family_of
 
-FUSION = "fusion"  # The family of the channels' ranks
-OTHER = "other"  # The family of a source that FAMILIES does not list; a test checks that every source has one
 MOST_REASONS = 3
 LEAST_PART = 0.2  # A reason counts if its amount is at least this share of the family's largest
-_PLACE = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
+_PLACE = {name: place for place, name in enumerate((*FAMILIES, "other"))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ def families(contributions: Sequence[Contribution]) -> list[Family]:
     """The families that have contributions, the largest amount first."""
     parts: dict[str, list[Contribution]] = {}
     for part in contributions:
-        parts.setdefault(FAMILY_OF.get(part.source, OTHER), []).append(part)
+        parts.setdefault(family_of(part), []).append(part)
     amounts = {name: math.fsum(part.amount for part in held) for name, held in parts.items()}
     raised = math.fsum(amount for amount in amounts.values() if amount > 0)
     whole = raised or math.fsum(abs(amount) for amount in amounts.values()) or 1.0

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import GREP, OPTIONS, SearchOptions
-from codelens.model.search import Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
-from codelens.render.families import FUSION, describe_ranks, families, family_amounts
+from codelens.model.search import FUSION, Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
+from codelens.render.families import describe_ranks, families, family_amounts
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
 from codelens.text.counts import quantity

@@ -45,8 +45,7 @@ class Company:
         self.values: Mapping[str, Mapping[UnitId, float]] = {
             IN_FILE: self._in_files(units),
             **(self._by_edges({unit.id for unit in units}, store) if store else {USES: {}, USED_BY: {}}),
-        }
-        """Feature → unit → value, from 0 to 1."""
+        }  # Feature → unit → value, from 0 to 1
 
     def _in_files(self, units: Sequence[UnitRow]) -> dict[UnitId, float]:
         seeds: dict[int, list[UnitId]] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BIAS, FLOOR = "bias", "floor"  # The other rows of `[codelens.confidence]`
 LEAST_RELATED = 0.5
-"""Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit. Chosen."""
+"""Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit."""
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 

@@ -41,8 +41,7 @@ MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
 IN_FILE_LENGTH_SHARE = 0.5  # b for files, whose length is their number of units
 _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
-)
-"""The types that open conventional commits: they name a kind of change, not a part of the code."""
+)  # The types that open conventional commits: they name a kind of change, not a part of the code
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
@@ -111,10 +110,8 @@ class Evidence:
         self.units: dict[UnitId, UnitRow] = {}
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
-        self.related: dict[UnitId, float] = {}
-        """BM25F of the terms from the lexicon."""
-        self.said: dict[UnitId, float] = {}
-        """The share of the query's words, by rarity, that a unit holds."""
+        self.related: dict[UnitId, float] = {}  # BM25F of the terms from the lexicon
+        self.said: dict[UnitId, float] = {}  # The share of the query's words, by rarity, that a unit holds
         self.related_names: dict[UnitId, float] = {}
         """The same of its name and container, for words of which only related ones stand there."""
         self._shares: dict[tuple[int, ...], tuple[float, float]] = {}

@@ -36,8 +36,7 @@ class Pool:
         self.symbols = [unit if unit.kind not in CHUNK_KINDS else None for unit in units]
         """The unit, or None for a piece of text: its name is a file's or a heading."""
         self.names = [unit.name if unit else "" for unit in self.symbols]
-        self.roles = frozenset[str]().union(*{unit.roles for unit in units})
-        """The roles that any of them has."""
+        self.roles = frozenset[str]().union(*{unit.roles for unit in units})  # The roles that any of them has
 
     @cached_property
     def folded(self) -> list[str]:
@@ -77,23 +76,20 @@ ROLE_SAID = {
     "example": "in an example",
     "docs": "in documentation",
     "vendored": "in vendored code, a copy of another project's",
-}
-"""Role of a path that is a feature → its sentence."""
+}  # Role of a path that is a feature → its sentence
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
 FUNCTION_KINDS = ("function", "method")
 _PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
-"""Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's.
-Chosen, not measured."""
+"""Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's."""
 SHORT_HOLDER = 0.75
 """Value of a qualified name, of 1, if what stands before the name in the query may be short for its container: `ctx.JSON`, and
 this is Context.JSON. Of 200 such names drawn from eight repositories .425 were first without it, .735 at .5, .810 at .75."""
 OTHER_SPELLING = 0.8
-"""Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for. Chosen."""
+"""Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for."""
 CERTAIN_CLASS = 0.9
-"""Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it
-(knowing's figure)."""
+"""Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it."""
 LONGEST_NAME = 80  # Characters of a query that may be a name as a whole
 SHORTEST_PART = 4  # Letters of a part of a name
 MOST_OF_A_PART = 2.0  # The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)
@@ -380,7 +376,7 @@ FEATURES: Mapping[str, Feature] = {
             _constant("its name is in the query, misspelled"),
         ),
         Feature("name_part", _name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
-        Feature(  # knowing's injection: the targets of a user's own class are the answer, whatever words and ranks say
+        Feature(  # the targets of a user's own class are the answer, whatever words and ranks say
             "own_class",
             lambda p, e: _looked_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
             lambda u, e, v: e.concepts[u.id].reason,

@@ -93,12 +93,12 @@ def _describe_words(score: float, matched: Mapping[str, Sequence[str]]) -> str:
 MODES = ("hybrid", "keyword", "vector", "fuzzy")
 """The modes. In `fuzzy` no channel runs: names alone count, which it always compares by their letters."""
 WITHOUT_ENDING = 0.5
-"""Value of a name, of 1, that is the file's without its ending: `gin` and gin.go. Chosen: above all ranks but the first."""
+"""Value of a name, of 1, that is the file's without its ending: `gin` and gin.go: above all ranks but the first."""
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
 OTHER_CASE = 0.9  # Value of a name, of 1, that is the file's but for case
 LIKE_ITS_NAME = 0.8
-"""Value of a name, of 1, that is a part of the file's, or, divided by the number of typing mistakes, nearly the file's. Chosen:
-with one mistake it goes before whatever is nearest in meaning to a word that does not exist."""
+"""Value of a name, of 1, that is a part of the file's, or, divided by the number of typing mistakes, nearly the file's. With one
+mistake it goes before whatever is nearest in meaning to a word that does not exist."""
 SHORTEST_LIKE = 3  # Letters of a name that others may resemble
 MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
 
@@ -162,10 +162,9 @@ def _weights(options: SearchOptions) -> dict[str, Any]:
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-NameComparison: TypeAlias = (
-    "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], dict[DocumentId, tuple[float, str]]]"
-)
-"""Names and the paths of files → file → (how well it fits, of 1; the reason)."""
+NamesFound: TypeAlias = "dict[DocumentId, tuple[float, str]]"  # File → (how well its name fits, of 1; the reason)
+NameComparison: TypeAlias = "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], NamesFound]"
+"""A function of names, and of the paths of files."""
 
 
 class FilesInScope:

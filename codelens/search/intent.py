@@ -26,8 +26,7 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
     "change": {"change": 1.0},
     "task": {"task": 1.0},
     "question": {"question": 1.0},
-}
-"""Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does."""
+}  # Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does.
 UNMET, ALL_UNMET = 0.75, 0.9
 """Share of the words' BM25F that no candidate has, from which on a query counts as one in everyday words, and from which on
 entirely. Medians: .44 of messages, .63 of documentation's sentences, .69 of commits' subjects, .87 of concepts and symptoms."""

@@ -159,7 +159,7 @@ MOST_UNKNOWN = 200
 looks for something else than slips."""
 LETTERS_PER_SLIP = 4  # One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel
 MOST_SLIPS_IN_A_WORD = 2
-"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right. Chosen."""
+"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right."""
 LONGEST_ENDING = 3  # Letters of a mistyped ending that the stem of the right word does not have
 MOST_READ = 5  # Units that are searched for the whole word of a stem
 MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word

@@ -166,10 +166,9 @@ def _without_vector(query: ExpandedQuery, embedder: Embedder | None) -> tuple[No
     return (Notice("no-likeness", "the code to compare with has no vector: only names are compared"),)
 
 
-MOST_GUESSES = 6
-"""Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar. Chosen."""
+MOST_GUESSES = 6  # Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar
 MOST_PARSED = 100_000
-"""Bytes. Longer text is not a snippet, and the grammar runs here without a worker process that could be killed. Chosen."""
+"""Bytes. Longer text is not a snippet, and the grammar runs here without a worker process that could be killed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import freshness
 
 LONGEST_HELD = 4_000_000
-"""Characters of an unfinished line after which its beginning is searched for itself. Chosen: a large file that is one line."""
+"""Characters of an unfinished line after which its beginning is searched for itself: a large file that is one line."""
 LINES = "lines"  # The name of this search among the channels of a result
 
 
@@ -297,8 +297,7 @@ class _Places:
     def __init__(self, search: LineSearch, document: DocumentRow) -> None:
         self.search, self.document = search, document
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
-        self.named: dict[int, str] = {}
-        """Line, from 0 → the name on it, of the units that satisfy a query without text."""
+        self.named: dict[int, str] = {}  # Line, from 0 → the name on it, of the units that satisfy a query without text
 
     def of_file(self) -> bool | None:
         """True if the conditions of the whole query hold for this file; None if that differs within it."""

@@ -32,12 +32,11 @@ from codelens.store.vectors import cosine
 
 NEAR = 0.5
 """Share of the chance from which on an answer is called weak: below it, hits are shown though no word of the query is found, as
-`login` for "authentication flow"; "garbage collector pause" is above it in the sample repositories. Chosen."""
+`login` for "authentication flow"; "garbage collector pause" is above it in the sample repositories."""
 MOST_FURTHER = 4  # Further hits of one file after which the penalty no longer grows
 PLACE = 50.0
-"""Weight of a place, in best scores: the least difference between two units at a place is above all other parts. Chosen."""
-POOL = 50
-"""Candidates that `--rerank` compares; knowing's figure. It is fixed, so that the limit of a search changes no score."""
+"""Weight of a place, in best scores: the least difference between two units at a place is above all other parts."""
+POOL = 50  # Candidates that `--rerank` compares. It is fixed, so that the limit of a search changes no score.
 PROSE = ("section", "text", *NOTE_KINDS, TODO)
 """Kinds of units that are not code: Graph Memory's profile has another minimum for them."""
 
@@ -145,7 +144,7 @@ def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candid
 
 
 def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidates by their cosine with the query, then the others: knowing's optional re-rank by embedding.
+    """The best candidates by their cosine with the query, then the others.
 
     The best POOL get the score best · (1 + cosine), so they stay first. Without vectors the order stays, with a notice.
     """

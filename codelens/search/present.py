@@ -38,7 +38,7 @@ FEW_WORDS = 40
 MOST_QUOTED = (
     0.6  # Share of the query's words that stand together in a unit from which on the query is a text, as a message
 )
-MOST_MOVED = 10  # Places of notes that are reported. Chosen: `codelens note list --lost` reports all of them.
+MOST_MOVED = 10  # Places of notes that are reported. `codelens note list --lost` reports all of them.
 
 _TOKEN = re.compile(r"\w+")
 _COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")

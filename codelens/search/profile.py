@@ -26,7 +26,7 @@ class Profile:
     """Column → its weight in the BM25F of the candidates (`search.evidence`); where a profile has none, those of `fields`."""
     graph: Mapping[str, Any] = field(default_factory=dict)  # Settings of the walk over the symbol graph
     composite: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Sections of a profile whose score is knowing's composite; empty for one whose score is ranks and features."""
+    """Sections of a profile with a composite score (rankers/knowing.py); empty for one whose score is ranks and features."""
     expansion: Mapping[str, Any] = field(default_factory=dict)  # Settings of the breadth-first expansion
     minimum: Mapping[str, float] = field(default_factory=dict)  # Least shares of the best score, of text and of code
     confidence: Mapping[str, float] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from codelens.text.notation import parse_toml, read_own_file
 SECTION = "features"
 FURTHER = "further"  # Weight of further hits of one file, which depends on the other candidates (search/order.py)
 NAMES = (*FEATURES, WALK, *COMPANY, FURTHER)
-STAGES = ("seeds", "walk", "composite")  # Tables of a profile with knowing's stages
+STAGES = ("seeds", "walk", "composite")  # Tables of a profile with a composite score
 WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
 PROFILE_FIELDS = frozenset(
     Profile.__annotations__
@@ -32,7 +32,7 @@ SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
 MOST = 1000.0
-"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: a larger one is a mistake. Chosen."""
+"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: a larger one is a mistake."""
 LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set has 6000
 HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` writes: [codelens.features], bm25 = { change = 1.5 }"
 

@@ -77,9 +77,9 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
     return found
 
 
-BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days; knowing's figures, as the next
+BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days
 OLD = 0.2
-LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY and more; knowing's range
+LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY and more
 MANY = 1000
 """Chosen: knowing names the range alone. Between, confidence grows with the logarithm: ten times as many are as much surer."""
 

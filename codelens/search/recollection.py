@@ -1,7 +1,7 @@
 """Recorded use and feedback → contributions to scores, and units that a query's words led to before.
 
 Nothing here runs unless the options switch memory on. Units without records get nothing, so a cold start answers as without
-memory. The clock counts for the session alone, as the age of recorded stamps.
+memory. The clock counts for the session alone, as the age of recorded stamps. The figures are those of the system `knowing`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from codelens.text.identifiers import split_identifier
 from codelens.text.terms import tokens
 from codelens.worktree.place import memory_place
 
-HALF_LIFE = 180.0  # Seconds after which a stamp counts half (knowing's figure, as the next two)
+HALF_LIFE = 180.0  # Seconds after which a stamp counts half
 MOST_BOOST = 2.0
 FAINT_BOOST = 0.01
 LEAST_OBSERVED, MOST_OBSERVED = 2, 10
-"""Uses for a word below which it leads nowhere, and above which more say no more (knowing's figures, as the next two)."""
+"""Uses for a word below which it leads nowhere, and above which more say no more."""
 FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8
 SHORTEST_WORD = 3  # Letters of a word that vocabulary may be learned from. Shorter ones are mostly noise.
 _UNEXPECTED = frozenset(

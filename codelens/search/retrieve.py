@@ -32,12 +32,10 @@ CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 MODES: Mapping[str, tuple[str, ...]] = {
     mode: tuple(channel.name for channel in _ALL if mode in channel.modes)
     for mode in ("hybrid", "keyword", "vector", "exact", "fuzzy")
-}
-"""Mode → its channels in the order they run."""
+}  # Mode → its channels in the order they run
 ALONE = frozenset({"exact", "fuzzy"})
 """Modes whose hits are what the channel finds: what only the walk reaches holds no word of the query."""
-MOST_BY_CLASS = 2
-"""Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them (knowing's figure)."""
+MOST_BY_CLASS = 2  # Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them
 OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine may lack
 MOST_WITHOUT = 1000
 """Excluded units for which room is made: the `vector` channel may fetch three times its matches, 4096 at most."""

@@ -38,9 +38,8 @@ from codelens.query.facts import (
     occurs,
     pattern_ranges,
 )
-from codelens.query.filters import COMPARISON, kinds_filter, path_glob, repositories_meant
+from codelens.query.filters import CHANGE_FIELDS, COMPARISON, kinds_filter, path_glob, repositories_meant
 from codelens.query.nodes import (
-    CHANGE_FIELDS,
     Filter,
     Leaf,
     Node,
@@ -65,7 +64,7 @@ from codelens.text.counts import quantity
 
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
 """Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
-document, and each trigram costs a look-up. Texts decide afterwards. Chosen."""
+document, and each trigram costs a look-up. Texts decide afterwards."""
 NAMES_SHOWN = 20  # Repositories that a notice names
 ELSEWHERE = "the folder that is searched"
 """The condition that keeps out documents elsewhere: a PATH, or the working directory."""

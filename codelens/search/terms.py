@@ -30,7 +30,7 @@ MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
 SHORTEST_STEM = 3  # Letters that remain at least when an ending is removed: `using` is not a form of `us`
 MIN_COMPOUND_PART = 3
-"""Characters of a word that may be joined with its neighbour, and one of the two has a character more (knowing's figures)."""
+"""Characters of a word that may be joined with its neighbour, and one of the two has a character more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,7 @@ MOST_DOCUMENTS = 20
 MOST_OF_PASTED = 60  # The same for a text that is looked for as a whole
 MOST_NAMED = 50  # Definitions of a name that are looked at
 MOST_FINDS = 20  # Places of one text in one document that count
-PARTLY_READ, PARTLY_FOUND = 20, 5
-"""The same two where every word of the query may be a part: the words are common then. Chosen."""
+PARTLY_READ, PARTLY_FOUND = 20, 5  # The same two where every word of the query may be a part: the words are common then
 LONGEST_FRAGMENT = 200  # Characters of a query that may be a part of a line
 PASTED_WORDS, PASTED_CODE = 4, 15  # Words of a message, and characters of a line of code
 SHORTEST = 3  # Characters of a token, as the trigrams need them
@@ -329,8 +328,7 @@ class _Document:
 
     def __init__(self, text: DocumentText, numbers: Sequence[int], budget: TimeBudget) -> None:
         self._text = text
-        self._parts: list[tuple[int, str]] = []
-        """(first byte, text) of each part."""
+        self._parts: list[tuple[int, str]] = []  # (first byte, text) of each part
         self._lowered: dict[bool, list[str]] = {}
         for number in numbers or range(len(self._text.places)):
             budget.check()

@@ -171,8 +171,7 @@ class Ways:
         self._store = store
         self._candidates = candidates
         self._ways: dict[UnitId, Sequence[UnitId]] = {}
-        self.most = max(found.mass.values(), default=0.0)
-        """The most mass that came to a unit."""
+        self.most = max(found.mass.values(), default=0.0)  # The most mass that came to a unit
 
     def describe(self, unit: UnitRow) -> str:
         """How the walk came to a unit."""

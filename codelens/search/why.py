@@ -14,7 +14,7 @@ from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import FAMILY_OF, Candidate, Explanation, Loss, Match, WhyResult, describe_gap
+from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, family_of
 from codelens.query.nodes import KINDS, Filter, Query, asks_todos, describe
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
@@ -380,7 +380,7 @@ def describe_difference(first: Candidate, second: Candidate) -> tuple[str, str]:
     sums: dict[str, float] = {}
     for sign, candidate in ((1.0, first), (-1.0, second)):
         for part in candidate.contributions:
-            family = FAMILY_OF.get(part.source, part.source)
+            family = family_of(part)
             sums[family] = sums.get(family, 0.0) + sign * part.amount
     return describe_gap(sums, 6)
 

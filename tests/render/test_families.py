@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.model.search import FAMILIES, FAMILY_OF, Contribution
-from codelens.render.families import OTHER, families, first_reason
+from codelens.model.search import FAMILIES, Contribution
+from codelens.render.families import families, first_reason
 from codelens.render.paths import PathStyle
 from codelens.render.why import WhyView, render_why
 from codelens.render.why_json import recompute, why_record
@@ -18,7 +18,8 @@ from codelens.search.features import FEATURES
 from codelens.search.profiles import all_profiles
 from tests.render.results import CANDIDATES, why
 
-AMOUNTS = st.lists(st.tuples(st.sampled_from([*FAMILY_OF, "unknown"]), st.floats(-10, 10)), max_size=40)
+SOURCES = [source for sources in FAMILIES.values() for source in sources]
+AMOUNTS = st.lists(st.tuples(st.sampled_from([*SOURCES, "unknown"]), st.floats(-10, 10)), max_size=40)
 
 
 @given(AMOUNTS)
@@ -40,12 +41,11 @@ def test_candidates_have_the_same_order_by_the_sums_of_families() -> None:
     assert sums == pytest.approx([c.score for c in CANDIDATES], abs=1e-15)
 
 
-def test_every_feature_and_channel_has_one_family() -> None:
-    channels = {channel for profile in all_profiles("").values() for channel in profile["channels"]}
+def test_every_feature_has_one_family() -> None:
     remembered = {name for profile in all_profiles("").values() for name in profile.get("memory", ())}
     features = {name for profile in all_profiles("").values() for name in profile["features"]}
-    assert {*FEATURES, *channels, *remembered, *features} <= set(FAMILY_OF)
-    assert len(FAMILY_OF) == sum(len(sources) for sources in FAMILIES.values())
+    assert {*FEATURES, *remembered, *features} <= set(SOURCES)
+    assert len(set(SOURCES)) == len(SOURCES)
 
 
 def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
@@ -72,7 +72,7 @@ def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
     record = json.loads(json.dumps(why_record(why(), 1)))
     candidate = record["explanations"][1]["candidate"]
     assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "place"]
-    assert all(f["family"] != OTHER for f in candidate["families"])
+    assert all(f["family"] != "other" for f in candidate["families"])
     assert recompute(record) == (3, [])
     candidate["families"][0]["amount"] += 1e-11
     assert any("families add up to" in line for line in recompute(record)[1])

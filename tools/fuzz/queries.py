@@ -26,7 +26,8 @@ from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.query.nodes import FIELDS, KINDS
+from codelens.query.filters import FIELD_TESTS
+from codelens.query.nodes import KINDS
 from codelens.search.intent import INTENTS
 
 TOLERANCE = 1.1  # Factor on the budget: one step of work may end after it
@@ -191,7 +192,7 @@ VALUES = {
 
 
 def _filter(rng: random.Random, of: Material) -> str:
-    field = rng.choice((*FIELDS, "language", "nofield"))
+    field = rng.choice((*FIELD_TESTS, "language", "nofield"))
     drawn = (
         lambda: rng.choice(VALUES.get(field, ("redis",))),
         lambda: rng.choice(ODD),

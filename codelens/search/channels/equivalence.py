@@ -24,9 +24,9 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import tokens
 
-SHORTEST_TARGET = 4  # Letters. Shorter names are borne by hundreds of unrelated units; knowing's figure.
+SHORTEST_TARGET = 4  # Letters. Shorter names are borne by hundreds of unrelated units.
 GENERIC = frozenset(("get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"))
-"""Names that say nothing by themselves; knowing's list."""
+"""Names that say nothing by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ClassMatch:
 
     @property
     def strong(self) -> bool:
-        """Two phrases, or one of several words: a single word belongs to too many concepts (knowing's gate)."""
+        """Two phrases, or one of several words: a single word belongs to too many concepts."""
         return len(self.phrases) > 1 or self.words > 1
 
 
@@ -98,8 +98,8 @@ class _Runs(dict[int, frozenset[tuple[str, ...]]]):
 
 
 SHIPPED = Path(__file__).parent.with_name("classes")
-SHIPPED_WEIGHT = 0.8  # Weight of the shipped classes; knowing's figure
-USER_WEIGHT = 1.0  # Default weight of the user's own classes; knowing's figure
+SHIPPED_WEIGHT = 0.8  # Weight of the shipped classes
+USER_WEIGHT = 1.0  # Default weight of the user's own classes
 LARGEST = 1_000_000  # Bytes of such a file; the largest of those that are shipped has 28 000
 HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
 _QUOTE = "'"
@@ -193,11 +193,10 @@ def _languages(value: Any, own: bool) -> tuple[str, ...]:
 
 
 NAMED_CAP = 20
-"""Units of one name that are taken. Chosen: a third of what the symbol channel takes of a name that the query itself says;
-3 measured no other than 20."""
+"""Units of one name that are taken: a third of what the symbol channel takes of a name that the query itself says; 3 measured no
+other than 20."""
 WEAK = 0.5
-"""Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top.
-Chosen, not measured."""
+"""Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top."""
 
 
 class EquivalenceChannel:

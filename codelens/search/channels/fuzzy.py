@@ -21,13 +21,13 @@ from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 MIN_NAME_LETTERS = 4
-"""Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`. Chosen."""
+"""Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`."""
 LONGEST_NAME = 200  # Letters. Longer ones are not names; SQLite takes 500 trigrams in one question.
 RESEMBLING = 400
-"""Names that trigram overlap proposes to the edit distance, four for each match that the channel may give. Chosen."""
+"""Names that trigram overlap proposes to the edit distance, four for each match that the channel may give."""
 OF_A_WORD = 0.1
-"""Certainty, of 1. A word of prose that is not a name is seldom a mistyped name; one that is written like code, or stands
-alone, is. Chosen: below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
+"""Certainty, of 1. A word of prose that is not a name is seldom a mistyped name; one that is written like code, or stands alone,
+is. It is below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
 HOLDS = 1.0
 """Raw score of a name that equals the query's. One that holds it has the mean of this and the share that it is of the name, and a
 resembling one its certainty / (1 + slips), hence at most half."""
@@ -36,11 +36,10 @@ TRIGRAM = 3  # Letters of the shortest part that the trigram index finds; shorte
 
 
 MOST_NAMED = 400
-"""Names that hold one part, where a unit counts by how many parts it holds. Chosen: the shortest, for longer ones count less."""
+"""Names that hold one part, where a unit counts by how many parts it holds: the shortest, for longer ones count less."""
 IN_TEXT = 0.5  # Share of a part that stands in the text of a unit, and not in its name
 OTHER_SPELLING = 0.9  # Value of a name, of 1, that holds a fragment but for case and separators
-IN_LINE = (0.5, 0.4)
-"""Value of a fragment in a line, of 1: at least the first, and the second in full for a short unit. Chosen."""
+IN_LINE = (0.5, 0.4)  # Value of a fragment in a line, of 1: at least the first, and the second in full for a short unit
 FRAGMENT = 1.0  # Added to the raw score of what holds the query as a fragment, so that nothing else goes before it
 
 

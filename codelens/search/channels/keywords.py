@@ -36,7 +36,7 @@ from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
 
 PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
 """Tiers of terms; `priority` is the noun behind the verb."""
-SHORTEST_KEYWORD = 2  # Letters; knowing's figure, as the next
+SHORTEST_KEYWORD = 2  # Letters
 LONGEST_EXACT = 100  # Characters of an identifier in back-ticks
 
 

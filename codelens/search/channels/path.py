@@ -15,11 +15,11 @@ from codelens.text.counts import quantity
 
 COMMON_ON_PATHS = 0.1  # Share of all units. A word on the paths of more names the project, not a place in it.
 COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
-"""Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first. Chosen."""
+"""Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first."""
 _PLACE = re.compile(r"(?P<path>\S*?[^\s:#])(?:(?::|#L)(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?)?:?")
 MOST_FILES = 20  # Files of the same name that a query names by it
 AROUND, IN_FILE = 0.9, 0.5
-"""Values of a unit around the one at the line, of 1, and of any other in the file. Chosen: only their order counts."""
+"""Values of a unit around the one at the line, of 1, and of any other in the file. Only their order counts."""
 OTHER_FILE = 0.9  # Factor for a file of which the query has only the end of the path
 
 

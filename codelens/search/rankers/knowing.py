@@ -6,7 +6,8 @@
 Both add a little for a recent commit, if git's history is known: knowing names that part without its weight.
 
 The seeds are the channels' rankings: fused, filtered, ordered and counted by the size of the graph. A walk from few units that
-belong together finds more than one from many that are scattered, so the largest folder goes first.
+belong together finds more than one from many that are scattered, so the largest folder goes first. Figures and lists
+are those of the system `knowing`.
 """
 
 from __future__ import annotations
@@ -240,9 +241,9 @@ def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adj
     return {node: [(target, 1.0) for target in sorted(others)] for node, others in targets.items()}
 
 
-STATIC = 0.3  # Recency of what no run-time trace has seen; knowing's figure
-LEAST_SURE = 0.5  # Confidence of a unit that no edge or only a weaker one leads to; knowing's figure
-CONTAINED = 0.7  # Confidence of the edges between a container and its members: found by syntax; knowing's figure
+STATIC = 0.3  # Recency of what no run-time trace has seen
+LEAST_SURE = 0.5  # Confidence of a unit that no edge or only a weaker one leads to
+CONTAINED = 0.7  # Confidence of the edges between a container and its members: found by syntax
 STEPS = 100  # knowing keeps the walk's mass as a whole number from 0 to 100
 
 
@@ -311,7 +312,7 @@ def no_hits() -> HitsScores:
 
 # Seeds
 
-AROUND = 10  # Matches by name whose neighbours are read; knowing's figure
+AROUND = 10  # Matches by name whose neighbours are read
 NAMED_CAP = 20  # Units of one name that are taken, as in the equivalence channel
 MOST_EDGES = 2000  # Calls that are read around them. What all code calls says little of any one.
 
@@ -357,16 +358,14 @@ def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, lis
 
 DOUBLES = frozenset(("mock", "mocks", "mocked", "fake", "fakes", "stub", "stubs"))
 """Words of a name that make a double of it; knowing looks for `mock`, `fake` and `stub` in the name of the type."""
-SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))
-"""Names of two letters that mean something; knowing's list."""
+SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))  # Names of two letters that mean something
 SHORTEST_NAME = 3
 PATHS: Mapping[str, re.Pattern[str]] = {
     "build": re.compile(r"(?:^|/)(?:dist|build|node_modules)/"),
     "vendor": re.compile(r"(?:^|/)(?:vendor|third_party)/"),
     "minified": re.compile(r"\.(?:min|bundle)\.[a-z]+$"),
     "fixture": re.compile(r"(?:^|/)(?:conftest|fixtures?)\.[a-z]+$|(?:^|/)(?:testutil|testhelper)|test_?helper", re.I),
-}
-"""Kind of path → its pattern; knowing's list, and `third_party`, which is vendored as well."""
+}  # Kind of path → its pattern
 ROLES = ("vendored", "generated")
 
 
@@ -564,8 +563,7 @@ def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     return sorted(rows.values(), key=lambda row: (first[row.id], row.content_order()))
 
 
-RICH, LEAN, OTHER = 5, 10, 15
-"""Most types with members, types without, and other symbols that join for one word; knowing's figures."""
+RICH, LEAN, OTHER = 5, 10, 15  # Most types with members, types without, and other symbols that join for one word
 CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it for one word
 MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
 
@@ -592,7 +590,7 @@ def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     return [(rows[unit], f"where the path says {found[unit][2]}") for unit in best]
 
 
-DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote; knowing's figure
+DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote
 SHORTEST_PAIRED = 3  # Fewest letters of a word that has a meaning in a pair
 
 

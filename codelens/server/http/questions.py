@@ -29,7 +29,7 @@ MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.
 MOST_OFFSET = 10_000
 MOST_DEPTH = 10
 EDGES = (*KINDS, *(kind for kind in IMPLIED_KINDS if kind not in KINDS))
-_WEIGHT = r"(exact|fuzzy|vector|symbol|path|equivalence)=\d{1,6}(\.\d{1,6})?"
+_WEIGHT = rf"({'|'.join(load_weights()['codelens']['channels'])})=\d{{1,6}}(\.\d{{1,6}})?"
 WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # exact=2,fuzzy=0.5
 
 
