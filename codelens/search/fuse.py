@@ -51,6 +51,8 @@ def fuse(
         weight, matches = weights.get(channel, 0.0), rankings[channel]
         shares = _shares([match.raw_score for match in matches], fusion)
         for rank, (match, share) in enumerate(zip(matches, shares, strict=True), start=1):
+            if match.unit not in units:
+                continue  # the text that an editor has lacks it
             if (candidate := candidates.get(match.unit)) is None:
                 candidate = candidates[match.unit] = Candidate(units[match.unit])
             candidate.channels[channel] = rank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from lsprotocol import types
@@ -12,9 +12,8 @@ from lsprotocol.converters import get_converter
 
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
-from codelens.model.context import CHANGE, EVERYTHING, TASK, ContextRequest
+from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
 from codelens.model.graph import Related, RelationOptions
-from codelens.model.request import SearchOptions
 from codelens.render.context import make_layout
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
@@ -24,48 +23,30 @@ from codelens.render.why import WhyView, render_why
 from codelens.render.why_json import why_record
 from codelens.server.lsp.navigation import find_places
 from codelens.server.lsp.outline import find_hits
-from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder, about_name, path_from_uri
+from codelens.server.lsp.workspace import LspRequest, NameInFile, path_from_uri
 
 Argument = Mapping[str, Any]
 BUDGET = 8000  # Tokens of a context pack
 _converter = get_converter()
 
 
-def get_field(argument: Argument, name: str, kind: type[Any]) -> Any:
-    """A field of the argument. Raises UsageError if it is missing or of another type."""
-    if not isinstance(value := argument.get(name), kind):
-        raise UsageError(f"the argument needs '{name}', a {kind.__name__}")
-    return value
-
-
-def get_place(argument: Argument) -> types.TextDocumentPositionParams:
-    """The position that the argument names. Raises UsageError."""
-    document, position = (
-        types.TextDocumentIdentifier(get_field(argument, "uri", str)),
-        get_field(argument, "position", dict),
-    )
-    line, character = get_field(position, "line", int), get_field(position, "character", int)
-    return types.TextDocumentPositionParams(document, types.Position(line, character))
-
-
-def get_folder(request: LspRequest, argument: Argument) -> WorkspaceFolder:
-    """The folder of a file that the argument names, else the first. Raises NoIndex, and UsageError without a folder."""
-    if "uri" in argument:
-        return request.folder(get_field(argument, "uri", str))
-    if not request.folders:
-        raise UsageError("the workspace has no folder")
-    return next(iter(request.folders.values()))
-
-
-def get_options(folder: WorkspaceFolder, limit: int) -> SearchOptions:
-    """The options of a search in a folder."""
-    return SearchOptions(mode=folder.served.settings.mode, profile=folder.served.settings.profile, limit=limit)
+def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
+    """Fields of the argument, as `position_line` for one in another. Raises UsageError if one is missing or of another type."""
+    values = list[Any]()
+    for name, kind in kinds.items():
+        value: Any = argument
+        for part in name.split("_"):
+            value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, kind):
+            raise UsageError(f"the argument needs '{name.replace('_', '.')}', a {kind.__name__}")
+        values.append(value)
+    return values
 
 
 def search(request: LspRequest, argument: Argument) -> Record:
     """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
-    query, options = get_field(argument, "query", str), get_options(get_folder(request, {}), argument.get("limit", 20))
-    hits, notices = find_hits(request, query, options)
+    (query,) = read_fields(argument, query=str)
+    hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
     records = [
         {
             **hit_record(hit, contributions=False),
@@ -80,53 +61,37 @@ def search(request: LspRequest, argument: Argument) -> Record:
 
 def why(request: LspRequest, argument: Argument) -> Record:
     """{query, uri, position} → the object of `why --json`, and its text."""
-    query, place, folder = get_field(argument, "query", str), get_place(argument), get_folder(request, argument)
-    path = os.path.realpath(path_from_uri(place.text_document.uri))
-    with folder.reader(request.without_texts()) as reader:
-        options = get_options(folder, argument.get("limit", 20))
-        result = reader.index.why(query, [f"{path}:{place.position.line + 1}"], options)
+    query, uri, line = read_fields(argument, query=str, uri=str, position_line=int)
+    target = f"{os.path.realpath(path_from_uri(uri))}:{line + 1}"
+    with request.folder(uri).reader(request) as reader:
+        result = reader.index.why(query, [target], reader.folder.options())
     return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
 
 
 def context(request: LspRequest, argument: Argument) -> Record:
-    """{task} or {uri, range}, with budget? → {text, tokens, notices}: the code that a task or a part of a file is about."""
-    source, task, folder, file, diff = TASK, "", get_folder(request, argument), Path(), None
-    if "uri" in argument:
-        source, file, span = CHANGE, path_from_uri(argument["uri"]), get_field(argument, "range", dict)
-        first, last = (get_field(get_field(span, end, dict), "line", int) for end in ("start", "end"))
-        lines = request.text(argument["uri"]).utf8.split(b"\n")[first : last + 1]
-        head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
-        diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
-    else:
-        task = get_field(argument, "task", str)
-    with folder.reader(request.without_texts()) as reader:
-        options, budget, cwd = (
-            get_options(folder, EVERYTHING),
-            argument.get("budget", BUDGET),
-            str(file.parent.absolute()),
-        )
-        wanted = ContextRequest(source, counter_of("auto"), options, budget, query=task, diff=diff, cwd=cwd)
+    """{uri, range, budget?} → {text, tokens, notices}: the code that a part of a file is about."""
+    uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
+    file, lines = path_from_uri(uri), request.text(uri).utf8.split(b"\n")[first : last + 1]
+    head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
+    diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
+    with request.folder(uri).reader(request) as reader:
+        options, budget = reader.folder.options(limit=EVERYTHING), argument.get("budget", BUDGET)
+        wanted = ContextRequest(CHANGE, counter_of("auto"), options, budget, diff=diff, cwd=str(file.parent))
         layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
         packed = reader.index.context(wanted, layout, keep=False)
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
 
 
-@about_name
-def find_impact(name: NameInFile, _: types.TextDocumentPositionParams) -> Record | None:
+def find_impact(name: NameInFile) -> Related | None:
     """List what a change of a definition may reach, nearest first."""
-    reader = name.reader
-    answer = reader.index.graph.impact(reader.target_of(name.units[0]), RelationOptions()) if name.units else None
-    return make_record(answer)
+    graph = name.reader.index.graph
+    return graph.impact(name.reader.target_of(name.units[0]), RelationOptions()) if name.units else None
 
 
-@about_name
-def find_references(name: NameInFile, _: types.TextDocumentPositionParams) -> Record | None:
-    """The places of a name, each with its certainty."""
-    return make_record(find_places(name))
-
-
-def make_record(answer: Related | None) -> Record | None:
-    """The object of `--json`, and the text of the answer."""
+def ask_graph(ask: Callable[[NameInFile], Related | None], request: LspRequest, argument: Argument) -> Record | None:
+    """{uri, position} → the object of `impact --json` or `refs --json`, and its text."""
+    uri, *position = read_fields(argument, uri=str, position_line=int, position_character=int)
+    answer = request.about_name(uri, types.Position(*position), ask)
     if answer is None:
         return None
     lines = related_lines(answer, PathStyle("root", "", answer.index.repositories))
@@ -137,6 +102,6 @@ COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {
     "codelens.search": search,
     "codelens.why": why,
     "codelens.context": context,
-    "codelens.impact": lambda request, argument: find_impact(request, get_place(argument)),
-    "codelens.references": lambda request, argument: find_references(request, get_place(argument)),
+    "codelens.impact": partial(ask_graph, find_impact),
+    "codelens.references": partial(ask_graph, find_places),
 }

@@ -18,7 +18,8 @@ from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS
 from codelens.model.graph import FILE, ONLY_BY_NAME, Named, Node, Related, Relation, RelationOptions
 from codelens.server.lsp.names import MODULE
-from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, about_name, answers, to_symbol_kind
+from codelens.server.lsp.outline import to_symbol_kind
+from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
 from codelens.text.counts import quantity
 
 MOST_HOVERED = 3  # Definitions that a hover shows
@@ -28,8 +29,7 @@ Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], Related]
 
 
-@answers("definition", types.TEXT_DOCUMENT_DEFINITION)
-@about_name
+@answers_about_name("definition", types.TEXT_DOCUMENT_DEFINITION)
 def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
     """The definition; several if only the name is known."""
     return find_locations(name)
@@ -48,8 +48,7 @@ def find_locations(name: NameInFile) -> list[types.Location]:
     return locations
 
 
-@answers("declaration", types.TEXT_DOCUMENT_DECLARATION)
-@about_name
+@answers_about_name("declaration", types.TEXT_DOCUMENT_DECLARATION)
 def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types.Location]:
     """Prototypes, as C has them, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
@@ -58,8 +57,7 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     return certain or find_locations(name)
 
 
-@answers("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION)
-@about_name
+@answers_about_name("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION)
 def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
     type_ = find_type(name)
@@ -81,8 +79,7 @@ def find_type(name: NameInFile) -> Definition | None:
     return value.definition if value is not None and value.how == "object" else None
 
 
-@answers("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION)
-@about_name
+@answers_about_name("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION)
 def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
     """The types derived from a type, or the methods that override a method; else the definition."""
     reader = name.reader
@@ -121,8 +118,7 @@ def find_places(name: NameInFile) -> Related | None:
         return None
 
 
-@answers("references", types.TEXT_DOCUMENT_REFERENCES)
-@about_name
+@answers_about_name("references", types.TEXT_DOCUMENT_REFERENCES)
 def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
     """The places, the surest first."""
     reader, with_declarations = name.reader, params.context.include_declaration
@@ -145,8 +141,7 @@ def find_same_names(name: NameInFile) -> Iterator[tuple[int, int, str]]:
             yield names.source.map.to_original(token.start), names.source.map.to_original(token.end), token.role
 
 
-@answers("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
-@about_name
+@answers_about_name("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """The places in the file that mean the same."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
@@ -156,8 +151,7 @@ def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[
     ]
 
 
-@answers("hover", types.TEXT_DOCUMENT_HOVER)
-@about_name
+@answers_about_name("hover", types.TEXT_DOCUMENT_HOVER)
 def hover(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
     """The signature, the documentation and the numbers of callers."""
     text, source, kind = "\n\n".join(filter(None, describe(name))), name.names.source, types.MarkupKind.Markdown
@@ -191,16 +185,14 @@ def describe(name: NameInFile) -> Iterator[str]:
         yield f"type: {type_.qualified}"
 
 
-@answers("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
-@about_name
+@answers_about_name("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
 def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
     """The definitions that the name at a position may mean."""
     view = GraphView(name.reader, name.reader.index.info())
     return [make_item(types.CallHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in name.units]
 
 
-@answers("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
-@about_name
+@answers_about_name("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
 def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
     """The types that the name at a position may mean."""
     view, units = GraphView(name.reader, name.reader.index.info()), [u for u in name.units if u.kind in TYPE_KINDS]
@@ -215,47 +207,26 @@ def make_item(item_type: type[Item], reader: Reader, named: Named) -> Item:
     return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
-@answers("callHierarchy", types.CALL_HIERARCHY_INCOMING_CALLS)
-def find_callers(
-    request: LspRequest, params: types.CallHierarchyIncomingCallsParams
-) -> list[types.CallHierarchyIncomingCall]:
-    """The callers of an item, tests last, each with its calls."""
-    calls = find_related(request, params.item, GraphTopic.callers, is_outgoing=False)
-    return [types.CallHierarchyIncomingCall(item, ranges) for item, ranges in calls]
+def answer_relations(feature: str, method: str, ask: Ask, is_outgoing: bool, make: Callable[..., object]) -> None:
+    """Register the answer to what lies next to an item: each other item, with the places that lead from one to the other."""
+
+    @answers(feature, method)
+    def find_related(request: LspRequest, params: Any) -> list[object]:
+        item, ranges = params.item, dict[Named, list[types.Range]]()
+
+        def find(name: NameInFile) -> list[object]:
+            for unit in name.units[:1]:
+                answer = ask(name.reader.index.graph, name.reader.target_of(unit), RelationOptions(depth=1))
+                for relation in answer.relations:
+                    if relation.outgoing is is_outgoing and relation.listed.path:
+                        ranges.setdefault(relation.listed, []).append(relation_location(name.reader, relation).range)
+            return [make(make_item(type(item), name.reader, named), places) for named, places in ranges.items()]
+
+        return request.about_name(item.uri, item.selection_range.start, find) or []
 
 
-@answers("callHierarchy", types.CALL_HIERARCHY_OUTGOING_CALLS)
-def find_callees(
-    request: LspRequest, params: types.CallHierarchyOutgoingCallsParams
-) -> list[types.CallHierarchyOutgoingCall]:
-    """The functions that an item calls, each with the calls."""
-    calls = find_related(request, params.item, GraphTopic.callees, is_outgoing=True)
-    return [types.CallHierarchyOutgoingCall(item, ranges) for item, ranges in calls]
-
-
-@answers("typeHierarchy", types.TYPE_HIERARCHY_SUPERTYPES)
-def find_supertypes(request: LspRequest, params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
-    """The bases of a type that are in the index."""
-    return [item for item, _ in find_related(request, params.item, GraphTopic.hierarchy, is_outgoing=True)]
-
-
-@answers("typeHierarchy", types.TYPE_HIERARCHY_SUBTYPES)
-def find_subtypes(request: LspRequest, params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
-    """The types that name a type as their base."""
-    return [item for item, _ in find_related(request, params.item, GraphTopic.hierarchy, is_outgoing=False)]
-
-
-def find_related(request: LspRequest, item: Item, ask: Ask, is_outgoing: bool) -> list[tuple[Item, list[types.Range]]]:
-    """The items next to one in the graph, each with the places that lead from one to the other."""
-
-    @about_name
-    def find(name: NameInFile, _: Any) -> list[tuple[Item, list[types.Range]]]:
-        reader, ranges = name.reader, dict[Named, list[types.Range]]()
-        for unit in name.units[:1]:
-            for relation in ask(reader.index.graph, reader.target_of(unit), RelationOptions(depth=1)).relations:
-                if relation.outgoing is is_outgoing and relation.listed.path:
-                    ranges.setdefault(relation.listed, []).append(relation_location(reader, relation).range)
-        return [(make_item(type(item), reader, named), places) for named, places in ranges.items()]
-
-    document = types.TextDocumentIdentifier(item.uri)
-    return find(request, types.TextDocumentPositionParams(document, item.selection_range.start)) or []
+CALLS, TYPES = "callHierarchy", "typeHierarchy"
+answer_relations(CALLS, types.CALL_HIERARCHY_INCOMING_CALLS, GraphTopic.callers, False, types.CallHierarchyIncomingCall)
+answer_relations(CALLS, types.CALL_HIERARCHY_OUTGOING_CALLS, GraphTopic.callees, True, types.CallHierarchyOutgoingCall)
+answer_relations(TYPES, types.TYPE_HIERARCHY_SUPERTYPES, GraphTopic.hierarchy, True, lambda item, _: item)
+answer_relations(TYPES, types.TYPE_HIERARCHY_SUBTYPES, GraphTopic.hierarchy, False, lambda item, _: item)

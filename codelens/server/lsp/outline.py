@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 
+from codelens.errors import NoIndex
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
-from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.workspace import UNREADABLE, LspRequest, answers, path_from_uri, to_symbol_kind
+from codelens.server.lsp.workspace import LspRequest, answers, path_from_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
+
+
+def to_symbol_kind(kind: str) -> types.SymbolKind:
+    """The protocol's kind of a definition."""
+    names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
+    return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
 
 
 @answers("documentSymbol", types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
@@ -37,35 +44,30 @@ def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> lis
 @answers("workspaceSymbol", types.WORKSPACE_SYMBOL)
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
     """The definitions that a search finds, the best first; those of several folders in turn."""
-    options = SearchOptions(limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
-    hits = find_hits(request, params.query, options)[0] if params.query.strip() else []
+    if not params.query.strip():
+        return []
+    hits, _ = find_hits(request, params.query, limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
+    units = [(hit.unit, where) for hit, where in hits if hit.unit.kind in SYMBOL_KINDS]
     return [
-        types.SymbolInformation(where, u.name, to_symbol_kind(u.kind), container_name=u.container or u.path)
-        for u, where in ((hit.unit, where) for hit, where in hits)
-        if u.kind in SYMBOL_KINDS
+        types.SymbolInformation(where, unit.name, to_symbol_kind(unit.kind), container_name=unit.container or unit.path)
+        for unit, where in units
     ]
 
 
-def find_hits(
-    request: LspRequest, query: str, options: SearchOptions
-) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
-    """The hits of a search, each at its place in the open text, without those that an open text has no more; and notices."""
+def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
+    """The hits of a search, each at its place; those of several folders in turn. And notices."""
     hits, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
-        with suppress(*UNREADABLE), folder.reader(request.without_texts()) as reader:
+        with suppress(NoIndex), folder.reader(request) as reader:
+            options = folder.options(**given)
             parsed = reader.index.parse(query, options)
             lines = options.reasons and parsed.asks_for_lines
             result = (reader.index.search_lines if lines else reader.index.search)(parsed, options)
             notices += [notice.text for notice in result.notices]
-            reader.start(request)
-            units = reader.units.rows([hit.unit.id for hit in result.hits])
             for hit in result.hits:
-                if (unit := units.get(hit.unit.id)) is not None and unit.document in reader.edited:
-                    hits.append((hit, reader.unit_location(unit)))
-                elif unit is not None:
-                    name = unit.name if unit.name_line == hit.line else ""
-                    hits.append((hit, reader.line_location(Path(hit.root, unit.path), hit, name)))
-    return sorted(hits, key=lambda hit: hit[0].rank)[: options.limit], notices
+                name = hit.unit.name if hit.unit.name_line == hit.line else ""
+                hits.append((hit, reader.line_location(Path(hit.root, hit.unit.path), hit, name)))
+    return sorted(hits, key=lambda hit: hit[0].rank)[: given["limit"]], notices
 
 
 @answers("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE)

@@ -14,7 +14,7 @@ from codelens.model.code import Freshness
 from codelens.model.graph import SURE
 from codelens.server.lsp.names import IMPORTED, MODULE
 from codelens.server.lsp.navigation import find_places, find_same_names
-from codelens.server.lsp.workspace import NameInFile, about_name, answers
+from codelens.server.lsp.workspace import NameInFile, answers_about_name
 from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
 
@@ -24,32 +24,25 @@ NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php"
 Place = tuple[DocumentRow, int, int]  # (document, start, end)
 
 
-@answers("rename", types.TEXT_DOCUMENT_PREPARE_RENAME)
-@about_name
-def prepare_rename(name: NameInFile, _: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder:
-    """The name to replace. Raises UsageError if it cannot be renamed."""
-    check_meaning(name)
-    source, token = name.names.source, name.meaning.token
-    where = source.range(source.map.to_original(token.start), source.map.to_original(token.end))
-    return types.PrepareRenamePlaceholder(where, name.meaning.reference.name)
-
-
-def check_meaning(name: NameInFile) -> None:
-    """Raise UsageError unless a name means one thing whose places can be known."""
-    if not name.meaning.is_known or name.meaning.key[0] in (MODULE, IMPORTED):
+@answers_about_name("rename", types.TEXT_DOCUMENT_PREPARE_RENAME)
+def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
+    """The name to replace. Raises UsageError unless it means one thing whose places can be known."""
+    meaning, source = name.meaning, name.names.source
+    if not meaning.is_known or meaning.key[0] in (MODULE, IMPORTED):
         raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
-    if name.meaning.is_guess or name.meaning.token.role == TEXT:
-        raise UsageError(f"it is not certain what {name.meaning.reference.name} means here, so it cannot be renamed")
+    if meaning.is_guess or meaning.token.role == TEXT:
+        raise UsageError(f"it is not certain what {meaning.reference.name} means here, so it cannot be renamed")
+    where = source.range(*map(source.map.to_original, meaning.token[:2]))
+    return types.PrepareRenamePlaceholder(where, meaning.reference.name)
 
 
-@answers("rename", types.TEXT_DOCUMENT_RENAME)
-@about_name
+@answers_about_name("rename", types.TEXT_DOCUMENT_RENAME)
 def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
     """The edits. Raises UsageError unless every place is certain."""
     names, meaning, new = name.names, name.meaning, params.new_name
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
-    check_meaning(name)
+    prepare_rename(name, params)
     is_taken = any(names.read(token, new).key == meaning.key for token in names.tokens(new))
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")

@@ -20,14 +20,13 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from codelens import __version__
-from codelens.errors import CodelensError
+from codelens.errors import CodelensError, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.model.budget import OutOfTime
 from codelens.server.lsp import rename as rename  # with the other modules of requests, which enter theirs in REQUESTS
 from codelens.server.lsp.commands import COMMANDS
 from codelens.server.lsp.texts import SourceText
 from codelens.server.lsp.workspace import (
     REQUESTS,
-    UNREADABLE,
     Answer,
     LspRequest,
     Serve,
@@ -101,7 +100,7 @@ class CodelensServer(LanguageServer):
         except asyncio.CancelledError:
             cancelled.set()
             raise
-        except UNREADABLE as fault:
+        except (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew) as fault:  # answers do without the index
             self.log(str(fault))
         except OutOfTime:
             pass

@@ -1,4 +1,4 @@
-"""The folders of a workspace, and readers of their indexes, in which unsaved texts stand in place of files."""
+"""The folders of a workspace, readers of their indexes in which unsaved texts stand in place of files, and requests to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache, wraps
+from functools import lru_cache
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar, cast
@@ -16,16 +16,17 @@ from typing import Any, NamedTuple, TypeVar, cast
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.errors import NoIndex
 from codelens.index import Index
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import Evaluator
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
 from codelens.model.budget import TimeBudget
-from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
+from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import Named, SourceLine
+from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
 from codelens.server.lsp.names import NameMeaning, Names
 from codelens.server.lsp.texts import SourceText, count_units
@@ -36,8 +37,6 @@ from codelens.store.texts import text_of
 
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
-UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)
-"""Faults of an index, which answers do without; the client's log has them."""
 T = TypeVar("T")
 
 
@@ -46,17 +45,14 @@ class Reader(OverlaidStore):
 
     folder: WorkspaceFolder
     request: LspRequest
+    index: Index
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
         self._shown: Mapping[Path, SourceText] | None = None
         self.source = lru_cache(MOST_TEXTS)(self._read_source)
         """The text of a document, open or as indexed."""
-
-    @cached_property
-    def index(self) -> Index:
-        """The index, for questions about it."""
-        return Index(self, self.folder.served.settings)
 
     def limited_to(self, seconds: float) -> TimeBudget:
         """A budget that is also spent when the request is cancelled."""
@@ -74,16 +70,9 @@ class Reader(OverlaidStore):
 
     def _add_edges(self) -> None:
         """Link the shown texts. Edges that leave the index are left out: no answer here lists them."""
-        rows = self.documents.rows(self.edited)
-        for repository in {row.repository for row in rows}:
-            linker = Linker(self, repository)
-            for document in (row.id for row in rows if row.repository == repository):
-                edges = linker.link(document, whole=True).edges
-                self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
-
-    @cached_property
-    def _roots(self) -> dict[Path, RepositoryRow]:
-        return {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
+        for row in self.documents.rows(self.edited):
+            edges = Linker(self, row.repository).link(row.id, whole=True).edges
+            self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
 
     def _find_place(self, path: Path) -> tuple[RepositoryRow, str] | None:
         """(repository, path below its root) of a file; of the innermost root around it."""
@@ -107,14 +96,14 @@ class Reader(OverlaidStore):
         """The rows of definitions, by path and place."""
         return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
-    def resolver(self, repository: RepositoryId) -> Resolver:
-        """The resolver of names in a repository, kept as long as its answers hold."""
-        resolvers = cast(dict[RepositoryId, Resolver], self.resolvers)
-        if repository not in resolvers:
-            resolvers[repository] = Resolver(Evaluator(Catalog(self, repository)))
-        resolver = resolvers[repository]
+    def names(self, document: DocumentRow) -> Names:
+        """The meanings of the names in a document. What resolves them is kept as long as its answers hold."""
+        resolvers = cast(dict[Any, Resolver], self.resolvers)
+        if document.repository not in resolvers:
+            resolvers[document.repository] = Resolver(Evaluator(Catalog(self, document.repository)))
+        resolver = resolvers[document.repository]
         resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
-        return resolver
+        return Names(self, resolver, document, self.source(document))
 
     def _read_source(self, document: DocumentRow) -> SourceText:
         stored = text_of(document, self)
@@ -163,12 +152,12 @@ class WorkspaceFolder:
     @contextmanager
     def reader(self, request: LspRequest) -> Iterator[Reader]:
         """A reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
-        reader, accepted = None, self.served.settings.trust_indexes
+        reader, settings = None, self.served.settings
         with suppress(IndexError):
             reader = self._idle.pop()
-        if reader is None or not reader.resume(accepted):
-            reader = cast(Reader, Reader.read(self.served.index, accepted))
-            reader.folder = self
+        if reader is None or not reader.resume(settings.trust_indexes):
+            reader = cast(Reader, Reader.read(self.served.index, settings.trust_indexes))
+            reader.folder, reader.index = self, Index(reader, settings)
         try:
             reader.start(request)
             yield reader
@@ -177,6 +166,10 @@ class WorkspaceFolder:
                 self._idle.append(reader)
             else:
                 reader.close()
+
+    def options(self, **given: Any) -> SearchOptions:
+        """Options of a search in this folder."""
+        return SearchOptions(mode=self.served.settings.mode, profile=self.served.settings.profile, **given)
 
     def uri(self, path: Path) -> str:
         """The URI of a file, below the folder as the client names it, which may lead over a link."""
@@ -187,6 +180,15 @@ class WorkspaceFolder:
 Serve = Callable[[Path], tuple[Served, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
 
 
+class NameInFile(NamedTuple):
+    """The name that a request is about, and where to look further."""
+
+    reader: Reader
+    names: Names
+    meaning: NameMeaning
+    units: Sequence[UnitRow]  # The definitions that it means, by path and place
+
+
 class LspRequest(NamedTuple):
     """One request: the open texts as they were when it came, and where to look."""
 
@@ -195,10 +197,6 @@ class LspRequest(NamedTuple):
     encoding: str
     cancelled: Event
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
-
-    def without_texts(self) -> LspRequest:
-        """The same request, answered as if no text was open."""
-        return self._replace(texts={})
 
     def text(self, uri: str) -> SourceText:
         """The text of a file, open or on the disk; empty if it cannot be read."""
@@ -211,22 +209,21 @@ class LspRequest(NamedTuple):
     def folder(self, uri: str) -> WorkspaceFolder:
         """The innermost folder around a file. Raises NoIndex."""
         path = path_from_uri(uri)
-        root = next((folder for folder in (path, *path.parents) if folder in self.folders), None)
-        if root is None:
+        if not (around := [folder for folder in (path, *path.parents) if folder in self.folders]):
             raise NoIndex(f"{path} is not in a folder of the workspace")
-        return self.folders[root]
+        return self.folders[around[0]]
 
-
-class NameInFile(NamedTuple):
-    """The name that a request is about, and where to look further."""
-
-    reader: Reader
-    names: Names
-    meaning: NameMeaning
-    units: Sequence[UnitRow]  # The definitions that it means, by path and place
+    def about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
+        """The answer about the name at a position of a text; None if no name stands there."""
+        with self.folder(uri).reader(self) as reader:
+            names = reader.names(reader.document(path_from_uri(uri)))
+            meaning = names.at(names.source.offset(position))
+            units = reader.sorted_units(d.id for d in meaning.definitions) if meaning else []
+            return answer(NameInFile(reader, names, meaning, units)) if meaning else None
 
 
 Answer = Callable[[LspRequest, Any], Any]
+AnswerAboutName = TypeVar("AnswerAboutName", bound=Callable[[NameInFile, Any], Any])
 REQUESTS: list[tuple[str, str, Answer]] = []
 """(feature, as `features` of the client's options names it; method; answer)"""
 
@@ -241,26 +238,17 @@ def answers(feature: str, method: str) -> Callable[[Answer], Answer]:
     return register
 
 
-def about_name(answer: Callable[[NameInFile, Any], T]) -> Callable[[LspRequest, Any], T | None]:
-    """Answer a request about the name at a position of a text; None if no name stands there."""
+def answers_about_name(feature: str, method: str) -> Callable[[AnswerAboutName], AnswerAboutName]:
+    """Register a function as the answer to requests of a method about the name at a position."""
 
-    @wraps(answer)
-    def answer_at(request: LspRequest, params: Any) -> T | None:
-        uri = params.text_document.uri
-        with request.folder(uri).reader(request) as reader:
-            document = reader.document(path_from_uri(uri))
-            names = Names(reader, reader.resolver(document.repository), document, reader.source(document))
-            meaning = names.at(names.source.offset(params.position))
-            units = reader.sorted_units(d.id for d in meaning.definitions) if meaning else []
-            return answer(NameInFile(reader, names, meaning, units), params) if meaning else None
+    def register(answer: AnswerAboutName) -> AnswerAboutName:
+        @answers(feature, method)
+        def answer_at(request: LspRequest, params: Any) -> Any:
+            return request.about_name(params.text_document.uri, params.position, lambda name: answer(name, params))
 
-    return answer_at
+        return answer
 
-
-def to_symbol_kind(kind: str) -> types.SymbolKind:
-    """The protocol's kind of a definition."""
-    names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
-    return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
+    return register
 
 
 def path_from_uri(uri: str) -> Path:

@@ -6,7 +6,6 @@ from pathlib import Path
 from threading import Event
 
 from codelens.config import Settings
-from codelens.server.lsp.names import Names
 from codelens.server.lsp.navigation import find_same_names
 from codelens.server.lsp.texts import SourceText
 from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder
@@ -23,8 +22,7 @@ def count_steps(project: Path, methods: int) -> int:
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
     request = LspRequest({}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
     with folder.reader(request) as reader:
-        document = reader.document(path)
-        names = Names(reader, reader.resolver(document.repository), document, reader.source(document))
+        names = reader.names(reader.document(path))
         meaning = names.at(text.index("value"))
         assert meaning is not None
         assert len(list(find_same_names(NameInFile(reader, names, meaning, [])))) == 2
