@@ -65,15 +65,15 @@ def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
 
 
 class _Ending(BaseException):
-    """Whoever started this process has ended, or wants it to end."""
+    """Raised when the process that started this one has ended, or ends it."""
 
 
 class _Unanswerable(BaseException):
-    """The client has to answer itself. No Exception, which would be an error of the command."""
+    """Raised where the client has to answer itself. No Exception, which would be an error of the command."""
 
 
 def answer_until_eof() -> int:
-    """The process. Its argument is the index; stdin is the pipe to whoever started it."""
+    """Run the process. Its argument is the index; stdin is the pipe to the process that started it."""
     gc.set_threshold(OBJECTS)
     os.setsid()  # Ctrl-C is for whoever started us
     signal.signal(signal.SIGTERM, _end)
@@ -104,7 +104,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _open_listener(place: str) -> socket.socket | None:
-    """A socket at this path; None if somebody else answers there, or nobody can."""
+    """Open a socket at this path; None if another process answers there, or none can."""
     folder = Path(place).parent
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -168,7 +168,7 @@ def _send_beats(client: socket.socket) -> Iterator[None]:
 
 
 def _beat_while_computing(client: socket.socket, ended: threading.Event) -> None:
-    """A process that waits for something may wait for ever, and is as silent as one that hangs."""
+    """Send a beat after each stretch of computing: a process that only waits may wait for ever, and stays silent."""
     before = 0.0
     with suppress(OSError):  # the client is gone
         while not ended.wait(BEAT_SECONDS):
@@ -179,7 +179,7 @@ def _beat_while_computing(client: socket.socket, ended: threading.Event) -> None
 
 
 def _may_answer(arguments: Sequence[str]) -> bool:
-    """False where the user's settings want an answer by another process, or one that updates the index first."""
+    """True unless the user's settings want an answer by another process, or one that updates the index first."""
     flags = CommonFlags()
     flags.no_config, flags.quiet = "--no-config" in arguments, True
     try:
@@ -191,7 +191,7 @@ def _may_answer(arguments: Sequence[str]) -> bool:
 
 @contextmanager
 def _in_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """In the folder and the environment of the client."""
+    """Run the block in the folder and the environment of the client."""
     own = dict(os.environ)
     try:
         os.chdir(folder)
@@ -237,7 +237,7 @@ class _Stream(io.RawIOBase):
 
 @contextmanager
 def _capture_output(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
-    """Keep the output. There is no stdin: what is read from it would be missing if this process ended."""
+    """Collect the output of the block. There is no stdin: what is read from it would be missing if this process ended."""
     before = sys.stdin, sys.stdout, sys.stderr
     try:
         sys.stdin = None

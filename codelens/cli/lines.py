@@ -72,7 +72,7 @@ def wants_lines(flags: SearchFlags, query: Query) -> bool:
 
 
 def _ranking_option(flags: SearchFlags) -> str:
-    """An option that was given and only makes sense for ranked places; else an empty text."""
+    """The spelling of an option that was given and only applies to ranked places; else an empty text."""
     for name, row in OPTIONS.items():
         if LINES not in row.applies and getattr(flags, name) not in (None, False):
             return row.spelling
@@ -104,7 +104,7 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
 
 
 class _CountedFiles:
-    """Files with lines, as they are read; counts them."""
+    """An iterator over files with matching lines that counts them, and those that are not fresh."""
 
     def __init__(self, files: Iterable[FileLines]) -> None:
         self._files = files

@@ -27,7 +27,7 @@ def has_query_option(flags: RankingFlags) -> bool:
 
 
 def read_queries(positional: str | None, flags: RankingFlags) -> list[str]:
-    """QUERY or `-`, every -e, every line of every -f, in this order; empty lines say nothing. With --like there may be none."""
+    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. With --like there may be none."""
     if flags.like == "-" and "-" in (flags.query_files or ()):
         raise UsageError("--like - and -f - both read stdin", "give the query with -e")
     queries = [stdin_text().strip()] if positional == "-" else []
@@ -64,7 +64,7 @@ PROSE = QueryText()
 
 
 def join_queries(queries: Sequence[str], flags: RankingFlags) -> QueryText:
-    """Several queries are alternatives, as with grep."""
+    """Join queries to one text; several are alternatives, as with grep."""
     if len(queries) == 1:
         return QueryText(queries[0], flags.literal, flags.regex)
     if flags.literal:
@@ -81,7 +81,7 @@ def ranking_settings(flags: RankingFlags) -> Mapping[str, Any]:
 
 
 def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
-    """(target, text, its language): what the hits are to resemble; `-` is a text from stdin, all empty is nothing."""
+    """Read what --like names: (target, text, language of the text). The target `-` stands for a text from stdin."""
     if flags.snippet_language is not None and flags.like != "-":
         raise UsageError("--lang needs --like -", "to filter hits by language use -t")
     if flags.like is None:
@@ -137,7 +137,7 @@ def given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dic
 
 
 def read_case(flags: QueryFlags) -> str:
-    """yes, no or auto. Raises UsageError where two flags contradict each other."""
+    """Combine -i, -s and --case to yes, no or auto. Raises UsageError if -i and -s are both given."""
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
     return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
@@ -190,7 +190,7 @@ def parse_time(text: str | None) -> int | None:
 
 
 def _limit(settings: Settings, profile: str, files: bool) -> int:
-    """The setting; where that is the default, the number that the profile shows by itself, if it has one."""
+    """The number of hits: the setting, or where that is the default, the number of the profile if it has one."""
     if settings.limit != Settings().limit:
         return settings.limit
     profiles = load_weights()
@@ -200,7 +200,7 @@ def _limit(settings: Settings, profile: str, files: bool) -> int:
 
 
 def resolve_languages(names: Sequence[str]) -> tuple[str, ...]:
-    """Canonical names. Raises UsageError for a language that there is not."""
+    """Resolve names of languages to canonical ones. Raises UsageError for an unknown language."""
     if not names:
         return ()
     from codelens.lang.registry import resolve_language

@@ -131,7 +131,7 @@ def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
 
 
 def _display_options(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
-    """The options that say how much is shown of an answer."""
+    """The search options that decide how much of an answer is shown."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
         "context_before": both if flags.context_before is None else flags.context_before,
@@ -221,7 +221,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
 
 
 def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
-    """With -e, -f, --like or --files the first argument is a PATH, as with grep."""
+    """Split the arguments into QUERY and PATHs. With -e, -f, --like or --files all of them are PATHs, as with grep."""
     paths = list(flags.paths or ())
     if (has_query_option(flags) or flags.list_files) and flags.query is not None:
         return None, [Path(flags.query), *paths]
@@ -292,7 +292,7 @@ def _is_screen(flags: SearchFlags) -> bool:
 def _render(
     index: Index, result: SearchResult, form: str, output: OutputOptions, stats: Mapping[str, float] | None
 ) -> tuple[bool, Iterator[str]]:
-    """(whether there is something to write, the texts)."""
+    """Render a result: (whether there is something to write, the texts)."""
     if form == "files_without":
         hits = {(hit.root, real_path(hit)) for hit in result.hits}
         rest = [output.path_style.of(*file) for file in index.files(result.options) if file not in hits]

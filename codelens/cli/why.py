@@ -114,7 +114,7 @@ def _same_search(flags: WhyFlags) -> SearchPlace:
 
 
 def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
-    """Through the JSON text and back, so that only what is printed is used."""
+    """Compute all scores again from the JSON text, so that only what is printed is used."""
     from codelens.render.records import to_json
     from codelens.render.why_json import recompute, why_record
 

@@ -191,7 +191,7 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     packing, spare = pack(items, room), 0
     if _is_incomplete(packing):
         longest = replace(empty, more=write_token(request, sent))
-        spare = min(room, request.counter.count(layout.whole(longest)) - request.budget + room)
+        spare = min(room, request.counter.count(layout.format_pack(longest)) - request.budget + room)
         packing = pack(items, room - spare)
     while (packed := _render_pack(packing, empty, offers, sent, request, layout)).tokens > request.budget:
         if spare >= room:
@@ -212,11 +212,11 @@ def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layo
     for number, (offer, form) in enumerate(zip(offers.offers, sent.forms, strict=True)):
         body = signature = None
         if Form.BODY in allowed and form != WHOLE and not any(lies_within(place, offer.place) for place in whole):
-            body = count(layout.piece(replace(offer.body, tokens=LIKELY_TOKENS))) + BORDER
+            body = count(layout.format_entry(replace(offer.body, tokens=LIKELY_TOKENS))) + BORDER
         if Form.SIGNATURE in allowed and not form:
-            signature = count(layout.piece(replace(offer.signature, tokens=LIKELY_TOKENS)))
+            signature = count(layout.format_entry(replace(offer.signature, tokens=LIKELY_TOKENS)))
         if body is not None or signature is not None:
-            heading = count(layout.heading(offer.signature))
+            heading = count(layout.format_heading(offer.signature))
             items.append(Item(number, offer.body.score, body, signature, heading, offer.place))
     return items
 
@@ -263,7 +263,7 @@ def _count_pack(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack
     """The pack with its own token count. If no count is stable, the larger of the two that alternate."""
     seen: list[int] = []
     for _ in range(MOST_ROUNDS):
-        tokens = request.counter.count(layout.whole(pack))
+        tokens = request.counter.count(layout.format_pack(pack))
         if tokens == pack.tokens:
             break
         seen.append(tokens)

@@ -49,7 +49,7 @@ def write_pack(
         raise UsageError("this token is out of date: the index or the change is different now", "ask again without it")
     pack = fit(Offers(offers, notices, info, state), given, layout)
     packed = PackedText(
-        text=layout.whole(pack),
+        text=layout.format_pack(pack),
         exit_code=pack.exit_code,
         symbols=len(pack.entries),
         total=len(pack.entries) + pack.covered + pack.cut_total,

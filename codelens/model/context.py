@@ -85,15 +85,15 @@ class PackLayout(Protocol):
     name: str  # Includes every option of the format: two layouts of one name write a pack alike
     forms: frozenset[Form]  # The forms that it can show
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """The text that one entry adds to the pack."""
         ...
 
-    def heading(self, entry: Entry) -> str:
+    def format_heading(self, entry: Entry) -> str:
         """The text that the first signature of a file adds above it; empty for layouts without such headings."""
         ...
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """The complete text of a pack."""
         ...
 

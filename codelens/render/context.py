@@ -60,8 +60,8 @@ class _Layout:
         """Path and line of the name."""
         return f"{self.path(root, unit)}:{unit.name_line or unit.start_line}"
 
-    def summary(self, pack: Pack) -> str:
-        """How much is here of how much, and who counted."""
+    def format_summary(self, pack: Pack) -> str:
+        """The numbers of symbols and tokens in the pack, and the counter."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
         symbols = (
@@ -69,15 +69,15 @@ class _Layout:
         )
         return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
-    def heading(self, entry: Entry) -> str:
-        """Nothing: each entry names its file."""
+    def format_heading(self, entry: Entry) -> str:
+        """An empty text: each entry names its file."""
         return ""
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """One entry."""
         raise NotImplementedError
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """The complete text."""
         raise NotImplementedError
 
@@ -85,11 +85,11 @@ class _Layout:
 class Markdown(_Layout):
     """A heading and a fenced block for each body; one list of all signatures, by file."""
 
-    def heading(self, entry: Entry) -> str:
+    def format_heading(self, entry: Entry) -> str:
         """The line of a file, above its signatures."""
         return f"{self.path(entry.root, entry.unit)}\n"
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """A line for a signature. The fence of a body is longer than any run of backticks inside, as CommonMark wants it."""
         unit, text = entry.unit, visible_text(entry.text)
         if entry.form is Form.SIGNATURE:
@@ -103,24 +103,24 @@ class Markdown(_Layout):
         doc = f"{visible_text(entry.doc)}\n\n" if entry.doc else ""
         return f"\n## {' · '.join(head)}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """A heading with the counts, the bodies, the signatures of each file, and how to go on."""
-        bodies = "".join(self.piece(e) for e in pack.entries if e.form is Form.BODY)
+        bodies = "".join(self.format_entry(e) for e in pack.entries if e.form is Form.BODY)
         files: dict[str, str] = {}
         for entry in (e for e in pack.entries if e.form is Form.SIGNATURE):
-            heading = self.heading(entry)
-            files[heading] = files.get(heading, "") + self.piece(entry)
+            heading = self.format_heading(entry)
+            files[heading] = files.get(heading, "") + self.format_entry(entry)
         lines = "".join(heading + signatures for heading, signatures in files.items())
         fence = fence_around(lines)
         listed = f"\n## Signatures\n\n{fence}\n{lines}{fence}\n" if lines else ""
         more = f"\nNext part: {_code(self.next_part.format(pack.more))}\n" if pack.more else ""
-        return f"# {self.summary(pack)}\n{bodies}{listed}{more}"
+        return f"# {self.format_summary(pack)}\n{bodies}{listed}{more}"
 
 
 class Xml(_Layout):
     """Elements; of XML 1.0, which cannot hold control characters, also escaped."""
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """One `symbol` element."""
         unit = entry.unit
         values = {
@@ -137,7 +137,7 @@ class Xml(_Layout):
         doc = f"<doc>{_xml(visible_text(entry.doc))}</doc>\n" if entry.doc else ""
         return f"<symbol{_attributes(values)}>\n{doc}<code>{_xml(visible_text(entry.text))}</code>\n</symbol>\n"
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """One `context` element."""
         values = {
             "for": pack.source,
@@ -150,7 +150,7 @@ class Xml(_Layout):
             "sent": str(pack.sent),
         }
         more = f"<next{_attributes({'token': pack.more})}/>\n" if pack.more else ""
-        return f"<context{_attributes(values)}>\n{''.join(map(self.piece, pack.entries))}{more}</context>\n"
+        return f"<context{_attributes(values)}>\n{''.join(map(self.format_entry, pack.entries))}{more}</context>\n"
 
 
 OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Fields
@@ -163,11 +163,11 @@ class Json(_Layout):
         super().__init__(paths, next_part)
         self.name = "Json"
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """One element of `results`, with the comma before the next."""
         return to_json(self._entry(entry, 1))[:-1] + ", "
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """The object in one line."""
         record: Record = {
             "schema": SCHEMA,
@@ -187,7 +187,7 @@ class Json(_Layout):
         return to_json(record)
 
     def _entry(self, entry: Entry, rank: int) -> Record:
-        """A signature comes without what only matters for the code itself, so that more of them fit."""
+        """The object of an entry. That of a signature lacks what only matters for the code itself, so that more of them fit."""
         record = unit_record(entry.unit) | {
             "repository": entry.unit.repository,
             "rank": rank,
@@ -210,15 +210,15 @@ class Compact(_Layout):
 
     forms = frozenset({Form.SIGNATURE})
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """One line."""
         unit = entry.unit
         return one_line(f"{self.place(entry.root, unit)} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """Counts, entries, and how to go on."""
         more = f"# next part: {self.next_part.format(pack.more)}\n" if pack.more else ""
-        return f"# {self.summary(pack)}\n{''.join(map(self.piece, pack.entries))}{more}"
+        return f"# {self.format_summary(pack)}\n{''.join(map(self.format_entry, pack.entries))}{more}"
 
 
 def _xml(text: str, quote: bool = False) -> str:

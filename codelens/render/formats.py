@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Each text with its line break."""
+    """Write one line a hit, as grep does, or with -A, -B and -C the lines around it."""
     for i, hit in enumerate(result.hits):
         if output.only_matching:
             yield from _format_matches(hit, output)
@@ -36,18 +36,18 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 
 def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """path:line:column:text, whatever the other flags say: what `:cexpr` reads."""
+    """Write path:line:column:text, which `:cexpr` reads, whatever the other flags are."""
     return render_plain(result, OutputOptions(output.paths))
 
 
 def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """-l: each file once, in the order of its best hit."""
+    """Write each file once, in the order of its best hit (-l)."""
     paths = dict.fromkeys(output.path_style.of_hit(hit) for hit in result.hits)
     return (path + ("\0" if output.null else "\n") for path in paths)
 
 
 def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """-c: path:hits of each file that has one."""
+    """Write path:hits of each file that has a hit (-c)."""
     counts = Counter(output.path_style.of_hit(hit) for hit in result.hits)
     return (f"{path}{_path_end(output.null)}{count}\n" for path, count in counts.items())
 
@@ -121,7 +121,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
 def parse_template(
     template: str, fields: Mapping[str, Callable[[T, PathStyle], object]]
 ) -> Callable[[T, PathStyle], str]:
-    """A template as a function of what it tells of. Only `{name}` of `fields` is known: no attributes, no format specs.
+    """Compile a template to a function that fills it. Only `{name}` of `fields` is known: no attributes, no format specs.
 
     `{{` and `}}` are braces; \\t, \\n, \\r, \\0 and \\\\ are what they are in Python. Raises UsageError.
     """
@@ -194,7 +194,7 @@ FIELDS: Mapping[str, Field] = {
 
 
 def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """RFC 4180 but for the line ends, with a head line."""
+    """Write a table by RFC 4180, with a head line and Unix line ends."""
     for row in _table_rows(result, output.paths):
         yield ",".join(map(_csv_cell, row)) + "\n"
 
@@ -204,7 +204,7 @@ def _csv_cell(text: str) -> str:
 
 
 def render_tsv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Tabs and line breaks inside a cell are written \\t, \\n, \\r; a backslash before them is doubled."""
+    """Write a table with tabs. Inside a cell, tabs and line breaks are \\t, \\n, \\r; a backslash before them is doubled."""
     for row in _table_rows(result, output.paths):
         yield "\t".join(map(_tsv_cell, row)) + "\n"
 
@@ -225,14 +225,14 @@ def _format_cell(name: str, hit: Hit, paths: PathStyle) -> str:
 
 
 def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """The template for each hit, a line break after it unless it ends in \\n or \\0. Raises UsageError."""
+    """Fill the template for each hit, with a line break after it unless it ends in \\n or \\0. Raises UsageError."""
     fill = parse_template(output.template, FIELDS)
     for hit in result.hits:
         yield end_with_break(fill(hit, output.paths))
 
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """A heading with the query and the counts, then one section a hit."""
+    """Write a heading with the query and the counts, then one section a hit."""
     yield f"## {code_span(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
         place = code_span(f"{output.paths.of_hit(hit)}:{hit.line}")
@@ -259,7 +259,7 @@ _RULE = "codelens/hit"
 
 
 def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """One run; hits are results of level `note`, in the order of their rank."""
+    """Write one run of SARIF; hits are results of level `note`, in the order of their rank."""
     roots = {r.name: r.root for r in result.index.repositories}
     run = {
         "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_sarif_rule()]}},

@@ -40,12 +40,12 @@ class OutputOptions(NamedTuple):
 
 
 def format_paths(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """-l, -L: a path a line, or before a NUL byte."""
+    """Write a path a line, or before a NUL byte (-l, -L)."""
     return (output.path_of_file(file) + ("\0" if output.null else "\n") for file in files)
 
 
 def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """-c: path:lines that match; with -o path:matches."""
+    """Write path:count of the lines that match, or with -o of the matches (-c)."""
     for file in files:
         counted = (line for line in file.lines if line.matched)
         count = sum(len(line.ranges) if output.only_matching else 1 for line in counted)
@@ -54,7 +54,7 @@ def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator
 
 
 def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """path:line:column:text, of context path-line-text; `--` between runs of lines that do not touch, where there is context.
+    """Write path:line:column:text, of context path-line-text; `--` between runs of lines that do not touch, where there is context.
 
     The text is the file's own, so that programs get what grep would give them.
     """
@@ -73,7 +73,7 @@ def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
 
 
 def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """path:line:column:text for each match, several on a line too: what `:cexpr` reads."""
+    """Write path:line:column:text for each match, also for several on a line, which `:cexpr` reads."""
     for file in files:
         for line in file.lines:
             for start, _ in line.ranges or ((0, 0),) if line.matched else ():

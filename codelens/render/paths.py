@@ -35,7 +35,7 @@ class PathStyle(NamedTuple):
     quoted: bool = True  # True if names with odd characters are quoted. They are not before a NUL byte or in JSON.
 
     def raw(self) -> PathStyle:
-        """The same without quotes."""
+        """The same style without quotes."""
         return self._replace(quoted=False)
 
     def of_hit(self, hit: Hit) -> str:
@@ -43,12 +43,12 @@ class PathStyle(NamedTuple):
         return self.of(hit.root, real_path(hit))
 
     def of_unit(self, unit: UnitRow) -> str:
-        """path:line of a unit's name."""
+        """path:line of the name of a unit."""
         root = next((r.root for r in self.repositories if r.name == unit.repository), "")
         return f"{self.of(root, unit.path)}:{unit.name_line or unit.start_line}"
 
     def of(self, root: str, path: str) -> str:
-        """`path` is relative to `root`; a folder's trailing slash stays. Where roots are left out, names tell them apart."""
+        """Write a path that is relative to `root`; a folder's trailing slash stays."""
         text = self._of(root, path)
         return quoted_path(text) if self.quoted else text
 

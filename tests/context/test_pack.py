@@ -159,7 +159,7 @@ def test_never_over_budget(made: list[Offer], budget: int, format: str, forms: F
     except UsageError as fault:
         assert "an empty pack takes" in str(fault) or (format, forms) == ("compact", Forms.BODIES)
         return
-    written = counter.count(layout.whole(pack))
+    written = counter.count(layout.format_pack(pack))
     assert written <= pack.tokens <= budget
     assert counter is not CHARS or written == pack.tokens, "what it says of itself is true"
     assert len(pack.entries) + pack.covered + pack.cut_total == len(made)
@@ -186,7 +186,7 @@ def test_with_less_room_come_signatures_and_a_token_for_more() -> None:
     assert {e.form for e in pack.entries} == {BODY, SIGNATURE}
     tight = packed(200)
     assert tight.cut_total > 0
-    assert LAYOUTS["markdown"].whole(tight).endswith(f"\nNext part: `codelens context --more {tight.more}`\n")
+    assert LAYOUTS["markdown"].format_pack(tight).endswith(f"\nNext part: `codelens context --more {tight.more}`\n")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -202,4 +202,4 @@ def test_a_huge_budget_is_no_other_case() -> None:
 def test_nothing_is_found() -> None:
     pack = packed(500, count=0)
     assert pack.exit_code == 1
-    assert LAYOUTS["markdown"].whole(pack) == f"# 0 of 0 symbols, {pack.tokens} of 500 tokens by chars/4\n"
+    assert LAYOUTS["markdown"].format_pack(pack) == f"# 0 of 0 symbols, {pack.tokens} of 500 tokens by chars/4\n"

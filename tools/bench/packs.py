@@ -34,18 +34,18 @@ class Recorder:
 
     pack: Pack | None
 
-    def piece(self, entry: Entry) -> str:
+    def format_entry(self, entry: Entry) -> str:
         """The text of an entry."""
-        return self._layout.piece(entry)
+        return self._layout.format_entry(entry)
 
-    def heading(self, entry: Entry) -> str:
+    def format_heading(self, entry: Entry) -> str:
         """The line above the signatures of a file."""
-        return self._layout.heading(entry)
+        return self._layout.format_heading(entry)
 
-    def whole(self, pack: Pack) -> str:
+    def format_pack(self, pack: Pack) -> str:
         """The text of a pack."""
         self.pack = pack
-        return self._layout.whole(pack)
+        return self._layout.format_pack(pack)
 
 
 class Shares(NamedTuple):

@@ -134,10 +134,10 @@ class FleetState:
         self._known = ("", "")
 
     def known(self) -> None:
-        """Nothing: a store may be far away."""
+        """Always None: a store may be far away."""
 
     def read(self) -> str:
-        """Raises what opening the fleet raises."""
+        """Read the snapshot from the manifest. Raises what opening the fleet raises."""
         stamp = self._fleet.stamp()
         if self._known[0] != stamp:
             self._known = stamp, self._fleet.snapshot()
@@ -170,14 +170,14 @@ class QueryDesk:
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
     def close(self) -> None:
-        """Questions that wait are given up."""
+        """End the workers; questions that wait are given up."""
         self._quick.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=True, cancel_futures=True)
         if self._workers:
             self._workers.close()
 
     async def ask(self, endpoint: Endpoint, request: ApiRequest) -> ServedAnswer:
-        """Raises Refused with what went wrong."""
+        """Answer a request from the cache or by a worker. Raises RequestRefused with the fault."""
         text = request.model_dump_json(exclude_defaults=True)
         beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
         may_keep, visible = endpoint.kept and settled, VISIBLE.get()
@@ -200,7 +200,7 @@ class QueryDesk:
             raise RequestRefused(to_fault(error)) from None
 
     async def _ask_once(self, key: Key, visible: tuple[str, ...]) -> Outcome:
-        """Equal questions about one state of the index are answered once. Whoever goes away takes nothing from the others."""
+        """Answer equal questions about one state of the index once. A client that goes away takes nothing from the others."""
         task = self._underway.get(key)
         if task is None:
             if len(self._underway) >= MOST_WAITING:

@@ -69,7 +69,7 @@ OPEN = ("/static/",)  # Files of the program itself, which reveal nothing of the
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a server lets in."""
+    """The rules by which a server admits requests."""
 
     keys_needed: bool
     hosts: frozenset[str] | None  # Names that a Host header may have, without a port; None for any
@@ -96,13 +96,13 @@ Respond = Callable[[Fault, Scope], Response]  # The response that tells a fault,
 
 
 class Gate:
-    """An ASGI application around another."""
+    """An ASGI application that passes admitted requests to another one."""
 
     def __init__(self, app: ASGIApp, rules: Rules, keys: KeyRing, buckets: Buckets, respond: Respond) -> None:
         self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers by itself what may not pass."""
+        """Pass the request on, or answer with the fault for which it is refused."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -152,12 +152,12 @@ class Gate:
 
 
 def longest_body(path: str) -> int:
-    """Bytes that a request to this address may send."""
+    """The most bytes that a request to this address may send."""
     return LONGEST_BODY if path != MCP else LONGEST_MESSAGE
 
 
 def body_too_long(path: str) -> Fault:
-    """The answer to a longer one."""
+    """The fault of a request with a longer body."""
     return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
 
 

@@ -34,7 +34,7 @@ class KeyRow:
 
 
 def read_keys(path: Path) -> tuple[KeyRow, ...]:
-    """Sorted by name; empty without a file. Raises UsageError if others may read the file or it is broken."""
+    """Read the keys, sorted by name; empty without a file. Raises UsageError if others may read the file or it is broken."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -72,12 +72,12 @@ def revoke_key(path: Path, name: str) -> None:
 
 
 def hash_key(key: str) -> str:
-    """The stored record of a key."""
+    """The SHA-256 of a key, in hexadecimal digits."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
-    """Whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
+    """Find whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
     wanted, found = hash_key(key).encode(), None
     for row in rows:
         if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
@@ -86,7 +86,7 @@ def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
 
 
 def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
-    """By a new file in its place: never half of one, never readable by others."""
+    """Write the keys to a new file in place of the old one: never half of one, never readable by others."""
     record: Mapping[str, object] = {
         "keys": [
             {"name": r.name, "sha256": r.sha256}
@@ -116,21 +116,7 @@ class KeyRing:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._stamp: tuple[int, int, int, int] | None = None
-        self._rows: tuple[KeyRow, ...] = ()
 
     def rows(self) -> tuple[KeyRow, ...]:
-        """Raises UsageError as `read_keys` does."""
-        if self._path is None:
-            return ()
-        try:
-            state = self._path.stat()
-            stamp = (state.st_mtime_ns, state.st_size, state.st_ino, state.st_ctime_ns)
-        except OSError:
-            stamp = None
-        if stamp is None:
-            self._rows = ()
-        elif stamp != self._stamp:
-            self._rows = read_keys(self._path)
-        self._stamp = stamp
-        return self._rows
+        """Read the keys; none without a file. Raises UsageError as `read_keys` does."""
+        return read_keys(self._path) if self._path else ()

@@ -87,7 +87,7 @@ def parameters(model: type[ApiRequest]) -> list[Record]:
 
 
 def _without_null(field: Record) -> Record:
-    """An address has no way to say null: the parameter is left out."""
+    """The schema of a parameter without null: an address leaves the parameter out instead."""
     if "anyOf" not in field:
         return field
     (only,) = [choice for choice in field["anyOf"] if choice.get("type") != "null"]
@@ -118,7 +118,7 @@ def _schemas() -> Record:
 
 
 def _move_references(node: Any) -> Any:
-    """Definitions are elsewhere in an OpenAPI document."""
+    """Point references to where an OpenAPI document has its definitions."""
     if isinstance(node, dict):
         return {
             key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _move_references(value)
@@ -192,7 +192,7 @@ HINT = "/openapi.json says what there is"
 
 
 async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
-    """From the body of a POST, else from the address."""
+    """Read a request from the body of a POST, else from the address."""
     if request.method == "POST":
         if request.query_params:
             raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
@@ -201,7 +201,7 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
 
 
 def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
-    """From the parameters of an address: a list is one that is repeated, any other may be there once."""
+    """Read a request from the parameters of an address: that of a list may be repeated, any other not."""
     kinds = {p["name"]: p["schema"].get("type") for p in parameters(model)}
     long = {short: name for name, short in SHORT.items()}
     fields: dict[str, Any] = {}
@@ -260,5 +260,5 @@ def _validate(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
 
 
 def openapi_document() -> bytes:
-    """/openapi.json."""
+    """The text of /openapi.json."""
     return json.dumps(openapi(), ensure_ascii=False, indent=1).encode()

@@ -98,7 +98,7 @@ class ScoreBar:
 
 
 def bars(contributions: Sequence[Record]) -> list[ScoreBar]:
-    """On one scale, with one zero; a negative amount lies left of it."""
+    """Make a bar for each contribution, on one scale with one zero; a negative amount lies left of it."""
     most = max((c["amount"] for c in contributions), default=0.0)
     least = min((c["amount"] for c in contributions), default=0.0)
     zero, whole = max(0.0, -least), max(0.0, most) + max(0.0, -least)
@@ -252,7 +252,7 @@ class _PageRoutes:
         return dict(await asyncio.to_thread(json.loads, answer.body))
 
     async def _render(self, template: str, **values: Any) -> Response:
-        """Off the event loop: a long file takes a second to colour."""
+        """Render a template off the event loop: a long file takes a second to colour."""
         links = SourceLinks.from_settings(self._desk.settings, self._is_local)
         values |= {"code": highlight_lines, "target": target_of, "links": links}
         return HTMLResponse(await asyncio.to_thread(page, template, **values))
@@ -313,7 +313,7 @@ class _PageRoutes:
         return await self._render("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
-        """A list of files."""
+        """The list of indexed files."""
         found = await self._ask("files", _api_parameters(request.query_params))
         return await self._render("files.html", found=found, fields=_link_fields(request.query_params))
 

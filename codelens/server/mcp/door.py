@@ -81,12 +81,12 @@ def accept_session(tools: Collection[str]) -> SessionStart:
 
 
 def _exit_quietly(number: int, frame: FrameType | None) -> None:
-    """Nothing is open yet."""
+    """End the process at once: nothing is open yet."""
     os._exit(0)
 
 
 def take_stdout() -> IO[bytes]:
-    """Whatever else writes to stdout, ours or a library's, gets stderr from now on."""
+    """Take stdout for the protocol: whatever else writes to it, ours or a library's, gets stderr from now on."""
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return stdout

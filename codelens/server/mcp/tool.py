@@ -46,7 +46,7 @@ class ToolCall:
 
     @property
     def index(self) -> Index:
-        """Raises NoIndex."""
+        """The index. Raises NoIndex."""
         if self.opened is None:
             raise NoIndex(f"there is no index of {self.served.folder}")
         return self.opened
@@ -144,7 +144,7 @@ def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
 
 
 def format_notices(texts: list[str], tool: Tool) -> list[str]:
-    """The first few, each on one short line."""
+    """Format the first few notices, each on one short line."""
     written = [for_line(reword_for_client(text, tool)) for text in texts]
     lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in written]
     more = len(lines) - MOST_NOTICES
@@ -152,7 +152,7 @@ def format_notices(texts: list[str], tool: Tool) -> list[str]:
 
 
 def cut_line(cut: int, of: str, remedy: str) -> list[str]:
-    """Says how many found no room; nothing where all did."""
+    """A line that says how many items found no room; none if all did."""
     return [f"{cut} more {of} found no room: {remedy}"] if cut else []
 
 

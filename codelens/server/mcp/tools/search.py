@@ -47,13 +47,13 @@ HIT = {
 
 
 def units(call: ToolCall) -> ToolAnswer:
-    """The requested hits, as many as the budget holds."""
+    """Answer with units: as many of the requested hits as the budget holds."""
     around = call.arguments["context"]
     return _answer(call, context_before=around, context_after=around, kinds=tuple(call.arguments.get("kinds", ())))
 
 
 def files(call: ToolCall) -> ToolAnswer:
-    """The same of files."""
+    """Answer with files."""
     return _answer(call, files_only=True)
 
 

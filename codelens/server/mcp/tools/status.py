@@ -15,7 +15,7 @@ MOST_NAMED = 20  # Changed files that are named, of each kind
 
 
 def answer(call: ToolCall) -> ToolAnswer:
-    """Also where there is no index yet: then it says how far that is."""
+    """Describe the index, or how far the making of a missing one is."""
     status = call.opened.status(check=call.arguments["check"]) if call.opened else None
     repositories = status.repositories if status else ()
 
