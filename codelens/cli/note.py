@@ -66,7 +66,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
 
 def find_anchors(ground: NoteTree, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
-    from codelens.notes.finder import anchor_on_disk, symbol_anchor
+    from codelens.notes.finder import anchor_on_disk, parse_symbol_anchor
     from codelens.notes.note import is_path
 
     found: list[Anchor] = []
@@ -80,7 +80,7 @@ def find_anchors(ground: NoteTree, places: Sequence[str]) -> list[Anchor]:
             else:
                 path, line = path_and_line(text)
                 named = not line and not is_path(path) and not (ground.root / path).is_file()
-                anchor = symbol_anchor(text) if named else anchor_on_disk(path, line, ground.root)
+                anchor = parse_symbol_anchor(text) if named else anchor_on_disk(path, line, ground.root)
             found.append(anchor)
     return found
 

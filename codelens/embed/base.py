@@ -56,7 +56,7 @@ LEAST_COSINE = 0.15
 near 0, where this is the value of hashing. Chosen."""
 
 
-def as_text(fields: EmbeddedFields) -> str:
+def format_fields(fields: EmbeddedFields) -> str:
     """The fields as one text for a general model: name and context, the signature and doc lines that the body lacks, the body.
 
     The names come first, because such models read only the first 256 or 512 tokens.
@@ -72,7 +72,7 @@ STEP = 8
 MOST_DIMENSIONS = 16_384  # Four times the largest known models; a longer answer is not a vector
 
 
-def rounded(values: Sequence[float]) -> bytes:
+def to_int8_vector(values: Sequence[float]) -> bytes:
     """One vector as int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as bytes.
 
     Zeros stay zeros. Raises ValueError for no numbers, too many, infinite ones or NaN.
@@ -86,7 +86,7 @@ def rounded(values: Sequence[float]) -> bytes:
     return bytes(round(v * scale) & 0xFF for v in values) + bytes(-len(values) % STEP)
 
 
-def joined(vectors: Sequence[bytes]) -> bytes:
+def sum_vectors(vectors: Sequence[bytes]) -> bytes:
     """The normalised sum of several vectors; a single vector as it is; empty without vectors or if they cancel out.
 
     Sums of integers are exact, so the order does not matter. Plain Python, because importing numpy takes longer.

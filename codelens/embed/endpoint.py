@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import xxhash
 
-from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, as_text, rounded
+from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, format_fields, to_int8_vector
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
@@ -34,7 +34,7 @@ _BLOCK = 65536
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryLimits:
     """Seconds for one try, number of tries, and seconds after which no further one starts."""
 
     seconds: float
@@ -42,7 +42,7 @@ class Patience:
     in_all: float
 
 
-def post_json(url: str, body: object, key: str, patience: Patience) -> Any:
+def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
     """The answer, parsed. The key is sent as a bearer's if it is not empty, and is part of no message.
 
     Raises EmbedderFault where no answer comes, or none that is JSON.
@@ -129,13 +129,13 @@ RULES = "endpoint 1"  # Raise the number with any change of what is sent
 BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
 MOST_CHARACTERS = 8000
 """Characters of a text. A piece has at most 2048 and a short head; longer texts would exceed the limit of 8192 tokens. Chosen."""
-INDEXING = Patience(seconds=60, tries=6, in_all=300)
-ASKING = Patience(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
+INDEXING = RetryLimits(seconds=60, tries=6, in_all=300)
+ASKING = RetryLimits(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
 NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class EndpointAddress:
     """`https://host/v1?dimensions=256#model`, taken apart."""
 
     url: str  # URL of requests
@@ -145,7 +145,7 @@ class Address:
     takes_key: bool = True  # True if a key may be sent there
 
 
-def parse_address(setting: str) -> Address:
+def parse_address(setting: str) -> EndpointAddress:
     """Parse a model's address. Raises UsageError if it has no model, a password, or unknown parts."""
     form = "write it as https://host/v1#model or https://host/v1?dimensions=256#model"
     try:
@@ -166,7 +166,7 @@ def parse_address(setting: str) -> Address:
     if int(dimensions) > MOST_DIMENSIONS:
         raise UsageError(f"dimensions must be at most {MOST_DIMENSIONS}, not {dimensions}")
     url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/embeddings"
-    return Address(url, parts.netloc, parts.fragment, int(dimensions), parts.scheme == "https" or host in NEAR)
+    return EndpointAddress(url, parts.netloc, parts.fragment, int(dimensions), parts.scheme == "https" or host in NEAR)
 
 
 class EndpointEmbedder:
@@ -175,7 +175,7 @@ class EndpointEmbedder:
     slow = True
     least_cosine = LEAST_COSINE
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: EndpointAddress) -> None:
         self.name = f"{address.model} at {address.host}"
         self.dimensions = address.dimensions
         self._address = address
@@ -192,7 +192,7 @@ class EndpointEmbedder:
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, provided the endpoint treats the texts of a request separately."""
-        texts = [as_text(entry) for entry in fields]
+        texts = [format_fields(entry) for entry in fields]
         return [
             v for at in range(0, len(texts), BATCH) for v in self._request_vectors(texts[at : at + BATCH], INDEXING)
         ]
@@ -202,7 +202,7 @@ class EndpointEmbedder:
         (vector,) = self._request_vectors([text], ASKING) if text.strip() else [b""]
         return vector if any(vector) else b""
 
-    def _request_vectors(self, texts: Sequence[str], patience: Patience) -> list[bytes]:
+    def _request_vectors(self, texts: Sequence[str], patience: RetryLimits) -> list[bytes]:
         body: dict[str, object] = {
             "model": self._address.model,
             "input": [text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " " for text in texts],
@@ -215,7 +215,7 @@ class EndpointEmbedder:
             rows = _read_rows(answer, len(texts))
             if {len(row) for row in rows} - {self.dimensions or len(rows[0])}:
                 raise ValueError(f"vectors of {len(rows[0])} dimensions, expected {self.dimensions}")
-            vectors = [rounded(row) for row in rows]
+            vectors = [to_int8_vector(row) for row in rows]
         except (ValueError, OverflowError) as fault:
             raise EmbedderFault(f"{self._address.url} does not return usable vectors: {fault}") from None
         self.dimensions = len(rows[0])

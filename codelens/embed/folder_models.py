@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import xxhash
 
-from codelens.embed.base import LEAST_COSINE, EmbeddedFields, Embedder, as_text, rounded
+from codelens.embed.base import LEAST_COSINE, EmbeddedFields, Embedder, format_fields, to_int8_vector
 from codelens.errors import MissingExtra, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
@@ -224,7 +224,7 @@ class FolderEmbedder(ABC):
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, after the model's prompt for documents. Each text by itself: padding would change rounding."""
-        return [self._embed(self.code_prompt + as_text(entry)) for entry in fields]
+        return [self._embed(self.code_prompt + format_fields(entry)) for entry in fields]
 
     def embed_query(self, text: str) -> bytes:
         """The text's vector, after the model's prompt for queries; empty if it is zero."""
@@ -261,7 +261,7 @@ class GraphEmbedder(FolderEmbedder):
         _ = self._session, self._tokenizer  # made here: threads would make several
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         with ThreadPoolExecutor(min(cores, MOST_THREADS)) as pool:
-            return list(pool.map(lambda entry: self._embed(self.code_prompt + as_text(entry)), fields))
+            return list(pool.map(lambda entry: self._embed(self.code_prompt + format_fields(entry)), fields))
 
     def _files(self) -> list[Path]:
         graphs = self._graph.parent.glob(f"{self._graph.name}*")
@@ -270,7 +270,7 @@ class GraphEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
         try:
-            return rounded(self._pool(tokens))
+            return to_int8_vector(self._pool(tokens))
         except UsageError:
             raise
         except Exception as fault:  # the runtime's edge: its errors are many, and say nothing to people
@@ -355,7 +355,7 @@ class StaticTableEmbedder(FolderEmbedder):
 
     @property
     def dimensions(self) -> int:
-        """Dimensions of the table; stored vectors may have up to seven more, see `rounded`."""
+        """Dimensions of the table; stored vectors may have up to seven more, see `to_int8_vector`."""
         return int(self._model.dim)
 
     def knows(self, text: str) -> bool:
@@ -364,7 +364,7 @@ class StaticTableEmbedder(FolderEmbedder):
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry; zeros if no token has a row."""
-        return self._embed_all([as_text(entry) for entry in fields]) if fields else []
+        return self._embed_all([format_fields(entry) for entry in fields]) if fields else []
 
     def _files(self) -> list[Path]:
         return [self._path / name for name in ("config.json", WEIGHTS, TOKENIZER)]
@@ -376,7 +376,7 @@ class StaticTableEmbedder(FolderEmbedder):
         """Vectors of texts; all tokens count, because pieces are short."""
         rows = self._model.encode(texts, max_length=None, use_multiprocessing=False)
         try:
-            return [rounded(row) for row in rows.tolist()]
+            return [to_int8_vector(row) for row in rows.tolist()]
         except ValueError as fault:
             raise UsageError(f"the model {self._path} gives {fault}", "use another model") from None
 
@@ -406,7 +406,7 @@ class SentenceEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         try:
             rows = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
-            return rounded(rows[0].tolist())
+            return to_int8_vector(rows[0].tolist())
         except Exception as fault:  # the package's edge
             raise UsageError(f"the model {self._path} fails: {fault}", "use another model") from None
 

@@ -19,7 +19,7 @@ def shipped_model() -> Path | None:
     return next(iter(sorted(MODELS.glob(f"*{MODEL_ENDING}"))), None)
 
 
-def model_place(setting: str) -> Path | None:
+def find_model(setting: str) -> Path | None:
     """The file or folder that a setting names, which may not exist if it is a path. None for an address and for hashing, which
     also replaces a missing shipped model. Raises UsageError for an unknown name."""
     if setting == HASHING or is_address(setting):
@@ -47,7 +47,7 @@ def own_models() -> dict[str, Path]:
     return {file.name.removesuffix(MODEL_ENDING): file for file in files}
 
 
-def lasting_name(setting: str) -> str:
+def absolute_setting(setting: str) -> str:
     """The setting in a form that means the same in every working directory."""
     return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
 
@@ -60,7 +60,7 @@ def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
     """
     if is_address(setting):
         return _open_endpoint(setting, allow_network)
-    path = model_place(setting)
+    path = find_model(setting)
     return _open_hashing() if path is None else _open_path(path)
 
 
@@ -109,7 +109,7 @@ def _open_stamped(path: Path, stamp: tuple[object, ...]) -> Embedder:
     return StaticEmbedder(path)
 
 
-def open_noted(setting: str) -> Embedder:
+def open_indexed_embedder(setting: str) -> Embedder:
     """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
     nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings.
 

@@ -31,7 +31,7 @@ from codelens.model.code import TYPE_KINDS
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import split_identifier
 from codelens.training.mining import ASKED_KINDS
-from codelens.training.phrases import sentence
+from codelens.training.phrases import first_sentence
 from codelens.worktree.classify import path_roles
 
 
@@ -67,7 +67,7 @@ def write_undocumented_tree(texts: Sequence[TreeText], into: Path) -> Undocument
         if bare is not None and text.defined:
             files[text.path] = text.defined.language, bare
             for unit in text.answers:
-                if unit.doc and unit.kind in ASKED_KINDS and (query := sentence(unit.doc, unit.name)):
+                if unit.doc and unit.kind in ASKED_KINDS and (query := first_sentence(unit.doc, unit.name)):
                     seed = f"docs {text.path} {unit.qualified_name}"
                     drafts.append(TaskDraft(query, (PlacedUnit(text.path, unit),), seed))
     return UndocumentedTree(tuple(drafts), files, "".join(words))
@@ -281,7 +281,7 @@ def _draft_concepts(text: TreeText, units: UnitsByName) -> Iterator[TaskDraft]:
             comment = MarkedComment(_description(unit.doc), units, documented)
             answers = tuple({answer.place: answer for answer in (documented, *comment.named)}.values())
             if FEWEST_ANSWERS <= len(relevant_entries(answers)) <= MOST_ANSWERS:
-                query = without_names(sentence(comment.marked, unit.name), comment)
+                query = without_names(first_sentence(comment.marked, unit.name), comment)
                 if _is_plain(query) and not contains_name(query, answers):
                     yield TaskDraft(query, answers, f"concepts {text.path} {unit.qualified_name}")
 

@@ -83,14 +83,14 @@ def refusal(message: Message) -> str:
     return "" if files <= MOST_FILES else f"more than {MOST_FILES} source files"
 
 
-def query_of(message: Message) -> str:
+def subject_query(message: Message) -> str:
     """The subject without its pull request number."""
     return _NUMBER.sub("", message.subject).strip()
 
 
-def long_query_of(message: Message) -> str:
+def explained_query(message: Message) -> str:
     """Subject and first paragraph of the body on one line; empty if that paragraph adds too little."""
-    subject = query_of(message)
+    subject = subject_query(message)
     words = _paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
     if len(words) < FEWEST_WORDS or set(words) <= set(subject.split()):
         return ""
@@ -191,7 +191,7 @@ class _CommitSearch:
         self._places: dict[str, tuple[Place, ...] | None] = {}
         subjects: set[str] = set()
         for message in history:
-            subject = query_of(message).casefold()
+            subject = subject_query(message).casefold()
             why = refusal(message) or ("a subject again" if subject in subjects else "")
             subjects.add(subject)
             if why:

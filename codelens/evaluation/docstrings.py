@@ -28,7 +28,7 @@ from codelens.search.pipeline import rank
 from codelens.store.store import Store
 from codelens.text.lines import TextMap, text_map
 from codelens.training.mining import ASKED_KINDS, is_code
-from codelens.training.phrases import sentence
+from codelens.training.phrases import first_sentence
 from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
@@ -54,7 +54,7 @@ def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[
         left = after.get(unit.name_line)
         if unit.local or unit.kind not in ASKED_KINDS or left is None or left.name != unit.name or left.doc:
             continue
-        query = sentence(unit.doc, unit.name)
+        query = first_sentence(unit.doc, unit.name)
         if query and query.lower() not in lowered:
             yield unit.name_line, query
 

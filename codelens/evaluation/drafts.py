@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import xxhash
 
-from codelens.evaluation.metrics import parts
+from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.tasks import Place, Row, make_row
 from codelens.evaluation.trees import TreeText
 from codelens.model.code import SYMBOL_KINDS
@@ -112,7 +112,7 @@ class UnitsByName:
         """The definitions that a name may mean. `receiver` is the text before its last dot, `around` the definition that
         mentions it."""
         namesakes = tuple(self._by_name.get(name, {}).values())
-        before = parts(receiver)[-1:]
+        before = name_parts(receiver)[-1:]
         if before and before[0] not in _ITSELF:
             folded = before[0].casefold()
             units = tuple(unit for unit in namesakes if _container(unit) == folded)
@@ -125,12 +125,12 @@ class UnitsByName:
 
 def can_be_meant(unit: Unit) -> bool:
     """True unless the unit is a test or a constructor, which goes by its type's name."""
-    around = parts(unit.container)
+    around = name_parts(unit.container)
     return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and _TESTS.isdisjoint(around)
 
 
 def _container(placed: PlacedUnit) -> str:
-    return "".join(parts(placed.unit.container)[-1:]).casefold()
+    return "".join(name_parts(placed.unit.container)[-1:]).casefold()
 
 
 def _modules(path: str) -> set[str]:

@@ -315,7 +315,7 @@ class FittedWeights:
     tasks: Mapping[str, int]  # Kind → number of tasks with an answer among their candidates
 
 
-def need_scipy() -> None:
+def require_scipy() -> None:
     """Raise UsageError if scipy is not installed."""
     try:
         import scipy.optimize  # noqa: F401
@@ -325,7 +325,7 @@ def need_scipy() -> None:
 
 def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> FittedWeights:
     """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
-    need_scipy()
+    require_scipy()
     taught = [sample for sample in samples if sample.answered and KINDS.get(sample.kind)]
     counts = Counter(sample.kind for sample in taught)
     if not counts:
@@ -340,7 +340,7 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
     return FittedWeights(weights, loss, dict(sorted(counts.items())))
 
 
-def scores(sample: Sample, weights: Weights) -> Floats:
+def score_candidates(sample: Sample, weights: Weights) -> Floats:
     """Score of each candidate, in units of the best score that ranks alone can give."""
     weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, sample.shares, strict=True))
     mixed = [math.fsum(share * _weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS]

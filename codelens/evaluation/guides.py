@@ -23,7 +23,7 @@ from codelens.evaluation.tasks import Place, Row
 from codelens.evaluation.trees import TreeText
 from codelens.indexing.prose import mentions
 from codelens.model.extraction import Unit
-from codelens.training.phrases import is_asked, remove_markup
+from codelens.training.phrases import is_askable, remove_markup
 from codelens.worktree.classify import path_roles
 
 FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query
@@ -139,4 +139,4 @@ def _sentences(body: str) -> Iterator[str]:
 def _is_plain(words: str) -> bool:
     if _CODE.search(words) or _POINTS.search(words) or _FOLLOWS.match(words) or words.count("(") != words.count(")"):
         return False
-    return is_asked(words) and words[:1].isalpha() and words[:1].isupper()
+    return is_askable(words) and words[:1].isalpha() and words[:1].isupper()

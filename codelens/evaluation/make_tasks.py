@@ -14,10 +14,10 @@ from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.comments import concept_rows, documentation_rows, write_undocumented_tree
-from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose_commits, long_query_of, query_of
+from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose_commits, explained_query, subject_query
 from codelens.evaluation.drafts import SHORTEST, PlacedUnit, TaskDraft, sample_rows
 from codelens.evaluation.guides import topic_rows
-from codelens.evaluation.metrics import parts
+from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.queries import KINDS as QUERY_KINDS
 from codelens.evaluation.queries import behaviour_rows, query_rows
 from codelens.evaluation.tasks import Place, Row, make_row, write_rows
@@ -62,7 +62,7 @@ def name_of(repository: Repository, name: str = "") -> str:
     return re.sub(r"[^\w.+-]+", "-", folder.name.removesuffix(".git")).strip("-.+")[:LONGEST_NAME] or "tree"
 
 
-def clear(folder: Path, name: str) -> None:
+def prepare_folder(folder: Path, name: str) -> None:
     """Create the folder, or remove what an earlier run made there under this name. Raises UsageError and CannotWrite."""
     if enclosing_repository(folder.resolve()) is not None:
         hint = (
@@ -83,10 +83,10 @@ def clear(folder: Path, name: str) -> None:
         for kind in KINDS:  # empty, so that what an interruption leaves is known as our own
             (folder / f"{name}-{kind}.jsonl").write_bytes(b"")
     except OSError as fault:
-        raise cannot_write(folder, fault) from None
+        raise write_error(folder, fault) from None
 
 
-def cannot_write(folder: Path, fault: OSError) -> CannotWrite:
+def write_error(folder: Path, fault: OSError) -> CannotWrite:
     """An error with the system's message about the path it names, or about the folder."""
     return CannotWrite(f"{fault.filename or folder}: {fault.strerror or fault}", "name a writable folder")
 
@@ -110,12 +110,12 @@ def _is_own(entry: Path) -> bool:
 
 def commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
     """A task for each commit, with its subject as the query."""
-    return [_commit_row(repository, base, commit, "commit", query_of(commit.message)) for commit in commits]
+    return [_commit_row(repository, base, commit, "commit", subject_query(commit.message)) for commit in commits]
 
 
 def explained_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
     """A task for each commit that explains itself, with subject and explanation as the query."""
-    queries = [(commit, long_query_of(commit.message)) for commit in commits]
+    queries = [(commit, explained_query(commit.message)) for commit in commits]
     return [_commit_row(repository, base, commit, "task", query) for commit, query in queries if query]
 
 
@@ -134,7 +134,7 @@ def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[R
         for unit in text.answers
         if unit.kind in SYMBOL_KINDS and counts[unit.name] == 1 and _is_name(unit.name)
     ]
-    containers = {draft.query: parts(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
+    containers = {draft.query: name_parts(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
     rows = sample_rows(repository, "identifier", drafts, wanted)
     for row in rows[1::2]:
         row["query"] = ".".join((*containers[str(row["query"])], str(row["query"])))
@@ -187,7 +187,7 @@ def make_tasks(
     GitError and OSError.
     """
     last = commit_id(repository, head)
-    clear(folder, name)
+    prepare_folder(folder, name)
     reader = GitReader(repository)
     chosen = choose_commits(reader, last, wanted.commits, progress)
     needed = {path for task in chosen.tasks for path, _ in task.places}

@@ -39,16 +39,16 @@ Rule = Callable[[NamedHit, Relevant], bool]
 
 
 @lru_cache(maxsize=4096)
-def parts(name: str) -> tuple[str, ...]:
+def name_parts(name: str) -> tuple[str, ...]:
     """Foo::Bar#baz<T> → (Foo, Bar, baz)"""
     for _ in range(3):
         name = re.sub(r"<[^<>]*>", "", name)
     return tuple(part for part in re.split(r"::|[.#/:$]", name) if part)
 
 
-def parts_of(hit: NamedHit) -> tuple[str, ...]:
+def hit_name_parts(hit: NamedHit) -> tuple[str, ...]:
     """Names of a hit from the outside in, without leading package parts that only repeat its path."""
-    names = parts(hit.qualified_name) or (hit.qualified_name,)
+    names = name_parts(hit.qualified_name) or (hit.qualified_name,)
     if len(names) == 1:
         return names
     path = PurePosixPath(hit.path)
@@ -66,7 +66,7 @@ def loose(hit: NamedHit, truth: Relevant) -> bool:
     case."""
     if not _may_lie_there(hit, truth) or not truth.symbol:
         return _is_that_file(hit, truth)
-    a, b = [part.lower() for part in parts_of(hit)], [part.lower() for part in parts(truth.symbol)]
+    a, b = [part.lower() for part in hit_name_parts(hit)], [part.lower() for part in name_parts(truth.symbol)]
     if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
         return True
     return _holds(a, b) or _holds(b, a)
@@ -76,7 +76,7 @@ def strict(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name, and the same enclosing name if the entry has one."""
     if not _may_lie_there(hit, truth) or not truth.symbol:
         return _is_that_file(hit, truth)
-    a, b = parts_of(hit), parts(truth.symbol)
+    a, b = hit_name_parts(hit), name_parts(truth.symbol)
     return a[-1:] == b[-1:] and (len(b) == 1 or a[-2:-1] == b[-2:-1])
 
 
@@ -84,7 +84,7 @@ def same_file(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name in a relevant file: the strict rule for answers taken from commits."""
     if not truth.symbol:
         return _is_that_file(hit, truth)
-    return hit.path in truth.files and parts_of(hit)[-1:] == parts(truth.symbol)[-1:]
+    return hit.path in truth.files and hit_name_parts(hit)[-1:] == name_parts(truth.symbol)[-1:]
 
 
 def _may_lie_there(hit: NamedHit, truth: Relevant) -> bool:
@@ -130,9 +130,9 @@ def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable
 
 def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
     """A fast test: False for hits that share no name with an entry, and lie in no relevant whole file."""
-    names = {part for entry in truth for part in parts(entry.symbol)[-1:]}
+    names = {part for entry in truth for part in name_parts(entry.symbol)[-1:]}
     whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
-    return lambda hit: not names.isdisjoint(parts(hit.qualified_name)[-1:]) or hit.path in whole_files
+    return lambda hit: not names.isdisjoint(name_parts(hit.qualified_name)[-1:]) or hit.path in whole_files
 
 
 def _credit_hits(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
@@ -164,7 +164,7 @@ Values = dict[str, dict[str, float]]  # Task key → metric → value; file@10 o
 Documents = Mapping[str, float]  # Document → gain in qrels, score in a run
 
 
-def ir_measures_module() -> Any:
+def load_ir_measures() -> Any:
     """The ir-measures library. Raises UsageError if it is not installed."""
     try:
         import ir_measures
@@ -175,7 +175,7 @@ def ir_measures_module() -> Any:
 
 def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
     """Compute all metrics of judged tasks. Raises UsageError if the library is not installed."""
-    m = ir_measures_module()
+    m = load_ir_measures()
     k, values = CUTOFF, Values()
     names: Mapping[str, Mapping[Any, str]] = {
         "strict": {

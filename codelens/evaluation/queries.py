@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from codelens.evaluation.comments import UndocumentedTree
 from codelens.evaluation.drafts import LEFT_OUT, PlacedUnit, TaskDraft, can_be_meant, hash_text, sample_rows
-from codelens.evaluation.metrics import parts
+from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.tasks import Place, Row
 from codelens.evaluation.trees import DefinedFile, TreeText
 from codelens.lang.registry import languages
@@ -171,6 +171,6 @@ def _qualified_names(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]
     for text in texts:
         has_colons = text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl")
         for unit in text.answers:
-            around = parts(unit.container)[-1:]
+            around = name_parts(unit.container)[-1:]
             if unit.kind in SYMBOL_KINDS and around and counts[unit.name] > 1 and can_be_meant(unit):
                 yield f"{around[0]}{'::' if has_colons else '.'}{unit.name}", PlacedUnit(text.path, unit)

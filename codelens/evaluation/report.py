@@ -34,7 +34,7 @@ TIERS = ("easy", "medium", "hard")
 Record = dict[str, Any]
 
 
-def shape(query: str) -> str:
+def query_shape(query: str) -> str:
     """The query's shape as the ranking sees it; 'conditions' for a query of filters only."""
     intent = intent_of(parse_query(query))
     return intent.name if intent else "conditions"
@@ -44,7 +44,7 @@ SPLITS: Mapping[str, Callable[[Task], str]] = {
     "tier": lambda task: task.tier,
     "repo": lambda task: task.repository,
     "kind": lambda task: task.kind,
-    "shape": lambda task: shape(task.query),
+    "shape": lambda task: query_shape(task.query),
 }  # Key of a split → name of a task's group; tasks with an empty name are in none
 
 
@@ -109,7 +109,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     return {name: round(ordered[rank], 1) for name, rank in ranks.items()}
 
 
-def digest(tasks: Sequence[Task]) -> str:
+def hash_tasks(tasks: Sequence[Task]) -> str:
     """A hash of the tasks that does not depend on their order or files."""
     task_rows = sorted(json.dumps(asdict(task), ensure_ascii=True, sort_keys=True) for task in tasks)
     return xxhash.xxh3_64_hexdigest("\n".join(task_rows).encode())
@@ -148,7 +148,7 @@ def describe_run(
         "schema": SCHEMA,
         "version": __version__,
         "command": list(command),
-        "tasks": {"count": len(tasks), "hash": digest(tasks)},
+        "tasks": {"count": len(tasks), "hash": hash_tasks(tasks)},
         "indexes": indexes,
         "missing": dict(missing),
         "configuration": configuration,
@@ -164,7 +164,7 @@ def task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
             "repo": result.task.repository,
             "tier": result.task.tier or None,
             "kind": result.task.kind or None,
-            "shape": shape(result.task.query),
+            "shape": query_shape(result.task.query),
             "query": result.task.query,
             **{name: round(value, PLACES) for name, value in values[result.task.key].items()},
             "candidate_count": result.candidates,
@@ -183,7 +183,7 @@ GAP = 0.6  # Gap between repositories and tiers, in rows
 INK, PALE = "#333333", "#999999"
 
 
-def figure_class() -> Any:
+def load_figure_class() -> Any:
     """matplotlib's Figure. Raises UsageError if it is not installed."""
     try:
         from matplotlib.figure import Figure
@@ -199,7 +199,7 @@ def plot(groups: Sequence[Record], path: Path, title: str) -> None:
     """
     everything = next(group for group in groups if group["by"] == "all")
     plotted = [group for by in COLORS for group in groups if group["by"] == by] or [everything]
-    figure = figure_class()(figsize=(7.5, 1.6 + 0.3 * len(plotted)), layout="constrained")
+    figure = load_figure_class()(figsize=(7.5, 1.6 + 0.3 * len(plotted)), layout="constrained")
     axes = figure.subplots()
     places = [place + GAP * (group["by"] == "tier") for place, group in enumerate(plotted)]
     for place, group in zip(places, plotted, strict=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.config import Settings
-from codelens.evaluation.metrics import parts
+from codelens.evaluation.metrics import name_parts
 from codelens.indexing.extract import definitions, extract
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
@@ -123,7 +123,7 @@ def parse_file(path: str, raw: bytes) -> DefinedFile | None:
 
 def is_answer(unit: Unit) -> bool:
     """True unless the unit is local to a function or has no name."""
-    return unit.kind in COUNTED and not unit.local and bool(parts(unit.name)) and unit.name.strip() != ""
+    return unit.kind in COUNTED and not unit.local and bool(name_parts(unit.name)) and unit.name.strip() != ""
 
 
 def changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:

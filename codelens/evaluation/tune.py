@@ -39,7 +39,7 @@ FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6  # Minimum number of tasks
 ALL = "all"
 
 
-def features_text(weights: Weights) -> str:
+def format_features(weights: Weights) -> str:
     """The TOML table of the weights; zeros are left out."""
     lines = [TABLE]
     for name in NAMES:
@@ -143,7 +143,7 @@ def tune_weights(
     if len(older) < FEWEST_TO_LEARN or len(newest) < FEWEST_TO_ASK:
         return TunedWeights(made, *counts)
     fitted = _fit(_select(batches, older), settings, progress)
-    weights = parse_toml(features_text(fitted.weights))["codelens"]["features"]
+    weights = parse_toml(format_features(fitted.weights))["codelens"]["features"]
     groups = _compare_weights(_select(batches, newest), settings, weights, progress)
     return TunedWeights(made, *counts, fitted, weights, groups)
 

@@ -11,7 +11,7 @@ import xxhash
 
 from codelens.config import Settings, vectors_file
 from codelens.embed.base import EmbeddedFields, Embedder
-from codelens.embed.registry import lasting_name, open_embedder, open_noted
+from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.chunk import windows
 from codelens.indexing.extract import quoted_units, searched_texts, units_in_text, units_mapped
@@ -161,10 +161,10 @@ AT_ONCE = 256  # Pieces that an embedder gets together, in whole documents: four
 def with_stored_model(store: Store, settings: Settings) -> Settings:
     """The settings with the model of the index, if it can still be opened."""
     setting = store.meta("embedder_setting")
-    if not setting or setting == lasting_name(settings.model):
+    if not setting or setting == absolute_setting(settings.model):
         return settings
     with suppress(UsageError):
-        if open_noted(setting).fingerprint() == store.meta("embedder_fingerprint"):
+        if open_indexed_embedder(setting).fingerprint() == store.meta("embedder_fingerprint"):
             return replace(settings, model=setting)
     return settings
 
@@ -264,7 +264,7 @@ def _remember(store: Store, settings: Settings, embedder: Embedder, width: int, 
     now = {
         "embedder": embedder.name,
         "embedder_fingerprint": embedder.fingerprint(),
-        "embedder_setting": lasting_name(settings.model),
+        "embedder_setting": absolute_setting(settings.model),
         "embedder_width": str(width) if embedder.slow and width else "",
     }
     if any(store.meta(key) != value for key, value in now.items()):

@@ -234,7 +234,7 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
     return _make_anchor(tidy, line, "", lines)
 
 
-def symbol_anchor(name: str) -> Anchor:
+def parse_symbol_anchor(name: str) -> Anchor:
     """The anchor of a symbol that no index can confirm yet. Raises TargetError."""
     try:
         return anchor_of(name)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import dedent
 
-from codelens.embed.base import EmbeddedFields, Embedder, joined
+from codelens.embed.base import EmbeddedFields, Embedder, sum_vectors
 from codelens.errors import TargetError
 from codelens.lang.captures import extract_captures
 from codelens.lang.parser import GrammarMissing
@@ -65,7 +65,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     pieces = dict(store.units.ids_of(document.id))
     vectors = store.vectors.of_units([(u.id, pieces[u.id]) for u in chosen]) if embedder else []
     uses = _uses(document, None if unit is None else unit.span, store)
-    query = _asking(_names_of(chosen), _headings(chosen[:1]), uses, joined(vectors), store, least=2)
+    query = _asking(_names_of(chosen), _headings(chosen[:1]), uses, sum_vectors(vectors), store, least=2)
     name = document.path if unit is None else unit.qualified_name
     lines = (1, max((u.end_line for u in units), default=1)) if unit is None else (unit.start_line, unit.end_line)
     place = (_repository(document, store), document.path, *lines)
@@ -194,7 +194,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
         token for r in (found.references if found else ()) if r.kind not in LITERAL_KINDS for token in tokens(r.name)
     )
     names = dict.fromkeys(unit.name for unit in _definitions(found.units if found else ()))
-    return Snippet(language, list(names), used or Counter(tokens(text)), joined([v for v in vectors if any(v)]))
+    return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
 
 
 def _likely(store: Store) -> list[str]:

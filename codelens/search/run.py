@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.embed.registry import HASHING, lasting_name, open_embedder, open_noted
+from codelens.embed.registry import HASHING, absolute_setting, open_embedder, open_indexed_embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
@@ -171,7 +171,7 @@ class SearchRun:
                 return embedder
         for name in (self.store.meta("embedder_setting"), HASHING):
             with suppress(UsageError):
-                if name and (embedder := open_noted(name)).fingerprint() == fingerprint:
+                if name and (embedder := open_indexed_embedder(name)).fingerprint() == fingerprint:
                     return embedder
         return None
 
@@ -237,7 +237,7 @@ def absences(store: Store) -> list[Notice]:
 
 def _explain_no_embedder(store: Store, settings: Settings) -> Notice:
     """Why the query cannot be embedded: the configured model is not available, or the index was built with another one."""
-    if lasting_name(settings.model) == store.meta("embedder_setting"):
+    if absolute_setting(settings.model) == store.meta("embedder_setting"):
         try:
             open_embedder(settings.model, settings.allow_network)
         except UsageError as fault:

@@ -106,7 +106,7 @@ class RowsOfWords(dict[str, tuple[int, ...]]):
         return rows
 
 
-def as_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
+def map_to_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
     """The corpus with words replaced by rows of the vocabulary; each piece of a word counts as often as the word."""
     splitter = RowsOfWords(rows)
     parts = [splitter[w] for w in corpus.words]
@@ -140,7 +140,7 @@ def word_positions(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
     return np.repeat(first - before, lengths) + np.arange(int(lengths.sum())), lengths
 
 
-def matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
+def bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
     """A scipy matrix [bags × used rows] of √count / √(length of the text), and the used rows of the table."""
     places, lengths = word_positions(corpus.starts, bags)
     counts = corpus.counts[places].astype(np.float32)
@@ -149,13 +149,13 @@ def matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
     norms = np.sqrt(np.maximum(totals, 1)).astype(np.float32)
     used, local = np.unique(corpus.ids[places], return_inverse=True)
     values = np.sqrt(counts) / np.repeat(norms, lengths)
-    return sparse().csr_matrix((values, local, ends), shape=(len(bags), len(used))), used.astype(np.int64)
+    return load_scipy_sparse().csr_matrix((values, local, ends), shape=(len(bags), len(used))), used.astype(np.int64)
 
 
-def sparse() -> Any:
+def load_scipy_sparse() -> Any:
     """scipy.sparse. Raises UsageError if scipy is not installed."""
     try:
-        from scipy import sparse as scipy_sparse
+        from scipy import load_scipy_sparse as scipy_sparse
     except ImportError:
         raise MissingExtra("training", ["scipy"], "train") from None
     return scipy_sparse

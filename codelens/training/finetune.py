@@ -18,7 +18,7 @@ from codelens.embed.model_file import ModelFile
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import ProgressSink
-from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows, sparse
+from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, load_scipy_sparse, map_to_rows
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, collect_pairs
 from codelens.training.model import Model, Recipe, add_rows, load_model
 from codelens.training.trainer import mean_reciprocal_rank, train
@@ -94,7 +94,7 @@ def fine_tune(
 ) -> FineTuned:
     """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
     started = time.perf_counter()
-    sparse()
+    load_scipy_sparse()
     own = collect_pairs(trees, progress)
     return replace(tune_on_pairs(file, own, recipe, report), seconds=time.perf_counter() - started)
 
@@ -108,7 +108,7 @@ def tune_on_pairs(
     words = _encode(pairs)
     known, known_names = load_model(file)
     base, names = add_rows(known, known_names, words, places[LEARNT])
-    exam = Exam(as_rows(words, names), places)
+    exam = Exam(map_to_rows(words, names), places)
     first = exam.score(VALIDATION, base)
     size = max(64, min(recipe.batch, len(places[LEARNT]) // 4))
     recipe = replace(recipe, batch=size, run=size)

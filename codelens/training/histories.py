@@ -22,7 +22,7 @@ from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
-from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, tree_pairs
+from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, mine_tree
 from codelens.worktree.classify import path_roles
 from codelens.worktree.commits import Commit, commits, texts_at
 from codelens.worktree.repository import GitError, Repository, enclosing_repository
@@ -124,7 +124,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
     for number, tree in enumerate(trees):
         if progress:
             progress(Progress("mine", number, len(trees), tree.name))
-        pairs = tree_pairs(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
+        pairs = mine_tree(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
         pairs_found += [OwnPair(pair, number, _part_of_file(pair.path)) for pair in pairs]
         repository = enclosing_repository(tree.resolve())
         if repository is None or repository.common in histories:

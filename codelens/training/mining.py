@@ -28,7 +28,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
-from codelens.training.phrases import sentence
+from codelens.training.phrases import first_sentence
 from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
@@ -109,7 +109,7 @@ class Pair:
         return {"kind": self.kind, "query": self.query} | texts | place
 
 
-def tree_pairs(
+def mine_tree(
     root: Path, known: Collection[bytes], excluded: Collection[str], counts: Counter[str], no_ignore: bool = True
 ) -> list[Pair]:
     """The pairs of a tree in order of their place, none twice, at most CAPS of each kind.
@@ -156,10 +156,10 @@ def _file_pairs(
         counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
         return []
     language = detect_language(seen.path, read.raw)
-    return text_pairs(TextMap(read.decoded), seen.path, language, counts)
+    return mine_text(TextMap(read.decoded), seen.path, language, counts)
 
 
-def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
+def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
     """All pairs of one file's text."""
     units = definitions(text, language)
     pairs: list[Pair] = []
@@ -181,7 +181,7 @@ def text_pairs(text: TextMap, path: str, language: str, counts: Counter[str]) ->
 def _block_pairs(text: TextMap, path: str, language: str, unit: Unit) -> Iterator[Pair]:
     body = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
     for comment, block, line in commented_blocks(body):
-        query = sentence(comment)
+        query = first_sentence(comment)
         if len(query.split()) >= FEWEST_COMMENT_WORDS:
             nameless = replace(unit, name="", signature="", doc="")
             fields = next(embedded_pieces(path, nameless, block))
@@ -197,7 +197,7 @@ def is_code(language: str) -> bool:
 
 def _unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
     fields = next(embedded_pieces(path, bare, body))
-    if unit.doc and (query := sentence(unit.doc, unit.name)):
+    if unit.doc and (query := first_sentence(unit.doc, unit.name)):
         yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
     if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_query(unit)):
         nameless = remove_name(fields, unit.name)

@@ -87,7 +87,7 @@ _AFTER_NAME = re.compile(
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 
-def sentence(doc: str, name: str = "") -> str:
+def first_sentence(doc: str, name: str = "") -> str:
     """The first sentence of a comment's words, at most MOST_WORDS, on one line; empty where nobody would ask like this.
 
     `name` is the definition's: it is taken off the start of the sentence, with what joins it to the rest.
@@ -99,7 +99,7 @@ def sentence(doc: str, name: str = "") -> str:
     words = text.split()
     if len(words) > MOST_WORDS:
         text = " ".join(words[:MOST_WORDS])
-    return text if is_asked(text) else ""
+    return text if is_askable(text) else ""
 
 
 def _paragraph(doc: str) -> str:
@@ -172,7 +172,7 @@ def _remove_name(text: str, name: str) -> str:
     return rest[joined.end(1) :] if joined[1] else rest
 
 
-def is_asked(text: str) -> bool:
+def is_askable(text: str) -> bool:
     """True if a person might search by these words: no code, licence or instruction to a tool."""
     if len(_WORD.findall(text)) < FEWEST_WORDS or _CODE.search(text) or _BOILERPLATE.match(text):
         return False

@@ -21,7 +21,7 @@ import numpy as np
 
 from codelens.embed.model_file import PIECE
 from codelens.model.fast_dataclass import dataclass
-from codelens.training.corpus import Corpus, Floats, Whole, matrix, sparse
+from codelens.training.corpus import Corpus, Floats, Whole, bag_matrix, load_scipy_sparse
 from codelens.training.model import BODY, DOC, FIELDS, TEXTS_OF_PAIR, Model, Recipe
 
 _TINY = np.float32(1e-30)
@@ -45,8 +45,8 @@ def gradients(
     """The loss of a batch and its gradients."""
     n = len(pairs)
     bags = np.concatenate([pairs * TEXTS_OF_PAIR + text for text in range(TEXTS_OF_PAIR)])
-    shares, used = matrix(corpus, bags)
-    forget(shares, n, recipe, random)
+    shares, used = bag_matrix(corpus, bags)
+    drop_words(shares, n, recipe, random)
     query_shares, code_shares = shares[:n], shares[n:]
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
     is_kept = random.random((FIELDS, n), np.float32) >= np.array(recipe.dropped, np.float32)[:, None]
@@ -78,7 +78,7 @@ def gradients(
     )
 
 
-def forget(shares: Any, questions: int, recipe: Recipe, random: np.random.Generator) -> None:
+def drop_words(shares: Any, questions: int, recipe: Recipe, random: np.random.Generator) -> None:
     """Drop words of texts at random, in place; the first `questions` texts are questions. Lengths stay as they were."""
     often = np.full(shares.nnz, recipe.forgotten[1], np.float32)
     often[: shares.indptr[questions]] = recipe.forgotten[0]
@@ -127,13 +127,13 @@ CUTOFF = 10  # Share of unrelated pairs that may count as near. About what the h
 MOST = 2000  # Maximum number of candidates per package
 
 
-def vectors(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
+def embed_pairs(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
     """Vectors of the pairs' questions and of their code, each [pairs × dimensions] of length 1."""
-    shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR)
+    shares, used = bag_matrix(corpus, pairs * TEXTS_OF_PAIR)
     query = normalise(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
     code = np.zeros_like(query)
     for field in range(FIELDS):
-        shares, used = matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
+        shares, used = bag_matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
         code += np.exp(model.factors[DOC, field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
     return query, normalise(code)[0]
 
@@ -146,7 +146,7 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
     means = []
     for package in np.unique(corpus.package[chosen]):
         pairs = chosen[corpus.package[chosen] == package][:MOST]
-        query, code = vectors(corpus, pairs, model)
+        query, code = embed_pairs(corpus, pairs, model)
         similar = query @ code.T
         answers = np.diag(similar).copy()
         similar[same_question(corpus.alike[pairs])] = -2.0
@@ -156,16 +156,16 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
     return float(np.mean(means)) if means else 0.0
 
 
-def parts_of(name: str, lengths: Sequence[int]) -> list[str]:
+def letter_runs(name: str, lengths: Sequence[int]) -> list[str]:
     """Distinct letter runs of these lengths; word boundaries and the start of a piece count as letters."""
     word = f"<{name.removeprefix(PIECE)}" + ("" if name.startswith(PIECE) else ">")
     runs = (word[at : at + length] for length in lengths for at in range(len(word) - length + 1))
     return list(dict.fromkeys(runs))
 
 
-def shares(names: Sequence[str], recipe: Recipe) -> Any:
+def part_shares(names: Sequence[str], recipe: Recipe) -> Any:
     """A scipy matrix [names × parts]: 1 / √(parts of the name) for each part that `part_rows` names have at least."""
-    found = [parts_of(name, recipe.part_lengths) for name in names]
+    found = [letter_runs(name, recipe.part_lengths) for name in names]
     often = Counter(part for parts in found for part in parts)
     number = {part: i for i, part in enumerate(p for p, times in often.items() if times >= recipe.part_rows)}
     places = [[number[part] for part in parts if part in number] for parts in found]
@@ -173,14 +173,14 @@ def shares(names: Sequence[str], recipe: Recipe) -> Any:
     ends = np.concatenate([[0], np.cumsum(lengths)])
     values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths).astype(np.float32)
     flat = np.array([at for part in places for at in part], np.int64)
-    return sparse().csr_matrix((values, flat, ends), shape=(len(names), len(number)))
+    return load_scipy_sparse().csr_matrix((values, flat, ends), shape=(len(names), len(number)))
 
 
 class SummedRows:
     """A model's rows as sums of their own and their parts' rows, both of which move by the sum's gradient."""
 
     def __init__(self, rows: Floats, names: Sequence[str], recipe: Recipe) -> None:
-        self._shares = shares(names, recipe)
+        self._shares = part_shares(names, recipe)
         self._rate, self._rows = recipe.part_rate, rows
         random = np.random.default_rng([recipe.seed, 1])
         size = (self._shares.shape[1], rows.shape[1])

@@ -15,7 +15,7 @@ from codelens.cli.config import with_setting
 from codelens.config import models_folder
 from codelens.embed.model_file import ModelFile
 from codelens.errors import install_command
-from codelens.training.corpus import as_rows
+from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
 from tests.commands import Ran, Run
@@ -41,7 +41,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = corpus()
     names = build(frequencies(words), 150, 60)
     recipe = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
-    found = as_rows(words, names)
+    found = map_to_rows(words, names)
     model = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), recipe)
     train(found, np.arange(len(found)), recipe, model)
     path = tmp_path_factory.mktemp("models") / "small.model"

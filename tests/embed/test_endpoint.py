@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from codelens.embed.base import EmbeddedFields, rounded
+from codelens.embed.base import EmbeddedFields, to_int8_vector
 from codelens.embed.endpoint import BATCH, parse_address
-from codelens.embed.registry import lasting_name, open_embedder, open_noted
+from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
 from codelens.errors import CodelensError, EmbedderFault, UsageError
 from tests.embed.endpoints import Answer, Endpoint, endpoint, given, vector_of
 
@@ -44,8 +44,8 @@ def test_nothing_is_sent_where_it_is_not_allowed(other: Endpoint) -> None:
 def test_an_index_names_no_address_and_no_folder(other: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> None:
     for setting in (other.setting, str(tmp_path_factory.mktemp("model"))):
         with pytest.raises(UsageError, match="used only if your own settings name it"):
-            open_noted(setting)
-    assert lasting_name(other.setting) == other.setting
+            open_indexed_embedder(setting)
+    assert absolute_setting(other.setting) == other.setting
 
 
 def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
@@ -54,7 +54,7 @@ def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
     assert [len(asked.body["input"]) for asked in other.asked] == [BATCH, BATCH, 3]
     texts = [text for asked in other.asked for text in asked.body["input"]]
     assert texts[1] == "name1 a.py\ndef name1(): pass"
-    assert found == [rounded(vector_of(text, 12)) for text in texts]
+    assert found == [to_int8_vector(vector_of(text, 12)) for text in texts]
     assert (embedder.dimensions, len(found[0])) == (12, 16)
     assert {(asked.path, asked.key, asked.body["model"]) for asked in other.asked} == {
         ("/v1/embeddings", f"Bearer {KEY}", "made")
@@ -64,7 +64,7 @@ def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
 def test_a_question(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CODELENS_API_KEY")
     embedder = open_embedder(other.setting, allow_network=True)
-    assert embedder.embed_query("lamp on") == rounded(vector_of("lamp on", 12))
+    assert embedder.embed_query("lamp on") == to_int8_vector(vector_of("lamp on", 12))
     assert embedder.embed_query(" ") == b""
     assert [(asked.key, asked.body["input"]) for asked in other.asked] == [(None, ["lamp on"])]
 
@@ -82,7 +82,7 @@ def test_dimensions_may_be_requested(other: Endpoint) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_passes_is_tried_again(status: int, other: Endpoint) -> None:
     other.answers = [given({"error": {"message": "slow down"}}, status, Retry_After="0")]
-    assert open_embedder(other.setting, allow_network=True).embed_query("lamp") == rounded(vector_of("lamp", 12))
+    assert open_embedder(other.setting, allow_network=True).embed_query("lamp") == to_int8_vector(vector_of("lamp", 12))
     assert len(other.asked) == 2
 
 

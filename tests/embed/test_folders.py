@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codelens.embed.base import EmbeddedFields, Embedder, as_text, rounded
+from codelens.embed.base import EmbeddedFields, Embedder, format_fields, to_int8_vector
 from codelens.embed.registry import open_embedder
 from codelens.errors import UsageError, install_command
 from tests.embed.folders import TOKENS, make_graph, make_table, sentence_layout, table
@@ -35,7 +35,7 @@ def rows_of(words: str, seed: int = 1, dimensions: int = 20, frame: bool = True)
 
 def alike(found: bytes, expected: Iterable[float]) -> bool:
     """Equal but for a last digit, which sums in 32 bits may turn."""
-    wanted = np.frombuffer(rounded([float(v) for v in expected]), np.int8).astype(int)
+    wanted = np.frombuffer(to_int8_vector([float(v) for v in expected]), np.int8).astype(int)
     got = np.frombuffer(found, np.int8).astype(int)
     return got.shape == wanted.shape and bool(np.abs(got - wanted).max() <= 1)
 
@@ -226,19 +226,19 @@ def test_code_as_one_text() -> None:
     fields = EmbeddedFields(
         "greet", "Host lib/b.py", "def greet(name):\nSay hello.", "def greet(name):\n    return name\n"
     )
-    assert as_text(fields) == "greet Host lib/b.py\nSay hello.\ndef greet(name):\n    return name"
-    assert as_text(EmbeddedFields("", "", "", "words")) == "words"
-    assert as_text(EmbeddedFields("", "", "", "")) == ""
+    assert format_fields(fields) == "greet Host lib/b.py\nSay hello.\ndef greet(name):\n    return name"
+    assert format_fields(EmbeddedFields("", "", "", "words")) == "words"
+    assert format_fields(EmbeddedFields("", "", "", "")) == ""
 
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [float("inf"), 1.0], [1e300, 1e300], [0.0] * 20_000])
 def test_numbers_that_are_no_vector(values: list[float]) -> None:
     with pytest.raises(ValueError):
-        rounded(values)
+        to_int8_vector(values)
 
 
 def test_rounding() -> None:
-    assert rounded([0.0, 0.0]) == bytes(8)
-    assert rounded([3.0, -4.0]) == bytes([76, 256 - 102]) + bytes(6)
-    assert rounded([-5.0] + [0.0] * 7) == bytes([256 - 127]) + bytes(7)
-    assert len(rounded([1.0] * 384)) == 384
+    assert to_int8_vector([0.0, 0.0]) == bytes(8)
+    assert to_int8_vector([3.0, -4.0]) == bytes([76, 256 - 102]) + bytes(6)
+    assert to_int8_vector([-5.0] + [0.0] * 7) == bytes([256 - 127]) + bytes(7)
+    assert len(to_int8_vector([1.0] * 384)) == 384

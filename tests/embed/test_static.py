@@ -13,9 +13,9 @@ from codelens.embed.base import EmbeddedFields
 from codelens.embed.model_file import MAGIC, ModelFile, ModelTable, write_model
 from codelens.embed.static import StaticEmbedder
 from codelens.errors import UsageError
-from codelens.training.corpus import as_rows
+from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, load_model, write_quantised
-from codelens.training.trainer import train, vectors
+from codelens.training.trainer import embed_pairs, train
 from tests.training.small import corpus, pairs
 from tools.model.build import begin, build, frequencies
 
@@ -26,7 +26,7 @@ RECIPE = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = corpus()
     names = build(frequencies(words), 150, 60)
-    found = as_rows(words, names)
+    found = map_to_rows(words, names)
     trained = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), RECIPE)
     train(found, np.arange(len(found)), RECIPE, trained)
     path = tmp_path_factory.mktemp("models") / "small.model"
@@ -43,7 +43,7 @@ def as_vector(packed: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def test_the_file_gives_the_trainers_vectors(model: Path) -> None:
     words = corpus()
     floats, names = load_model(ModelFile(model))
-    queries, code = vectors(as_rows(words, names), np.arange(40), floats)
+    queries, code = embed_pairs(map_to_rows(words, names), np.arange(40), floats)
     embedder = StaticEmbedder(model)
     asked = pairs(0, 40)
     fields = [EmbeddedFields(p["name"], p["context"], p["signature"], p["body"]) for p in asked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.metrics import NamedHit, Rule, judge, loose, parts_of, same_file, strict
+from codelens.evaluation.metrics import NamedHit, Rule, hit_name_parts, judge, loose, same_file, strict
 from codelens.evaluation.tasks import Relevant, Task
 
 
@@ -42,8 +42,8 @@ def test_the_rule_for_commits_wants_the_file() -> None:
 
 
 def test_package_parts_that_repeat_the_path_are_left_out() -> None:
-    assert parts_of(NamedHit("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
-    assert parts_of(NamedHit("Walker.next", "fs/Walker.java")) == ("Walker", "next")
+    assert hit_name_parts(NamedHit("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
+    assert hit_name_parts(NamedHit("Walker.next", "fs/Walker.java")) == ("Walker", "next")
 
 
 @pytest.mark.parametrize("rule", [loose, strict, same_file])

@@ -27,9 +27,9 @@ from codelens.evaluation.fitting import (
     fit,
     fit_weights,
     relevance_of,
-    scores,
+    score_candidates,
 )
-from codelens.evaluation.tune import DECIMALS, features_text
+from codelens.evaluation.tune import DECIMALS, format_features
 from codelens.search.intent import SHAPES
 from tools.model.choose import excluded_names, exclusion
 from tools.weights.__main__ import with_features
@@ -208,7 +208,7 @@ def test_the_section_that_a_topic_is_of_is_no_candidate() -> None:
 def test_a_score_is_ranks_and_features() -> None:
     one = measured("commit", "change", {"lines": 1.0, RANKS: 1.0}, 3)
     expected = one.values[:, COLUMNS.index("lines")] * 2.0 + one.values[:, COLUMNS.index(RANKS)]
-    assert scores(one, {"lines": {"change": 2.0, "task": 9.0}}) == pytest.approx(expected, rel=1e-5)
+    assert score_candidates(one, {"lines": {"change": 2.0, "task": 9.0}}) == pytest.approx(expected, rel=1e-5)
 
 
 def test_every_rule_is_of_a_feature_that_there_is() -> None:
@@ -226,7 +226,7 @@ WEIGHTS: Weights = {"bm25": {"task": 1.23456, "change": 0.0001, "identifier": -0
 
 
 def test_a_table_reads_as_what_was_learned() -> None:
-    text = features_text(WEIGHTS)
+    text = format_features(WEIGHTS)
     assert text == "[codelens.features]\nbm25 = { task = 1.235 }\nown_class = 30.0\n"
     assert tomllib.loads(text) == {"codelens": {"features": {"bm25": {"task": 1.235}, "own_class": 30.0}}}
 
@@ -244,7 +244,7 @@ def test_the_shipped_weights_are_written_as_they_stand() -> None:
 
 
 def test_a_text_ends_with_the_table_or_has_none() -> None:
-    assert with_features("[codelens.features]\nold = 1\n", WEIGHTS) == features_text(WEIGHTS)
+    assert with_features("[codelens.features]\nold = 1\n", WEIGHTS) == format_features(WEIGHTS)
     with pytest.raises(ValueError, match="there is no"):
         with_features("[rrf.features]\n", WEIGHTS)
     assert DECIMALS == 3

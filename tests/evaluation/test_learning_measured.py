@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from codelens.config import Settings, load_weights
-from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, scores
+from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, score_candidates
 from codelens.evaluation.metrics import same_file
 from codelens.evaluation.runner import Setup, TaskBatch, replay_rounds
 from codelens.evaluation.tasks import Relevant, Task
@@ -58,7 +58,7 @@ def test_measured_values_are_what_a_search_adds_up(index: Path, measured: list[S
     with Index.open(index) as opened:
         for one, query in zip(measured, ASKED, strict=True):
             hits = opened.search(query, SearchOptions(limit=100_000)).hits
-            again = scores(one, features)
+            again = score_candidates(one, features)
             alone = {h.unit.id: math.fsum(c.amount for c in h.contributions if c.source != "further") for h in hits}
             assert sorted(alone.values(), reverse=True) == pytest.approx(
                 (np.sort(again)[::-1] / unit).tolist(), abs=1e-4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.commits import long_query_of, query_of, refusal
+from codelens.evaluation.commits import explained_query, refusal, subject_query
 from codelens.evaluation.trees import changed_units, parse_file
 from codelens.worktree.commits import Message
 from codelens.worktree.diffs import read_diff
@@ -156,7 +156,7 @@ def test_machines_ask_for_nothing(author: str) -> None:
 
 @pytest.mark.parametrize("number", [" (#12)", " #12", " (GH-12)", " (#12) (#13)", ""])
 def test_the_number_of_a_pull_request_goes(number: str) -> None:
-    assert query_of(message(f"fix(port): let boats sail{number}")) == "fix(port): let boats sail"
+    assert subject_query(message(f"fix(port): let boats sail{number}")) == "fix(port): let boats sail"
 
 
 WHY = "They lay in the harbour all winter long."
@@ -178,4 +178,4 @@ WHY = "They lay in the harbour all winter long."
     ],
 )
 def test_a_body_that_explains(body: str, expected: str) -> None:
-    assert long_query_of(message("Let boats sail", body)) == expected
+    assert explained_query(message("Let boats sail", body)) == expected

@@ -15,7 +15,7 @@ from codelens.evaluation.guides import section_query
 from codelens.evaluation.make_tasks import KINDS, TaskCounts, find_repository, make_tasks
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
-from codelens.training.phrases import sentence
+from codelens.training.phrases import first_sentence
 from tests.evaluation.histories import History
 
 PORT = '''"""Boats and where they lie."""
@@ -218,7 +218,7 @@ def test_no_hole_is_left_where_a_name_was(texts: list[TreeText], doc: str, expec
     bearers = UnitsByName(texts)
     (own,) = bearers.find("lift_anchor")
     naming = MarkedComment(doc, bearers, own)
-    assert without_names(sentence(naming.marked, own.unit.name), naming) == expected
+    assert without_names(first_sentence(naming.marked, own.unit.name), naming) == expected
 
 
 @pytest.mark.parametrize(

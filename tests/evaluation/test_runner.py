@@ -10,7 +10,7 @@ import pytest
 from codelens.errors import NoIndex, UsageError
 from codelens.evaluation.ablate import GONE, Ablation
 from codelens.evaluation.metrics import Judgement, compute_metrics, strict
-from codelens.evaluation.report import HEADLINES, digest, percentiles, shape, summarise
+from codelens.evaluation.report import HEADLINES, hash_tasks, percentiles, query_shape, summarise
 from codelens.evaluation.runner import (
     Setup,
     TaskBatch,
@@ -174,10 +174,10 @@ def test_percentiles_are_values_that_were_measured() -> None:
      ("Add a filter that truncates the text of a post to a word and not to a letter", "task"), ("lang:go", "conditions")],
 )  # fmt: skip
 def test_the_shape_of_a_query_is_what_the_ranking_takes_it_for(query: str, name: str) -> None:
-    assert shape(query) == name
+    assert query_shape(query) == name
 
 
 def test_the_digest_covers_the_tasks() -> None:
     first, second = task("a", "1", "x", "y"), task("b", "1", "x", "y")
-    assert digest([first, second]) == digest([second, first])
-    assert digest([first]) != digest([second])
+    assert hash_tasks([first, second]) == hash_tasks([second, first])
+    assert hash_tasks([first]) != hash_tasks([second])

@@ -8,7 +8,7 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.errors import SettingsError
-from codelens.evaluation.tune import features_text
+from codelens.evaluation.tune import format_features
 from codelens.model.request import SearchOptions
 from codelens.search.profiles import load_profile
 
@@ -109,5 +109,5 @@ def test_what_cannot_be_read_is_no_file_of_weights(own: Path) -> None:
 
 
 def test_a_users_file_may_set_everything_that_is_shipped(own: Path) -> None:
-    own.write_text(features_text(load_weights()["codelens"]["features"]))
+    own.write_text(format_features(load_weights()["codelens"]["features"]))
     assert load_profile(SearchOptions(), str(own)).features == load_weights()["codelens"]["features"]

@@ -11,7 +11,7 @@ import pytest
 
 from codelens.embed.model_file import PIECE, ModelFile, rows_of
 from codelens.errors import UsageError
-from codelens.training.corpus import Encoder, as_rows
+from codelens.training.corpus import Encoder, map_to_rows
 from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, bare_subject, collect_pairs, history_pairs
 from codelens.training.model import FEWEST_TIMES, Model, Recipe, add_rows, load_model, write_quantised
@@ -33,7 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> ModelFile:
     words = corpus()
     names = build(frequencies(words), 150, 60)
     recipe = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
-    found = as_rows(words, names)
+    found = map_to_rows(words, names)
     model = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), recipe)
     train(found, np.arange(len(found)), recipe, model)
     path = tmp_path_factory.mktemp("models") / "small.model"

@@ -10,7 +10,7 @@ from codelens.indexing.extract import extract, own_texts
 from codelens.lang.captures import extract_captures
 from codelens.lang.registry import detect_language
 from codelens.text.lines import TextMap
-from codelens.training.mining import CAPS, Pair, tree_pairs
+from codelens.training.mining import CAPS, Pair, mine_tree
 from codelens.worktree.decode import decode
 from codelens.worktree.files import content_hash
 
@@ -44,7 +44,7 @@ def mined(
         (root / path).write_text(text)
     counts: Counter[str] = Counter()
     known, excluded = held_out.get("known", frozenset()), held_out.get("excluded", frozenset())
-    return tree_pairs(root, known, excluded, counts), counts  # type: ignore[arg-type]
+    return mine_tree(root, known, excluded, counts), counts  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -7,9 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codelens.training.corpus import KINDS, Corpus, as_rows, matrix
+from codelens.training.corpus import KINDS, Corpus, bag_matrix, map_to_rows
 from codelens.training.model import DOC, FIELDS, Model, Recipe
-from codelens.training.trainer import batches, forget, gradients, mean_reciprocal_rank, same_question, train, vectors
+from codelens.training.trainer import (
+    batches,
+    drop_words,
+    embed_pairs,
+    gradients,
+    mean_reciprocal_rank,
+    same_question,
+    train,
+)
 from tests.training.small import SAID, WRITTEN, corpus
 from tools.model.build import begin, build, frequencies
 
@@ -22,7 +30,7 @@ WHOLE = replace(SMALL, dropped=(0.0, 0.0, 0.0, 0.0), forgotten=(0.0, 0.0))
 def begun(recipe: Recipe = SMALL) -> tuple[Corpus, Model, list[str]]:
     words = corpus()
     rows = build(frequencies(words), 200, 50)
-    found = as_rows(words, rows)
+    found = map_to_rows(words, rows)
     return found, begin(np.bincount(found.ids, minlength=len(rows)).astype(np.int64), recipe), rows
 
 
@@ -64,9 +72,9 @@ def test_factors_are_learnt_from_whole_pairs_of_a_kind() -> None:
 
 def test_words_are_forgotten_as_often_as_the_recipe_says() -> None:
     found, _, _ = begun()
-    shares, _ = matrix(found, np.arange(600 * 5))
+    shares, _ = bag_matrix(found, np.arange(600 * 5))
     kept = shares.copy()
-    forget(kept, 1000, replace(SMALL, forgotten=(0.0, 0.4)), np.random.default_rng(0))
+    drop_words(kept, 1000, replace(SMALL, forgotten=(0.0, 0.4)), np.random.default_rng(0))
     end = shares.indptr[1000]
     assert (kept.data[:end] == shares.data[:end]).all()
     assert (kept.data[end:] == 0).mean() == pytest.approx(0.4, abs=0.03)
@@ -135,7 +143,7 @@ def test_pairs_that_ask_the_same_are_found() -> None:
 
 def test_vectors_have_length_one() -> None:
     found, model, _ = begun()
-    for part in vectors(found, np.arange(50), model):
+    for part in embed_pairs(found, np.arange(50), model):
         assert part.shape == (50, SMALL.dimensions)
         assert np.linalg.norm(part, axis=1) == pytest.approx(1, abs=1e-5)
     assert model.factors.shape == (len(KINDS), FIELDS)

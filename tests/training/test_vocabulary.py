@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codelens.embed.model_file import PIECE, rows_of, words_of
-from codelens.training.corpus import TEXTS, Encoder, as_rows
+from codelens.training.corpus import TEXTS, Encoder, map_to_rows
 from tests.training.small import pairs
 from tools.model.build import build, frequencies
 
@@ -36,7 +36,7 @@ def test_rows_keep_every_bag() -> None:
     encoder.add("one", pairs(1, 20))
     words = encoder.corpus()
     rows = build(frequencies(words), 10, 60)
-    found = as_rows(words, rows)
+    found = map_to_rows(words, rows)
     assert len(found) == 20
     assert len(found.starts) == 20 * len(TEXTS) + 1
     for bag in range(0, 100, 7):

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from codelens.embed.model_file import LONGEST_PIECE, PIECE, ModelFile
-from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, as_rows
+from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, map_to_rows
 from codelens.training.model import FIELDS, Model, Recipe, load_model, write_quantised
-from codelens.training.trainer import MOST, mean_reciprocal_rank, train, vectors
+from codelens.training.trainer import MOST, embed_pairs, mean_reciprocal_rank, train
 from tools.model.manifest import Package, manifest_text, read_manifest
 from tools.model.pairs import ENDING, read_pairs
 
@@ -67,7 +67,7 @@ STRANGERS = 0.01
 def least_cosine(corpus: Corpus, chosen: Whole, model: Model) -> float:
     """The cosine that STRANGERS of questions and code of two packages reach, among MOST pairs; 0 where there is one package."""
     pairs = chosen[:: max(1, len(chosen) // MOST)]
-    query, code = vectors(corpus, pairs, model)
+    query, code = embed_pairs(corpus, pairs, model)
     package = corpus.package[pairs]
     strangers = (query @ code.T)[package[:, None] != package[None, :]]
     return float(np.quantile(strangers, 1 - STRANGERS)) if len(strangers) else 0.0
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{given.pairs}: no pairs to learn from", file=sys.stderr)
         return 2
     names = build(frequencies(words), given.words, given.pieces)
-    corpus = as_rows(words, names)
+    corpus = map_to_rows(words, names)
     model = begin(np.bincount(corpus.ids, minlength=len(names)).astype(np.int64), recipe)
     started = time.perf_counter()
 
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     about = {"name": given.name, "recipe": asdict(recipe), **card(corpus, learnt, held_out, model, found)}
     write_quantised(given.model, model, names, {**about, **sources(manifest)})
     kept, order = load_model(ModelFile(given.model))
-    written = mean_reciprocal_rank(as_rows(words, order), held_out, kept)
+    written = mean_reciprocal_rank(map_to_rows(words, order), held_out, kept)
     print(
         f"{given.model}: {given.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "
         f"{found:.4f} as trained, {written:.4f} as written"

@@ -21,7 +21,7 @@ from codelens.indexing.files import ReadText, read_text
 from codelens.model.code import SeenFile
 from codelens.processes.python import start
 from codelens.text.identifiers import fold_identifier
-from codelens.training.mining import MAX_FILE, tree_pairs
+from codelens.training.mining import MAX_FILE, mine_tree
 from codelens.worktree.walk import walk
 from codelens.zstd import zstd
 
@@ -106,7 +106,7 @@ def _mined_apart(tree: Path, out: Path) -> bool:
 def write_tree(tree: Path, out: Path, known: Iterable[bytes] = (), excluded: Iterable[str] = ()) -> None:
     """Write the pairs of one tree as JSON lines, and counts of what was left out to <name>.counts.json."""
     counts: Counter[str] = Counter()
-    pairs = tree_pairs(tree, frozenset(known), frozenset(excluded), counts)
+    pairs = mine_tree(tree, frozenset(known), frozenset(excluded), counts)
     counts.update(f"{pair.kind} {pair.language}" for pair in pairs)
     counts_file = out.with_name(out.name.removesuffix(ENDING) + ".counts.json")
     counts_file.write_text(json.dumps(dict(sorted(counts.items())), indent=1))

@@ -29,7 +29,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.search.lexicon import read_entries
 from codelens.store.store import Store
 from codelens.text.terms import token_counts
-from codelens.training.corpus import Floats, Whole, sparse
+from codelens.training.corpus import Floats, Whole, load_scipy_sparse
 from codelens.training.model import load_model
 from codelens.training.trainer import Adam, normalise
 from tools.questions.collection import LEARN, index_place, read_part
@@ -172,7 +172,7 @@ class QueryEncoder:
             ends.append(len(places))
         used, local = np.unique(np.array(places, np.int64), return_inverse=True)
         table = (np.array(values, np.float32), local, np.array(ends))
-        return sparse().csr_matrix(table, shape=(len(texts), len(used))), used
+        return load_scipy_sparse().csr_matrix(table, shape=(len(texts), len(used))), used
 
     def _rows(self, word: str) -> list[int]:
         if word not in self._rows_of:

@@ -17,7 +17,7 @@ from codelens.config import load_weights
 from codelens.errors import CodelensError
 from codelens.evaluation.fitting import FittedWeights, Sample, Weights
 from codelens.evaluation.runner import open_workers
-from codelens.evaluation.tune import TABLE, features_text
+from codelens.evaluation.tune import TABLE, format_features
 from codelens.model.runs import Progress
 from codelens.render.terminal import Columns, plain_columns
 from codelens.search.intent import SHAPES
@@ -115,7 +115,7 @@ def with_features(text: str, weights: Weights) -> str:
     end = next((at for at in heads if at > begin), len(lines))
     while lines[end - 1].strip() == "" or lines[end - 1].startswith("#"):
         end -= 1
-    return "".join(lines[:begin]) + features_text(weights) + "".join(lines[end:])
+    return "".join(lines[:begin]) + format_features(weights) + "".join(lines[end:])
 
 
 def _table(measured: Sequence[Sample], fitted: FittedWeights, folds: Mapping[str, float]) -> Columns:

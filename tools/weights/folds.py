@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from codelens.evaluation.fitting import COLUMNS, FittedWeights, Sample, Weights, fit_weights, scores
+from codelens.evaluation.fitting import COLUMNS, FittedWeights, Sample, Weights, fit_weights, score_candidates
 from codelens.evaluation.metrics import CUTOFF, Judgement, compute_metrics
 
 METRIC = "strict_ndcg@10"
@@ -69,7 +69,11 @@ def _judged(one: Sample, weights: Weights) -> Judgement:
     """Ties keep the order in which the candidates were ranked."""
     import numpy as np
 
-    top = one.credits[np.argsort(-scores(one, weights), kind="stable")[:CUTOFF]].tolist() if one.answered else []
+    top = (
+        one.credits[np.argsort(-score_candidates(one, weights), kind="stable")[:CUTOFF]].tolist()
+        if one.answered
+        else []
+    )
     credited: list[int | None] = []
     for entry in top:
         credited.append(None if entry < 0 or entry in credited else entry)

@@ -88,7 +88,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
 @contextmanager
 def explain_failures(source: Path, folder: Path) -> Iterator[None]:
     """Turn errors of git about `source`, and of the system about `folder`, into errors for the user."""
-    from codelens.evaluation.make_tasks import cannot_write
+    from codelens.evaluation.make_tasks import write_error
     from codelens.worktree.repository import GitError
 
     try:
@@ -97,4 +97,4 @@ def explain_failures(source: Path, folder: Path) -> Iterator[None]:
         hint = "`git log` there shows what there is; --head names a commit"
         raise UsageError(f"{source}: {fault}", hint) from None
     except OSError as fault:
-        raise cannot_write(folder, fault) from None
+        raise write_error(folder, fault) from None

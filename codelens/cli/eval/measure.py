@@ -24,10 +24,10 @@ def measure(flags: EvalFlags) -> int:
     P@10, R@10 and MRR use the loose rule, in which names may match in part; `strict_` metrics credit each answer once.
     `candidates` is the share of answers among the candidates of the ranking.
     """
-    from codelens.evaluation.metrics import ir_measures_module
-    from codelens.evaluation.report import figure_class
+    from codelens.evaluation.metrics import load_ir_measures
+    from codelens.evaluation.report import load_figure_class
 
-    ir_measures_module()  # before any work, if it is not installed
+    load_ir_measures()  # before any work, if it is not installed
     if sum((flags.compare, flags.ablate, flags.memory)) > 1:
         raise UsageError("use one of --compare, --ablate and --memory")
     if flags.rows and not flags.ablate:
@@ -38,7 +38,7 @@ def measure(flags: EvalFlags) -> int:
     if flags.plot is not None:
         if is_variant:
             raise UsageError("use --plot without --compare, --ablate and --memory")
-        figure_class()
+        load_figure_class()
     command = ["codelens", *sys.argv[1:]]
     if not is_variant:
         return _measure_once(flags, command)

@@ -24,7 +24,7 @@ from codelens.evaluation.tune import (
     FEWEST_TO_ASK,
     FEWEST_TO_LEARN,
     TunedWeights,
-    features_text,
+    format_features,
     tune_weights,
 )
 from codelens.model.fast_dataclass import replace
@@ -54,11 +54,11 @@ def tune(flags: TuneFlags) -> int:
 
     Tasks, trees and indexes are created in a temporary folder; nothing in the repository is executed.
     """
-    from codelens.evaluation.fitting import need_scipy
-    from codelens.evaluation.metrics import ir_measures_module
+    from codelens.evaluation.fitting import require_scipy
+    from codelens.evaluation.metrics import load_ir_measures
 
-    need_scipy()  # before any work, if they are not installed
-    ir_measures_module()
+    require_scipy()  # before any work, if they are not installed
+    load_ir_measures()
     cwd = working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
     name = name_of(repository)
@@ -105,7 +105,7 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
         f"# {DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.\n"
     )
     try:
-        place.write_text(text + features_text(tuned.weights), encoding="utf-8", newline="")
+        place.write_text(text + format_features(tuned.weights), encoding="utf-8", newline="")
     except OSError as fault:
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
 

@@ -16,7 +16,7 @@ from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here, working_folder
 from codelens.config import is_model_name, user_file_place
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import HASHING, SHIPPED, lasting_name, model_place, open_embedder, own_models
+from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
 from codelens.errors import CannotWrite, SettingsError, UsageError
 from codelens.worktree.place import git_top
 
@@ -53,7 +53,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
 
     Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
     """
-    embedder, path = open_embedder(setting, allow_network), model_place(setting)
+    embedder, path = open_embedder(setting, allow_network), find_model(setting)
     place = str(path.absolute()) if path else None
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return ModelDescription(
@@ -67,7 +67,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
 
 def model_file(setting: str) -> ModelFile:
     """The file of a model. Raises UsageError for what has none."""
-    path = model_place(setting)
+    path = find_model(setting)
     if path is None or path.is_dir():
         raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows which models have one")
     describe_model(setting)
@@ -154,7 +154,7 @@ def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str,
     try:
         found = describe_model(setting, allow_network)
         row |= {"name": found.name, "hash": found.hash, "bytes": found.bytes, "path": found.path}
-        stands_in = setting == SHIPPED and model_place(setting) is None
+        stands_in = setting == SHIPPED and find_model(setting) is None
         row["note"] = "none came with this installation: hashing stands in" if stands_in else None
     except UsageError as fault:
         row["note"] = str(fault)
@@ -185,7 +185,9 @@ def use(flags: ModelUseFlags) -> int:
     if place is None:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
     setting = (
-        os.path.normpath(lasting_name(flags.model)) if found.path and not is_model_name(flags.model) else flags.model
+        os.path.normpath(absolute_setting(flags.model))
+        if found.path and not is_model_name(flags.model)
+        else flags.model
     )
     before = settings_here(flags).values.model
     write_setting(place, "model", setting)

@@ -12,7 +12,7 @@ from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.model import describe_model, find_trees
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here
-from codelens.embed.registry import HASHING, lasting_name
+from codelens.embed.registry import HASHING, absolute_setting
 from codelens.errors import UsageError
 
 Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
@@ -79,7 +79,7 @@ def _of_tree(
     questions = write_code_without_documentation(tree, bare, Settings())
     figures: dict[str, dict[str, list[float]]] = {model: {} for model in models}
     for model in models if questions else ():
-        settings = Settings(model=lasting_name(model), allow_network=settings_here(flags).values.allow_network)
+        settings = Settings(model=absolute_setting(model), allow_network=settings_here(flags).values.allow_network)
         Index.build(index, [bare], settings)  # from the second on it only embeds
         figures[model] = ask_questions(questions, index, settings)
         inform(flags, f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
