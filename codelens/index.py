@@ -29,7 +29,7 @@ from codelens.model.graph import (
     RESOLVED,
     GraphStream,
     ReachingTests,
-    Related,
+    RelationAnswer,
     RelationOptions,
     RepositoryMap,
 )
@@ -454,7 +454,7 @@ def _resumed(path: Path, accepted: bool) -> Store | None:
     return None
 
 
-def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., Related]:
+def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., RelationAnswer]:
     """A method of GraphTopic: the answer of the function at MODULE:NAME, which is imported when it is first asked.
 
     `least` is the confidence that edges need by default: guesses add up along a path. If `is_limited`, the answer may take
@@ -462,7 +462,7 @@ def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callabl
     """
     module, _, name = place.partition(":")
 
-    def answer(self: GraphTopic, *question: Any) -> Related:
+    def answer(self: GraphTopic, *question: Any) -> RelationAnswer:
         function = getattr(import_module(module), name)
         with self._reading() if is_limited else self._store.reading():
             return function(self._view(question[-1], least), *question)  # type: ignore[no-any-return]
@@ -484,7 +484,7 @@ class GraphTopic:
         with self._store.reading(), self._store.spending(self._settings.query_seconds):
             yield
 
-    # Questions about targets: (*targets, options) → Related. They raise TargetError as `why` does.
+    # Questions about targets: (*targets, options) → RelationAnswer. They raise TargetError as `why` does.
     refs = _answers("codelens.graph.refs:refs")  # Every place that names the target
     callers = _answers("codelens.graph.reach:callers", RESOLVED)  # A tree
     callees = _answers("codelens.graph.reach:callees", RESOLVED, is_limited=False)  # A tree
@@ -496,12 +496,12 @@ class GraphTopic:
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""
-        from codelens.graph.map import repository_map
+        from codelens.graph.map import map_repository
         from codelens.search.scope import documents_in_scope
 
         with self._store.reading():
             near = None if focus is None else {d.id for d in documents_in_scope(self._store, focus)}
-            return repository_map(self._view(options), budget, near)
+            return map_repository(self._view(options), budget, near)
 
     def tests_reaching(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> ReachingTests:
         """The tests that a change, or one of the targets, reaches over edges of at least `least` confidence.
@@ -513,7 +513,9 @@ class GraphTopic:
         with self._reading():
             return tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
-    def unresolved_in_scope(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> Related:
+    def unresolved_in_scope(
+        self, change: Change | Sequence[str], depth: int | None, least: float | None
+    ) -> RelationAnswer:
         """The calls that linking could not follow, and through which more tests than `tests_reaching` may be reached."""
         from codelens.context.test_scope import unresolved_in_scope
 
@@ -523,10 +525,10 @@ class GraphTopic:
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
         """All nodes and edges of the files in scope, read from the index while the caller consumes them."""
-        from codelens.graph.export import graph_stream
+        from codelens.graph.export import stream_graph
 
         with self._store.reading():
-            yield graph_stream(self._view(options), options.kinds)
+            yield stream_graph(self._view(options), options.kinds)
 
     def traces(self) -> IndexTraces:
         """The run-time traces of this index's symbols: to list, extend and forget."""

@@ -10,7 +10,7 @@ SAMPLES = Path(__file__).parents[1] / "sample_repos"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class SpanRun:
     """Exit code and both streams; `raw` is stdout before decoding."""
 
     code: int
@@ -19,4 +19,4 @@ class Ran:
     raw: bytes
 
 
-Run = Callable[..., Ran]
+Run = Callable[..., SpanRun]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
 
 from tests import tiers
-from tests.commands import SAMPLES, Ran, Run
+from tests.commands import SAMPLES, Run, SpanRun
 
 TESTS = Path(__file__).parent
 SEPARATOR = "\n---\n"
@@ -135,12 +135,12 @@ def run(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
     """run(*arguments, cwd=…) → exit code and both streams, in this process."""
     from codelens.cli.main import main
 
-    def go(*arguments: str, cwd: Path | None = None) -> Ran:
+    def go(*arguments: str, cwd: Path | None = None) -> SpanRun:
         if cwd is not None:
             monkeypatch.chdir(cwd)
         code = main(list(arguments))
         out, err = capsysbinary.readouterr()
-        return Ran(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace"), out)
+        return SpanRun(code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace"), out)
 
     return go
 

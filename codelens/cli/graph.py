@@ -14,7 +14,7 @@ from codelens.cli.streams import inform, say, stdin_bytes, write, write_answer, 
 from codelens.cli.workplace import reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
-from codelens.model.memory import Ingested, Observed, Place
+from codelens.model.memory import IngestResult, ObservedRuns, Place
 from codelens.render.relations import GRAPH_FORMATS
 from codelens.text.counts import quantity
 
@@ -101,7 +101,7 @@ def _read(name: str) -> bytes:
         raise UsageError(f"{name}: {fault.strerror}") from None
 
 
-def _say_ingested(ingested: Ingested, flags: TracesFlags) -> None:
+def _say_ingested(ingested: IngestResult, flags: TracesFlags) -> None:
     if flags.quiet:
         return
     if flags.json:
@@ -115,7 +115,7 @@ def _say_ingested(ingested: Ingested, flags: TracesFlags) -> None:
     say(summary)
 
 
-def _lines(runs: Mapping[Place, Observed]) -> Iterator[str]:
+def _lines(runs: Mapping[Place, ObservedRuns]) -> Iterator[str]:
     for place, seen in runs.items():
         last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"

@@ -18,7 +18,7 @@ from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import agreed, inform, say, write
 from codelens.errors import UsageError, require_packages
 from codelens.processes.python import codelens_command
-from codelens.text.entries import find_entry, with_block, with_entry, without_block, without_entry
+from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
 from codelens.worktree.files import write_in_one_step
 from codelens.worktree.place import git_top
@@ -180,10 +180,10 @@ def _edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | N
     kept = {path for other in others or () if other.is_configured() for path in other.texts()}
     for path in site.settings() if removes else site.settings()[:1]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
-        yield _edit(path, partial(without_entry, **where) if removes else partial(with_entry, entry=entry, **where))
+        yield _edit(path, partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where))
     for path in site.texts() if removes else site.texts()[:1]:
         if path not in kept:
-            yield _edit(path, without_block if removes else partial(with_block, block=block))
+            yield _edit(path, remove_block if removes else partial(add_block, block=block))
 
 
 def _edit(path: Path, change: Callable[[str], str]) -> Edit:
@@ -220,6 +220,6 @@ def _list_lines(rows: Mapping[str, Row], root: Path) -> Iterator[str]:
 
 def _entry_lines(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]:
     settings = site.settings()[0]
-    yield f"# {settings}\n{with_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
+    yield f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
     for path in site.texts()[:1]:
-        yield f"\n# {path}\n{with_block('', block)}"
+        yield f"\n# {path}\n{add_block('', block)}"

@@ -15,7 +15,7 @@ from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index, MemoryTopic
 from codelens.model.code import UnitRow
-from codelens.model.memory import Place, Remembered
+from codelens.model.memory import Place, PlaceRecord
 from codelens.model.search import MEMORY_UNUSED, Notice
 from codelens.text.counts import quantity
 
@@ -93,7 +93,7 @@ def _words(vocabulary: list[dict[str, Any]]) -> dict[Place, dict[str, int]]:
     return found
 
 
-def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[str]:
+def _parts(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
     if known.pinned:
         yield "pinned"
     if known.rating is not None:
@@ -110,12 +110,12 @@ def _parts(known: Remembered, current: str, words: dict[str, int]) -> Iterator[s
         yield "for words " + ", ".join(f"{word}… {quantity(times, 'time')}" for word, times in words.items())
 
 
-def _count_expired(known: Remembered, current: str) -> int:
+def _count_expired(known: PlaceRecord, current: str) -> int:
     """The judgements of code that is another now."""
     return sum(judgement.digest != current for judgement in known.feedback)
 
 
-def _record(place: Place, known: Remembered, current: str, words: dict[str, int]) -> dict[str, Any]:
+def _record(place: Place, known: PlaceRecord, current: str, words: dict[str, int]) -> dict[str, Any]:
     useful, judged = known.outcomes
     return {
         **place._asdict(),

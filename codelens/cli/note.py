@@ -17,7 +17,7 @@ from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
 from codelens.notes.folder import NoteFile, NoteFolder
 from codelens.notes.note import OPEN, Anchor, Note, path_and_line
-from codelens.text.frontmatter import Value, with_fields
+from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def add(flags: NoteAddFlags) -> int:
         "links": tuple(anchor.item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
-    note: NoteFile = ground.notes.add(title, with_fields(f"{(text or '').strip()}\n", fields))
+    note: NoteFile = ground.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
     if text is None and has_editor():
         open_editor(note.file)
         note = ground.notes.find(note.note.id)
@@ -245,7 +245,7 @@ def _changed(ground: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
     if note.note.links or flags.at:
         fields["links"] = tuple(anchor.item() for anchor in _links(ground, note, flags.at or (), flags.unlink or ()))
     try:
-        return with_fields(text, fields)
+        return replace_fields(text, fields)
     except ValueError as fault:
         raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 

@@ -15,7 +15,7 @@ from codelens.cli.workplace import Workplace, reading_place, scope_of, target_he
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
-from codelens.model.graph import IMPLIED_KINDS, KINDS, Related, RelationOptions
+from codelens.model.graph import IMPLIED_KINDS, KINDS, RelationAnswer, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.text.counts import quantity
 
@@ -158,7 +158,7 @@ def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
     with current_index(place, flags) as index:
         options = relation_options(flags, place, index)
         found = [target_here(target, place, index) for target in targets]
-        result: Related = getattr(index.graph, question)(*found, options)
+        result: RelationAnswer = getattr(index.graph, question)(*found, options)
         exit_code = 0 if result.relations else 1
         if not flags.quiet:
             show_related(result, flags, place, exit_code)
@@ -176,7 +176,7 @@ def on_screen(flags: PlaceFlags) -> bool:
     return sys.stdout.isatty() or flags.pretty
 
 
-def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+def show_related(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
     """Print an answer and its notices, or that there is nothing to print."""
     if not (result.relations or result.notices):
         say("note: nothing found; the index has no such edges, or filters leave them out")
@@ -187,7 +187,7 @@ def show_related(result: Related, flags: GraphFlags, place: Workplace, exit_code
         say(f"warning: {changed} of {quantity(len(result.relations), 'line')} in files that changed since indexing")
 
 
-def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+def _show(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
     from codelens.render import relations
 
     if flags.jsonl:
@@ -200,7 +200,7 @@ def _show(result: Related, flags: GraphFlags, place: Workplace, exit_code: int) 
         write(_text(result, flags, place), styled=on_screen(flags), paged=not flags.no_pager)
 
 
-def _text(result: Related, flags: GraphFlags, place: Workplace) -> Iterator[str]:
+def _text(result: RelationAnswer, flags: GraphFlags, place: Workplace) -> Iterator[str]:
     paths = place.path_style(result.index.repositories)
     if flags.format is not None:
         from codelens.render.relations import related_format

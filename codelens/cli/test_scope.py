@@ -8,7 +8,7 @@ from codelens.cli.relations import TARGET, UNRESOLVED
 from codelens.cli.streams import say, say_notices, write, write_record
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import UsageError
-from codelens.model.graph import ReachingTests, Related
+from codelens.model.graph import ReachingTests, RelationAnswer
 from codelens.render.paths import PathStyle
 from codelens.text.counts import quantity
 
@@ -56,7 +56,7 @@ def test_scope(flags: ScopeFlags) -> int:
     return exit_code
 
 
-def _unresolved(result: Related, flags: ScopeFlags, place: Workplace) -> int:
+def _unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> int:
     """Print the calls that could not be followed; returns the exit code."""
     from codelens.render.relations import FORMS, related_format, related_lines, related_record
 

@@ -206,7 +206,7 @@ NAMED, WHOLE = 1, 2  # Forms in which a symbol was sent: as a signature; as a bo
 
 def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
     """The offers with their costs in the allowed forms, without what was sent."""
-    allowed, count = allowed_forms(request.forms, layout), request.counter.count
+    allowed, count = select_forms(request.forms, layout), request.counter.count
     whole = [offer.place for offer, form in zip(offers.offers, sent.forms, strict=True) if form == WHOLE]
     items = []
     for number, (offer, form) in enumerate(zip(offers.offers, sent.forms, strict=True)):
@@ -226,7 +226,7 @@ def _is_incomplete(packing: Packing) -> bool:
     return bool(packing.left) or any(c.form is Form.SIGNATURE and c.item.body is not None for c in packing.chosen)
 
 
-def allowed_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
+def select_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
     """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
     wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
     if not (allowed := layout.forms & wanted):

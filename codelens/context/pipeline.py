@@ -7,7 +7,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.context.cache import FileStates, PackCache, hash_request
 from codelens.context.changes import read_change
-from codelens.context.pack import Offers, allowed_forms, fit
+from codelens.context.pack import Offers, fit, select_forms
 from codelens.context.parts import hash_state
 from codelens.context.sources import document_states, find_for_change, find_for_files, find_for_task, make_offers
 from codelens.errors import UsageError
@@ -25,7 +25,7 @@ def write_pack(
     errors of searching and diffing."""
     if request.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {request.budget}")
-    allowed_forms(request.forms, layout)
+    select_forms(request.forms, layout)
     given = request
     if request.source == CHANGE:
         request = replace(request, diff=read_change(request.change, store))

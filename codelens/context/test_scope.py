@@ -14,20 +14,20 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codelens.context.changes import find_changed_units
-from codelens.graph.reach import Link, Reach, Ring, calling, reach, resolve_and_read
+from codelens.graph.reach import Link, LinkReader, Reach, make_caller_reader, reach, resolve_and_read
 from codelens.graph.unresolved import UnresolvedUses
-from codelens.graph.view import GraphView, with_insides
+from codelens.graph.view import GraphView, add_contents
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow
 from codelens.model.context import Change
 from codelens.model.graph import (
     TIERS,
     Edge,
-    Named,
+    NamedNode,
     Node,
-    Reaching,
+    ReachingTest,
     ReachingTests,
-    Related,
+    RelationAnswer,
     document_node,
     is_unit,
 )
@@ -162,24 +162,24 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
 
-def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> Related:
+def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
     touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
     relations = tuple(unresolved.relations(unresolved.into(reached.links)))
-    return Related("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
+    return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
 def _reach_from(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
-) -> tuple[tuple[Named, ...], Reach, tuple[Notice, ...]]:
+) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
     """(the changed or named code, all that it reaches, notices about the change)."""
     if isinstance(targets, Change):
         nodes, notices = _find_changed_nodes(view, targets)
     else:
         nodes = list(dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes))
         notices = ()
-    starts = with_insides(tuple(nodes), view, types_too=True)
+    starts = add_contents(tuple(nodes), view, types_too=True)
     reached = reach(view, starts, _make_ring(view, frozenset(starts)), DEPTH if depth is None else depth)
     return tuple(view.named(node) for node in sorted(nodes, key=view.order)), reached, notices
 
@@ -194,9 +194,13 @@ def _find_changed_nodes(view: GraphView, change: Change) -> tuple[list[Node], tu
     return list(nodes), notices
 
 
-def _make_ring(view: GraphView, starts: Collection[Node]) -> Ring:
+def _make_ring(view: GraphView, starts: Collection[Node]) -> LinkReader:
     """One step: over all KINDS, to importers of a changed file, and from a fixture to its tests."""
-    by_kind, importing, fixtures = calling(view, KINDS), calling(view, ("imports",)), Fixtures(view)
+    by_kind, importing, fixtures = (
+        make_caller_reader(view, KINDS),
+        make_caller_reader(view, ("imports",)),
+        Fixtures(view),
+    )
 
     def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         files = [n for n in nodes if n < 0 and n in starts]
@@ -206,7 +210,7 @@ def _make_ring(view: GraphView, starts: Collection[Node]) -> Ring:
     return ring
 
 
-def _list_tests(view: GraphView, reached: Reach) -> tuple[Reaching, ...]:
+def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     """Each test once, at its smallest depth. A file is left out if a test in it was found, unless its own code, outside of
     functions, reaches the change by more than an import."""
     runnable = RunnableTests(view)
@@ -228,5 +232,5 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[Reaching, ...]:
         through = [reached.first[link.node][0] for link in reached.path_to(by)][1:]
         through += [] if by == test or not is_unit(by) else [by]
         names = tuple(view.named(node).qualified_name for node in through)
-        tests.append(Reaching(view.named(test), reached.depth[by], names))
+        tests.append(ReachingTest(view.named(test), reached.depth[by], names))
     return tuple(sorted(tests, key=lambda r: (r.depth, r.test.content_order())))

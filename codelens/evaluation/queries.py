@@ -50,7 +50,7 @@ KINDS = {
     "namesakes": "namesake",
     "qualified": "qualified",
 }
-Answered = tuple[str, PlacedUnit]  # A query and a definition that answers it
+AnsweredPlace = tuple[str, PlacedUnit]  # A query and a definition that answers it
 
 
 def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
@@ -73,7 +73,7 @@ def behaviour_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
     return _sample_queries(name, "behaviour", _behaviours(bare), wanted)
 
 
-def _behaviours(bare: UndocumentedTree) -> Iterator[Answered]:
+def _behaviours(bare: UndocumentedTree) -> Iterator[AnsweredPlace]:
     common = load_words().stop | load_words().action
     for draft in bare.drafts:
         (answer,) = draft.answers
@@ -86,7 +86,7 @@ def _behaviours(bare: UndocumentedTree) -> Iterator[Answered]:
             yield " ".join(telling), answer
 
 
-def _sample_queries(name: str, kind: str, answered: Iterable[Answered], wanted: int) -> list[Row]:
+def _sample_queries(name: str, kind: str, answered: Iterable[AnsweredPlace], wanted: int) -> list[Row]:
     answers: dict[str, dict[Place, PlacedUnit]] = defaultdict(dict)
     for query, answer in answered:
         answers[query][answer.place] = answer
@@ -119,7 +119,7 @@ def _strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]
                 yield from ((string, f"{before} {line}", PlacedUnit(text.path, unit)) for string in strings)
 
 
-def _messages(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[Answered]:
+def _messages(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[AnsweredPlace]:
     for string, lines, unit in strings:
         piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
         words = piece.split()
@@ -131,13 +131,13 @@ def _messages(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[Answer
         yield " ".join(words[first : first + length]), unit
 
 
-def _literals(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[Answered]:
+def _literals(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[AnsweredPlace]:
     for string, _, unit in strings:
         if 4 <= len(string) <= LONGEST_LITERAL and _LITERALS.fullmatch(string):
             yield string, unit
 
 
-def _fragments(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+def _fragments(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
     names = "\n".join({fold_identifier(placed.unit.name) for placed in everything})
     for text in texts:
         for unit in text.answers:
@@ -153,7 +153,7 @@ def _fragments(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> I
                 yield cut, PlacedUnit(text.path, unit)
 
 
-def _namesakes(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+def _namesakes(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
     namesakes: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for placed in everything:
         namesakes[fold_identifier(placed.unit.name)].add((*placed.place, placed.unit.kind))
@@ -166,7 +166,7 @@ def _namesakes(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> I
                     yield unit.name, PlacedUnit(text.path, unit)
 
 
-def _qualified_names(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[Answered]:
+def _qualified_names(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
     counts = Counter(placed.unit.name for placed in everything)
     for text in texts:
         has_colons = text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl")

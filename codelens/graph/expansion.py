@@ -46,13 +46,13 @@ MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
+class ExpandedNode:
     """A node's best score, the node before it on the best path and the edge between them; a seed has neither."""
 
     node: Node
     score: float
     depth: int
-    before: Expanded | None = None
+    before: ExpandedNode | None = None
     kind: str = ""
     outgoing: bool = True
 
@@ -72,7 +72,7 @@ def expand(
     minimum: float = MINIMUM,
     decay: float | None = None,
     keeps: Mapping[str, float] = KEEPS,
-) -> dict[Node, Expanded]:
+) -> dict[Node, ExpandedNode]:
     """All nodes with a score of at least `minimum` within `depth` hops of a seed, best first, including seeds.
 
     `keeps` maps a kind of edge to the factor of the score, KEEPS_ELSE for others; `decay` replaces the factor of every kind. Each
@@ -83,14 +83,14 @@ def expand(
     most = max(*keeps.values(), KEEPS_ELSE) if decay is None else decay
     if not 0 <= most <= 1 or min(keeps.values(), default=0.0) < 0:
         raise ValueError("a factor of an edge must be between 0 and 1")
-    reached = {node: Expanded(node, score, 0) for node, score in sorted(seeds.items()) if score >= minimum}
+    reached = {node: ExpandedNode(node, score, 0) for node, score in sorted(seeds.items()) if score >= minimum}
     front = list(reached)
     for hop in range(1, depth + 1):
         leaving = {node: reached[node] for node in sorted(front) if reached[node].score * most >= minimum}
         if not leaving:
             break
         found = edges_of(list(leaving))
-        better: dict[Node, Expanded] = {}
+        better: dict[Node, ExpandedNode] = {}
         for node, before in leaving.items():
             for step in sorted(found.get(node, ()), key=step_order):
                 if not step.outgoing and step.kind in ONLY_OUTGOING:
@@ -98,7 +98,7 @@ def expand(
                 score = before.score * (keeps.get(step.kind, KEEPS_ELSE) if decay is None else decay)
                 known = better.get(step.target) or reached.get(step.target)
                 if score >= minimum and (known is None or score > known.score):
-                    better[step.target] = Expanded(step.target, score, hop, before, step.kind, step.outgoing)
+                    better[step.target] = ExpandedNode(step.target, score, hop, before, step.kind, step.outgoing)
         reached |= better
         front = list(better)
     return {found.node: found for found in sorted(reached.values(), key=lambda found: (-found.score, found.node))}

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from codelens.graph.view import GraphView, outgoing, outside
+from codelens.graph.view import GraphView, make_external, outgoing
 from codelens.model.code import DocumentId
-from codelens.model.graph import EXTERNAL, KINDS, Edge, GraphLink, GraphStream, Named, Node, document_node
+from codelens.model.graph import EXTERNAL, KINDS, Edge, GraphLink, GraphStream, NamedNode, Node, document_node
 from codelens.store.documents import DocumentRow
 
 EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containment
 
 
-def graph_stream(view: GraphView, kinds: Collection[str]) -> GraphStream:
+def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
     documents = [d for d in view.documents_in_order() if view.includes(d.id)]
     wanted = kinds or EXPORTED
@@ -26,7 +26,7 @@ def graph_stream(view: GraphView, kinds: Collection[str]) -> GraphStream:
 
 def _nodes(
     view: GraphView, documents: Sequence[DocumentRow], kinds: Collection[str], numbers: dict[Node, int]
-) -> Iterator[tuple[int, Named]]:
+) -> Iterator[tuple[int, NamedNode]]:
     externals: set[Node] = set()
     for document in documents:
         for node, named in view.nodes_in(document):
@@ -36,7 +36,7 @@ def _nodes(
     names = view.store.edges.external_names(externals)
     for node in sorted(names, key=lambda n: names[n]):
         numbers[node] = len(numbers)
-        yield numbers[node], outside(names[node])
+        yield numbers[node], make_external(names[node])
 
 
 def _links(

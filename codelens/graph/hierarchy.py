@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from codelens.graph.reach import Link, reach, resolve_and_read, tree_of
+from codelens.graph.reach import Link, list_tree, reach, resolve_and_read
 from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, UnresolvedUses
-from codelens.graph.view import GraphView, contains, outside
+from codelens.graph.view import GraphView, contains, make_external
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
 from codelens.model.fast_dataclass import replace
@@ -16,8 +16,8 @@ from codelens.model.graph import (
     EXTERNAL,
     Edge,
     Node,
-    Related,
     Relation,
+    RelationAnswer,
     RelationOptions,
     document_node,
     is_unit,
@@ -29,7 +29,7 @@ HIERARCHY_KINDS = ("extends", "implements")
 DEEPEST = 50  # Levels followed; real hierarchies have fewer
 
 
-def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related:
+def hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """The bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
 
     Each line is the place of a definition. A base that is not in the index is listed by its name.
@@ -59,7 +59,7 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Related
         yield from _overrides(view, node, depth, outgoing=False) if options.members and node not in start.nodes else ()
         yield from _unknown_types(view, node, depth, kinds, outer)
 
-    relations = tree_of(view, above, True, under_base) + tree_of(view, below, False, under_subclass)
+    relations = list_tree(view, above, True, under_base) + list_tree(view, below, False, under_subclass)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(below.links)
     return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
@@ -117,7 +117,7 @@ def _unknown_types(
         if outer.named(edge) is None:
             relation = view.relation(edge, outgoing=False, depth=depth)
             name = outer.name(edge)
-            yield replace(relation, source=outside(name)) if name else relation
+            yield replace(relation, source=make_external(name)) if name else relation
 
 
 def _of_definition(edge: Edge) -> Edge:
@@ -152,7 +152,7 @@ def _unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]
     names = {view.named(e.target).name for e in known}
     for use in named:
         if use.name not in names:
-            base = outside(f"{use.receiver}.{use.name}" if use.receiver else use.name)
+            base = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             edge = Edge(node, KIND_OF_USE[use.kind], node, use.line, BY_NAME, BY_NAME_CONFIDENCE)
             relation = replace(view.relation(edge, outgoing=True, depth=depth), target=base)
             yield replace(relation, place=view.place(view.document(unit.document), use.line, base))

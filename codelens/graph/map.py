@@ -13,7 +13,7 @@ from typing import NamedTuple
 from codelens.graph.view import GraphView
 from codelens.graph.walk import WeightedEdge, build_adjacency, walk
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
-from codelens.model.graph import RESOLVED, Central, Node, RepositoryMap, document_node, is_unit
+from codelens.model.graph import RESOLVED, CentralSymbol, Node, RepositoryMap, document_node, is_unit
 
 MAP_KINDS = (
     "calls",
@@ -42,7 +42,7 @@ class _MapSymbol(NamedTuple):
     kind: str
 
 
-def repository_map(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
+def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
     """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
     documents = {row.id: row for row in view.documents_in_order()}
     symbols = _symbols(view, documents)
@@ -113,16 +113,16 @@ def _walk(
 
 def _packed(
     view: GraphView, ranked: Sequence[Node], mass: Mapping[Node, float], used_by: Mapping[Node, int], budget: int
-) -> tuple[list[dict[Node, Central]], int]:
+) -> tuple[list[dict[Node, CentralSymbol]], int]:
     """The best symbols that fit the budget, below the types that contain them, by file; and the tokens they take."""
-    files: dict[tuple[str, str], dict[Node, Central]] = {}
+    files: dict[tuple[str, str], dict[Node, CentralSymbol]] = {}
     room, characters = budget * CHARACTERS_A_TOKEN, 0
     for symbol in ranked:
         chain = _chain(view, symbol)
         named = view.named(symbol)
         file = files.get((named.repository, named.path), {})
         new = {
-            node: Central(view.named(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
+            node: CentralSymbol(view.named(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
             for depth, node in enumerate(chain)
             if node not in file
         }

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, Start, incoming, overridden, overriding
+from codelens.graph.view import GraphView, ResolvedTarget, incoming, overridden, overriding
 from codelens.lang.registry import find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
@@ -31,7 +31,7 @@ from codelens.lang.tokens import (
 )
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES, Evaluator, Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, dotted, words
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, dotted, load_words
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
@@ -46,7 +46,7 @@ from codelens.model.graph import (
     SURE,
     TIERS,
     Edge,
-    Named,
+    NamedNode,
     Node,
     Relation,
     document_node,
@@ -238,9 +238,9 @@ class PlaceFinder:
                 is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
                 yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
 
-    def name_fields(self) -> list[Named]:
+    def name_fields(self) -> list[NamedNode]:
         """The fields of that name, each at its first declaration."""
-        fields, name = dict[tuple[object, str], Named](), self.target.name
+        fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
                 self._view.named(document_node(document.id)),
@@ -531,7 +531,7 @@ class _TokenResolver:
     def _guess(self, token: NameToken) -> str:
         """By the name alone: likely where nothing else in the repository has it, and where it may stand so."""
         target = self._target
-        if target.namesakes or target.family or target.name in words().common:
+        if target.namesakes or target.family or target.name in load_words().common:
             return ONLY_BY_NAME
         is_member, language = bool(target.holder), self._facts.file.language
         if token.role == KEY:
@@ -553,13 +553,13 @@ def _is_constructor(definition: Definition) -> bool:
     return has_type_name and definition.kind in FUNCTIONS and definition.facts.file.language.implicit_self
 
 
-def find_named_unit(view: GraphView, start: Start) -> UnitRow | None:
+def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
     """The row of a target that is one definition with a name."""
     unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
-def find_edges(view: GraphView, start: Start) -> Iterator[Edge]:
+def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
     """Edges of a target from places that name it and have no stored one, such as the call of a function that was unpacked.
 
     Only those of at least the confidence of the question.

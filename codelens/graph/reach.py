@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from codelens.graph.unresolved import UnresolvedUses
-from codelens.graph.view import GraphView, Start, overridden, overriding, resolve_start, with_insides
+from codelens.graph.view import GraphView, ResolvedTarget, add_contents, overridden, overriding, resolve_start
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Related, Relation, RelationOptions
+from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Relation, RelationAnswer, RelationOptions
 from codelens.model.search import Notice
 from codelens.text.counts import quantity
 
@@ -27,7 +27,7 @@ class Link(NamedTuple):
     via: str = ""
 
 
-Ring = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
+LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
 """Nodes → the links of each in order of output, with one query to the store for all of them."""
 
 
@@ -51,7 +51,7 @@ class Reach:
 
 
 def reach(
-    view: GraphView, starts: Sequence[Node], ring_of: Ring, depth: int, until: Collection[Node] = frozenset()
+    view: GraphView, starts: Sequence[Node], ring_of: LinkReader, depth: int, until: Collection[Node] = frozenset()
 ) -> Reach:
     """All nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
     links: dict[Node, Sequence[Link]] = {}
@@ -78,7 +78,7 @@ Extra = Callable[[Node, int], Iterable[Relation]]
 """(node, depth) → relations listed under a node before its links, at that depth."""
 
 
-def tree_of(view: GraphView, reached: Reach, outgoing: bool, extra: Extra | None = None) -> list[Relation]:
+def list_tree(view: GraphView, reached: Reach, outgoing: bool, extra: Extra | None = None) -> list[Relation]:
     """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`."""
     return list(_lines(view, reached, outgoing, extra or (lambda node, depth: ())))
 
@@ -117,18 +117,18 @@ def _is_tests(view: GraphView, link: Link) -> bool:
 CALLS = ("calls", "tests")
 
 
-def callers(view: GraphView, target: str, options: RelationOptions) -> Related:
+def callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that call the target, and their callers, to `depth` (default 1)."""
     start = resolve_and_read(target, view)
-    ring = without_inside(start, calling(view, options.kinds or CALLS))
+    ring = drop_inner_links(start, make_caller_reader(view, options.kinds or CALLS))
     reached = reach(view, start.nodes, ring, options.depth or 1)
-    relations = tree_of(view, reached, outgoing=False)
+    relations = list_tree(view, reached, outgoing=False)
     unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
 
 
-def resolve_and_read(target: str, view: GraphView) -> Start:
+def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
     """The nodes of a target, after the edges that only its files show were added to the view."""
     from codelens.graph.places import find_edges
 
@@ -137,19 +137,19 @@ def resolve_and_read(target: str, view: GraphView) -> Start:
     return start
 
 
-def callees(view: GraphView, target: str, options: RelationOptions) -> Related:
+def callees(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that the target and its contents call, and their callees, to `depth` (default 1)."""
     start = resolve_start(target, view)
-    nodes = tuple(with_insides(start.nodes, view, types_too=True))
-    ring = without_inside(start, called(view, options.kinds or CALLS))
+    nodes = tuple(add_contents(start.nodes, view, types_too=True))
+    ring = drop_inner_links(start, make_callee_reader(view, options.kinds or CALLS))
     reached = reach(view, nodes, ring, options.depth or 1)
-    relations = tree_of(view, reached, outgoing=True)
+    relations = list_tree(view, reached, outgoing=True)
     unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
-    uses = unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
+    uses = unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
 
 
-def without_inside(start: Start, ring_of: Ring) -> Ring:
+def drop_inner_links(start: ResolvedTarget, ring_of: LinkReader) -> LinkReader:
     """The same ring without links between nodes of the target, if the target is a whole file."""
     own = frozenset(start.nodes) if start.whole_file else frozenset()
 
@@ -160,7 +160,7 @@ def without_inside(start: Start, ring_of: Ring) -> Ring:
     return ring
 
 
-def calling(view: GraphView, kinds: Collection[str]) -> Ring:
+def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
 
     def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
@@ -181,12 +181,12 @@ def calling(view: GraphView, kinds: Collection[str]) -> Ring:
     return ring
 
 
-def called(view: GraphView, kinds: Collection[str]) -> Ring:
+def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes to which a node or its local functions have an edge of these kinds, and of methods overriding those."""
 
     def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         wanted = frozenset(nodes)
-        insides = {node: with_insides((node,), view, types_too=False) for node in nodes}
+        insides = {node: add_contents((node,), view, types_too=False) for node in nodes}
         parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
         leaving: dict[Node, list[Edge]] = {}
         for edge in view.leaving({p for some in parts.values() for p in some}, kinds):
@@ -225,7 +225,7 @@ IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "override
 IMPACT_DEPTH = 3
 
 
-def path(view: GraphView, first: str, second: str, options: RelationOptions) -> Related:
+def path(view: GraphView, first: str, second: str, options: RelationOptions) -> RelationAnswer:
     """A shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
@@ -243,24 +243,28 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
             Notice("no-path", f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}")
         )
     unresolved = UnresolvedUses(view, options.kinds or PATH_KINDS, options.unresolved)
-    uses = () if links else unresolved.inside(with_insides(tuple(reached.links), view, types_too=False))
+    uses = () if links else unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("path", starts, relations, options, notices, uses)
 
 
-def _shortest(view: GraphView, start: Start, goal: Start, options: RelationOptions) -> tuple[Reach, list[Link]]:
-    starts = with_insides(start.nodes, view, types_too=True)
-    goals = frozenset(with_insides(goal.nodes, view, types_too=True))
-    reached = reach(view, starts, called(view, options.kinds or PATH_KINDS), options.depth or LONGEST_PATH, goals)
+def _shortest(
+    view: GraphView, start: ResolvedTarget, goal: ResolvedTarget, options: RelationOptions
+) -> tuple[Reach, list[Link]]:
+    starts = add_contents(start.nodes, view, types_too=True)
+    goals = frozenset(add_contents(goal.nodes, view, types_too=True))
+    reached = reach(
+        view, starts, make_callee_reader(view, options.kinds or PATH_KINDS), options.depth or LONGEST_PATH, goals
+    )
     hit = [node for node in reached.first if node in goals]
     nearest = min(hit, key=lambda node: (reached.depth[node], view.order(node)), default=None)
     return reached, reached.path_to(nearest) if nearest is not None else []
 
 
-def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
+def impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
     start = resolve_and_read(target, view)
     kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
-    nodes = start.nodes if start.whole_file else tuple(with_insides(start.nodes, view, types_too=True))
+    nodes = start.nodes if start.whole_file else tuple(add_contents(start.nodes, view, types_too=True))
     reached = _affected(view, start, nodes, kinds, options)
     found = sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node)))
     relations = []
@@ -274,11 +278,11 @@ def impact(view: GraphView, target: str, options: RelationOptions) -> Related:
 
 
 def _affected(
-    view: GraphView, start: Start, nodes: Sequence[Node], kinds: Sequence[str], options: RelationOptions
+    view: GraphView, start: ResolvedTarget, nodes: Sequence[Node], kinds: Sequence[str], options: RelationOptions
 ) -> Reach:
     """The reach of a change. An external has no kind of its own, so edges of every kind lead to it."""
-    ring = without_inside(start, calling(view, kinds))
-    every = calling(view, options.kinds or [*KINDS])
+    ring = drop_inner_links(start, make_caller_reader(view, kinds))
+    every = make_caller_reader(view, options.kinds or [*KINDS])
 
     def ring_of(ring_nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         return every(ring_nodes) if ring_nodes[0] >= EXTERNAL else ring(ring_nodes)

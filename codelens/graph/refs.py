@@ -18,7 +18,15 @@ from codelens.graph.places import (
     make_target,
 )
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
-from codelens.graph.view import GraphView, NameOnLine, Start, make_answer, outside, read_name_on_line, resolve_start
+from codelens.graph.view import (
+    GraphView,
+    NameOnLine,
+    ResolvedTarget,
+    make_answer,
+    make_external,
+    read_name_on_line,
+    resolve_start,
+)
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import IMPORT
 from codelens.model.code import TYPE_KINDS, Span, UnitRow
@@ -32,10 +40,10 @@ from codelens.model.graph import (
     SURE,
     TIERS,
     Edge,
-    Named,
+    NamedNode,
     Node,
-    Related,
     Relation,
+    RelationAnswer,
     RelationOptions,
     document_node,
 )
@@ -52,7 +60,7 @@ def place_order(relation: Relation) -> tuple[object, ...]:
     return (place.repository, place.path, place.line, place.column, relation.kind, *relation.target.content_order())
 
 
-def uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[Relation]:
+def find_uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[Relation]:
     """Uses of a module in the files that import it: names with the module before their dot, and names imported from it."""
     relations, tier = list[Relation](), TIERS["import"]
     externals = view.store.edges.externals_named(f"module:{module}")
@@ -68,13 +76,13 @@ def uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[R
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):
                 source = view.named(document_node(document) if use.unit is None else Node(units[use.unit]))
-                target = outside(f"{module}.{use.name}")
+                target = make_external(f"{module}.{use.name}")
                 place = view.place(view.document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
     return relations
 
 
-def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
+def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """The places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
     For PATH:LINE:NAME, if the graph does not tell what is meant there, the places in the function around the line, or in its
@@ -96,7 +104,7 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
         if not _are_exact(units, target):
             with suppress(TargetError):
                 return _find_uses(view, target, options, fault)
-        starts = [Start(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
+        starts = [ResolvedTarget(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
         told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
         found = _answer_definitions(view, starts, units, options, is_name)
         return replace(found, notices=(told, *found.notices))
@@ -118,15 +126,17 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> Related:
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
 
 
-def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> Related:
+def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
     """The places of a name that the graph does not follow, in the function or file around it."""
     assert place.document is not None
-    near, named = find_nearby(view, place.document, place.name, place.line), outside(place.name)
+    near, named = find_nearby(view, place.document, place.name, place.line), make_external(place.name)
     if not near:
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
     relations = [] if options.sure else [_make_relation(view, one, named, None) for one in near]
     text = f"{place.name} cannot be resolved here; these are its places in the function or file around it"
-    return make_answer(view, "refs", [Start(named, ())], relations, options, (len(near), [Notice("place", text)]))
+    return make_answer(
+        view, "refs", [ResolvedTarget(named, ())], relations, options, (len(near), [Notice("place", text)])
+    )
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
@@ -137,8 +147,8 @@ def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
 
 
 def _answer_definitions(
-    view: GraphView, starts: Sequence[Start], units: Sequence[UnitRow], options: RelationOptions, fields: bool
-) -> Related:
+    view: GraphView, starts: Sequence[ResolvedTarget], units: Sequence[UnitRow], options: RelationOptions, fields: bool
+) -> RelationAnswer:
     """The places of definitions of one name, and the edges that lead to them from lines without it.
 
     With `fields`, the places of fields of that name too.
@@ -178,11 +188,11 @@ def _answer_definitions(
 
 def _answer(
     view: GraphView,
-    starts: Sequence[Start],
+    starts: Sequence[ResolvedTarget],
     relations: Sequence[Relation],
     finder: PlaceFinder,
     options: RelationOptions,
-) -> Related:
+) -> RelationAnswer:
     """The answer of these places, the surest first, with a summary."""
     kept = [
         r
@@ -198,7 +208,7 @@ def _answer(
     return make_answer(view, "refs", starts, kept, options, (by_name, notices))
 
 
-def _make_relation(view: GraphView, place: NamedPlace, target: Named, edge: Edge | None) -> Relation:
+def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: Edge | None) -> Relation:
     """A place as a relation; an edge of the same line gives its kind."""
     tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
     is_as_sure = edge is not None and grade_confidence(edge.confidence) == place.certainty
@@ -226,8 +236,8 @@ def grade_confidence(confidence: float) -> str:
 
 
 def _find_uses(
-    view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: Start | None = None
-) -> Related:
+    view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: ResolvedTarget | None = None
+) -> RelationAnswer:
     """The places of a name without a definition of its own: a field, or a name from outside. Raises `fault` if it has none.
 
     `external`: the node that edges lead to, if there is one.
@@ -239,10 +249,10 @@ def _find_uses(
     if not _NAME.fullmatch(last):
         raise fault
     field = Target(last, "", 0, frozenset(), frozenset(), FIELD, holder.rpartition(".")[2], 0, fields=True)
-    finder, start = PlaceFinder(view, field, options.text), external or Start(outside(wanted), ())
+    finder, start = PlaceFinder(view, field, options.text), external or ResolvedTarget(make_external(wanted), ())
     places, relations = finder.find_places() if external is None else [], list[Relation]()
     if finder.declared:
-        start = Start(finder.name_fields()[0], ())
+        start = ResolvedTarget(finder.name_fields()[0], ())
     else:
         finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder, fields=False), options.text)
         places = finder.find_places()
@@ -260,10 +270,10 @@ def _find_uses(
     return replace(answer, notices=(notice, *answer.notices))
 
 
-def _find_external_uses(view: GraphView, external: Start, options: RelationOptions) -> list[Relation]:
+def _find_external_uses(view: GraphView, external: ResolvedTarget, options: RelationOptions) -> list[Relation]:
     """The edges to something outside of the index, and the uses of what a module has."""
     relations = [view.relation(edge, outgoing=False) for edge in view.arriving(external.nodes, options.kinds)]
     name = external.named.qualified_name
     if name.startswith("module:"):
-        relations += uses_of_module(view, name.removeprefix("module:"), options.kinds)
+        relations += find_uses_of_module(view, name.removeprefix("module:"), options.kinds)
     return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]

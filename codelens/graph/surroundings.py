@@ -1,6 +1,6 @@
 """The neighbours of nodes in a walk over the symbol graph, by the store's edges and the nesting of units, weighted by kind.
 
-`Surroundings` are the units alone: through its document, everything of a file would be next to all that it imports. knowing's
+`WeightedNeighbours` are the units alone: through its document, everything of a file would be next to all that it imports. knowing's
 walk has the whole graph (`WholeGraph`): documents and what lies outside are stations of it, and implied edges join units.
 """
 
@@ -29,7 +29,7 @@ Stored = Iterable[tuple[int, int, int, int, int]]
 Further = Iterable[tuple[int, int, str]]
 
 
-class Surroundings:
+class WeightedNeighbours:
     """Neighbours among the units.
 
     `precise` multiplies the weight of an edge from a language server's index.
@@ -124,7 +124,7 @@ class Surroundings:
         return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
 
 
-class WholeGraph(Surroundings):
+class WholeGraph(WeightedNeighbours):
     """Neighbours in the whole graph: two functions with one outside type are next to each other but one."""
 
     whole = True
@@ -147,11 +147,11 @@ class WholeGraph(Surroundings):
         return chain(nested, ((edge.source, edge.target, kind) for kind, edges in implied for edge in edges))
 
 
-class ByContent:
+class ContentNumbering:
     """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
     ties and the last bits of sums."""
 
-    def __init__(self, around: Surroundings, store: Store) -> None:
+    def __init__(self, around: WeightedNeighbours, store: Store) -> None:
         self._around = around
         self._store = store
         self.number: dict[int, int] = {}  # Node → number, as far as `numbers` was asked

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, Start, make_answer, outside
+from codelens.graph.view import GraphView, ResolvedTarget, make_answer, make_external
 from codelens.lang.registry import find_family
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
-from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Related, Relation, RelationOptions, document_node
+from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Relation, RelationAnswer, RelationOptions, document_node
 from codelens.model.search import Notice
 from codelens.text.counts import quantity
 
@@ -83,7 +83,7 @@ class UnresolvedUses:
             if document not in units:
                 units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
             source = self._view.named(document_node(document) if use.unit is None else units[document][use.unit])
-            target = outside(f"{use.receiver}.{use.name}" if use.receiver else use.name)
+            target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             place = self._view.place(self._view.document(document), use.line, target)
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
 
@@ -102,12 +102,12 @@ class UnresolvedUses:
     def answer(
         self,
         question: str,
-        starts: Sequence[Start],
+        starts: Sequence[ResolvedTarget],
         relations: Sequence[Relation],
         options: RelationOptions,
         notices: Sequence[Notice],
         uses: Sequence[UnresolvedUse],
-    ) -> Related:
+    ) -> RelationAnswer:
         """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
         if options.unresolved:
             relations, notices = list(self.relations(uses)), ()

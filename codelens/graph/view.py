@@ -23,10 +23,10 @@ from codelens.model.graph import (
     RESOLVED,
     TIERS,
     Edge,
-    Named,
+    NamedNode,
     Node,
-    Related,
     Relation,
+    RelationAnswer,
     RelationOptions,
     SourceLine,
     document_node,
@@ -187,7 +187,7 @@ class GraphView:
         self.store, self.info, self.least = store, info, least
         self._allowed = documents
         self._texts = Texts(store)
-        self._named: dict[Node, Named] = {}
+        self._named: dict[Node, NamedNode] = {}
         self._units: dict[Node, UnitRow] = {}
         self._documents: dict[DocumentId, DocumentRow] = {}
         self._fresh: dict[DocumentId, Freshness] = {}
@@ -198,7 +198,7 @@ class GraphView:
 
     # Nodes
 
-    def named(self, node: Node) -> Named:
+    def named(self, node: Node) -> NamedNode:
         """The name and place of a node. For many nodes, call `learn` first."""
         if node not in self._named:
             self.learn([node])
@@ -220,7 +220,7 @@ class GraphView:
                 self._named[node] = self._of_document(document)
         names = self.store.edges.external_names(n for n in new if n not in self._named)
         for node in new:
-            self._named.setdefault(node, outside(names.get(node, "?")))
+            self._named.setdefault(node, make_external(names.get(node, "?")))
 
     def unit(self, node: Node) -> UnitRow | None:
         """The stored row of a node that is a unit."""
@@ -240,7 +240,7 @@ class GraphView:
             return self.document(unit.document)
         return self.document(DocumentId(-node)) if node < 0 else None
 
-    def nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, Named]]:
+    def nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, NamedNode]]:
         """A file and its contents, in order of place; read again at each call, because there may be many."""
         self._documents.setdefault(document.id, document)
         yield document_node(document.id), self._of_document(document)
@@ -251,7 +251,7 @@ class GraphView:
         """True if a node lies in a test file."""
         return self.named(node).test
 
-    def _of_unit(self, unit: UnitRow) -> Named:
+    def _of_unit(self, unit: UnitRow) -> NamedNode:
         document = self.document(unit.document)
         assert document is not None
         return replace(
@@ -266,9 +266,9 @@ class GraphView:
             signature=unit.signature,
         )
 
-    def _of_document(self, document: DocumentRow) -> Named:
+    def _of_document(self, document: DocumentRow) -> NamedNode:
         name, root = self._roots[document.repository]
-        return Named(
+        return NamedNode(
             kind=FILE,
             name=document.path.rpartition("/")[2],
             qualified_name=document.path,
@@ -333,7 +333,7 @@ class GraphView:
         )
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
-    def place(self, document: DocumentRow | None, line: int, names: Named, column: int = 0) -> SourceLine:
+    def place(self, document: DocumentRow | None, line: int, names: NamedNode, column: int = 0) -> SourceLine:
         """A line of a document; without a `column`, that of the name if the line contains it."""
         if document is None:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
@@ -380,17 +380,17 @@ class GraphView:
         return found
 
 
-def outside(name: str) -> Named:
+def make_external(name: str) -> NamedNode:
     """An external node, by its name."""
-    return Named(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
+    return NamedNode(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
 
 
-def nodes_of_document(document: DocumentId, store: Store) -> list[Node]:
+def list_document_nodes(document: DocumentId, store: Store) -> list[Node]:
     """A document and its contents."""
     return [document_node(document), *(Node(u) for u in store.units.of_documents([document]))]
 
 
-def _where(text: str, named: Named) -> int:
+def _where(text: str, named: NamedNode) -> int:
     """Index of the character at which a line has this name, or the last part of its container (a class that is called)."""
     container = named.qualified_name.rpartition(".")[0].rpartition(".")[2]
     for name in (named.name, named.name.rpartition(".")[0], container):
@@ -400,10 +400,10 @@ def _where(text: str, named: Named) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ResolvedTarget:
     """A target and its nodes. A file stands for all of its contents."""
 
-    named: Named
+    named: NamedNode
     nodes: tuple[Node, ...]
     whole_file: bool = False  # True if the target is a file, not something in it
     inherited_by: str = ""  # The type that the user named, if the target is a member of a base of it
@@ -442,14 +442,14 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     return NameOnLine(name, line, document, meant[0] if len(meant) == 1 else None)
 
 
-def resolve_start(text: str, view: GraphView) -> Start:
+def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
     """The nodes of PATH, PATH:LINE, PATH:LINE:NAME, a symbol's name, or an external's name.
 
     Raises TargetError if there is no such target or several; NothingNamed for a name without a definition.
     """
     place = read_name_on_line(text, view)
     if place.node is not None:
-        return Start(view.named(place.node), (place.node,))
+        return ResolvedTarget(view.named(place.node), (place.node,))
     if place.document is not None:
         raise TargetError(
             f"no edge of the graph leads from {text} to a definition",
@@ -459,13 +459,13 @@ def resolve_start(text: str, view: GraphView) -> Start:
         return _of_target(resolve_target(text, view.store), view)
     except TargetError:
         if (node := _external(text, view)) is not None:
-            return Start(view.named(node), (node,))
+            return ResolvedTarget(view.named(node), (node,))
         if (found := _inherited(text, view)) is not None:
             return found
         raise
 
 
-def with_insides(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
+def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
     """These nodes and their contents at any depth: local functions and, with `types_too`, contents of types."""
     found, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
@@ -475,10 +475,10 @@ def with_insides(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> l
     return sorted(found, key=view.order)
 
 
-def _of_target(target: UserTarget, view: GraphView) -> Start:
+def _of_target(target: UserTarget, view: GraphView) -> ResolvedTarget:
     if target.document is not None and target.line is None:
-        nodes = nodes_of_document(target.document.id, view.store)
-        return Start(view.named(nodes[0]), tuple(nodes), whole_file=True)
+        nodes = list_document_nodes(target.document.id, view.store)
+        return ResolvedTarget(view.named(nodes[0]), tuple(nodes), whole_file=True)
     if target.unit is None:
         if target.document is None:
             raise TargetError(
@@ -487,11 +487,11 @@ def _of_target(target: UserTarget, view: GraphView) -> Start:
         raise TargetError(f"no symbol covers line {target.line} of {target.path}")
     node = Node(target.unit.id)
     if target.unit.kind in CHUNK_KINDS:  # text outside of all symbols belongs to the document
-        return Start(view.named(node), (node, document_node(target.unit.document)))
-    return Start(view.named(node), (node,))
+        return ResolvedTarget(view.named(node), (node, document_node(target.unit.document)))
+    return ResolvedTarget(view.named(node), (node,))
 
 
-def _inherited(text: str, view: GraphView) -> Start | None:
+def _inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
     holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
     same = view.store.units.named(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
@@ -499,7 +499,7 @@ def _inherited(text: str, view: GraphView) -> Start | None:
     owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
     edges = view.store.edges.outgoing(owners, {"inherits"})
     members = {e.target for e in edges if view.named(e.target).name == name}
-    return Start(view.named(min(members)), (min(members),), inherited_by=holder) if len(members) == 1 else None
+    return ResolvedTarget(view.named(min(members)), (min(members),), inherited_by=holder) if len(members) == 1 else None
 
 
 def _external(text: str, view: GraphView) -> Node | None:
@@ -513,18 +513,18 @@ def _external(text: str, view: GraphView) -> Node | None:
 def make_answer(
     view: GraphView,
     question: str,
-    starts: Sequence[Start],
+    starts: Sequence[ResolvedTarget],
     relations: Sequence[Relation],
     options: RelationOptions,
     rest: tuple[int, Iterable[Notice]],
-) -> Related:
+) -> RelationAnswer:
     """The relations within the limit, with the targets; `rest`: the number of unresolved uses, and notices."""
     unresolved, notices = rest
     inherited = [
         Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
     ]
     targets, shown = tuple(start.named for start in starts), tuple(relations[: options.limit])
-    return Related(question, targets, shown, len(relations), unresolved, (*inherited, *notices), view.info)
+    return RelationAnswer(question, targets, shown, len(relations), unresolved, (*inherited, *notices), view.info)
 
 
 MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed

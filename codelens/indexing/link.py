@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
-from codelens.linking.linker import Linker, Links, in_batches, link_documents, write_links
+from codelens.linking.linker import DocumentLinks, Linker, in_batches, link_documents, write_links
 from codelens.linking.precise.edges import store_implementations
 from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes
 from codelens.model.budget import without_collector
@@ -70,7 +70,7 @@ def _link(
     if len(ordered) == len(files):
         store.edges.forget_all(ordered)
 
-    def with_progress(links: Iterable[Links]) -> Iterator[Links]:
+    def with_progress(links: Iterable[DocumentLinks]) -> Iterator[DocumentLinks]:
         for done, one in enumerate(links, start=1):
             if run.progress:
                 run.progress(Progress("link", done, len(ordered), files[one.document].path))
@@ -96,7 +96,7 @@ def _link(
         store_implementations(store, linker.catalog, known)
 
 
-def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Generator[Links, None, None]:
+def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Generator[DocumentLinks, None, None]:
     with without_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
         for document in documents:
             yield linker.link(document, whole)
@@ -104,7 +104,7 @@ def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Gene
 
 def _links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
-) -> Generator[Links, None, None]:
+) -> Generator[DocumentLinks, None, None]:
     """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""
     from codelens.processes.pool import WorkerPool  # few runs start processes to link
 
@@ -119,10 +119,10 @@ def _links_by_workers(
             yield from _results(calls.popleft())
 
 
-def _results(call: Future[bytes]) -> Iterator[Links]:
+def _results(call: Future[bytes]) -> Iterator[DocumentLinks]:
     from concurrent.futures import BrokenExecutor
 
     try:
-        return (Links(*row) for row in marshal.loads(call.result()))
+        return (DocumentLinks(*row) for row in marshal.loads(call.result()))
     except BrokenExecutor as fault:
         raise CodelensError(f"a linking process ended early: {fault}", "run `codelens index` again") from fault

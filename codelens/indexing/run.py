@@ -13,7 +13,7 @@ import xxhash
 from codelens.config import LoadedSettings, Settings
 from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, stored_walk_rules
 from codelens.lang.captures import reader_rules
-from codelens.lang.parser import grammar_version, query_source
+from codelens.lang.parser import grammar_version, read_query_source
 from codelens.lang.registry import languages
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import ProgressSink
@@ -190,11 +190,11 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
     # The code that a document quotes is read by the grammars of other languages.
     is_quoting = bool(row and row.chunks in ("headings", "cells"))
     readers = [other for other in languages().values() if other.grammar and is_quoting]
-    quoted = [(grammar_version(other.name), query_source(other)) for other in readers]
+    quoted = [(grammar_version(other.name), read_query_source(other)) for other in readers]
     headers = "".join(other.headers for other in languages().values() if language in ("c", other.name))
     parts = [
         *(RULES, encoding_rules(), all_rows, _row_text(row), grammar_version(language)),
-        *(query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
+        *(read_query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
         *filter(None, [reader_rules(language)]),
         headers,
     ]

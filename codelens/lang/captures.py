@@ -42,8 +42,8 @@ from typing import Literal
 
 import tree_sitter
 
-from codelens.lang.comments import clean_comment, doc_before, without_tags
-from codelens.lang.matches import DefinitionDraft, Gathered, Key, bare, is_set, named_part, text_of
+from codelens.lang.comments import clean_comment, find_doc_before, strip_tags
+from codelens.lang.matches import CaptureCollector, DefinitionDraft, Key, bare, find_name_part, is_set, text_of
 from codelens.lang.parser import load_grammar
 from codelens.lang.protobuf import RULES as PROTOBUF
 from codelens.lang.protobuf import read_protobuf
@@ -72,7 +72,7 @@ class _Open:
         return self.span[1]
 
 
-def nest(gathered: Gathered) -> tuple[list[Unit], list[Key]]:
+def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
     """Drafts → units in order, each with its container and parent, in one sweep with a stack."""
     language = gathered.language
     units: list[Unit] = []
@@ -85,24 +85,23 @@ def nest(gathered: Gathered) -> tuple[list[Unit], list[Key]]:
         top = stack[-1]
         name = bare(text_of(draft.name), language) if draft.name else ""
         local = (
-            top.local or top.kind in ("function", "method", "property") or _inside_function(draft.outer, language, top)
+            top.local
+            or top.kind in ("function", "method", "property")
+            or _is_inside_function(draft.outer, language, top)
         )
         if not draft.kind:
-            stack.append(_Open(span, _joined(top.path, name), top.unit, draft.region, local))
+            stack.append(_Open(span, _join_names(top.path, name), top.unit, draft.region, local))
             continue
         if not name or (draft.kind in ("variable", "constant") and (local or _is_guess(draft.outer))):
             continue
-        container = _joined(top.path, draft.container)
-        kind = "method" if draft.kind == "function" and _holds_methods(top, draft) else draft.kind
+        container = _join_names(top.path, draft.container)
+        is_method = top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
+        kind = "method" if draft.kind == "function" and is_method else draft.kind
         # Content of a wrapper without a name (an IIFE, describe(() => …)) has no container.
-        units.append(_unit(draft, kind, name, top, local and top.unit is not None, gathered))
+        units.append(_make_unit(draft, kind, name, top, local and top.unit is not None, gathered))
         spans.append(span)
-        stack.append(_Open(span, _joined(container, name), len(units) - 1, kind, local))
+        stack.append(_Open(span, _join_names(container, name), len(units) - 1, kind, local))
     return units, spans
-
-
-def _holds_methods(top: _Open, draft: DefinitionDraft) -> bool:
-    return top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
 
 
 def _is_guess(node: tree_sitter.Node) -> bool:
@@ -111,7 +110,7 @@ def _is_guess(node: tree_sitter.Node) -> bool:
     return last is not None and last.is_missing
 
 
-def _inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
+def _is_inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
     """True if an unnamed function lies between the definition and the unit that encloses it."""
     if not language.functions:
         return False
@@ -123,44 +122,46 @@ def _inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> 
     return False
 
 
-def _joined(path: str, name: str) -> str:
+def _join_names(path: str, name: str) -> str:
     name = name.replace("::", ".").strip(".")
     return f"{path}.{name}" if path and name else path or name
 
 
-def _unit(draft: DefinitionDraft, kind: str, name: str, top: _Open, local: bool, gathered: Gathered) -> Unit:
+def _make_unit(
+    draft: DefinitionDraft, kind: str, name: str, top: _Open, local: bool, gathered: CaptureCollector
+) -> Unit:
     language = gathered.language
     body = draft.body or draft.inner.child_by_field_name("body")
-    before, attributes = doc_before(draft.outer, language, gathered.claimed)
+    before, attributes = find_doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([text_of(d) for d in inside] or before)
     if language.tagged_docs:
-        doc = without_tags(doc)
+        doc = strip_tags(doc)
     decorators = [_first_line(text_of(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
-    start, row, _ = _first_word(draft.outer, gathered.utf8)
-    name_start, name_row, name_column = _first_word(place, gathered.utf8)
-    end = draft.outer.end_byte
+    start, row, _ = _find_first_word(draft.outer, gathered.utf8)
+    name_start, name_row, name_column = _find_first_word(place, gathered.utf8)
+    end, (end_row, end_column) = draft.outer.end_byte, draft.outer.end_point
     return Unit(
         kind=kind,
         name=name,
-        container=_joined(top.path, draft.container),
+        container=_join_names(top.path, draft.container),
         parent=top.unit,
         span=Span(start, end),
         name_span=Span(name_start, place.end_byte),
         body_start=body.start_byte if body else end,
         start_line=row + 1,
-        end_line=_last_line(draft.outer),
+        end_line=end_row + 1 if end_column or end_row == draft.outer.start_point[0] else end_row,
         name_line=name_row + 1,
         name_column=name_column + 1,
-        signature=_signature(draft, body, language, gathered.utf8),
+        signature=_read_signature(draft, body, language, gathered.utf8),
         doc=doc[:MAX_DOC],
         decorators=tuple(attributes + list(dict.fromkeys(decorators))),
         local=local,
     )
 
 
-def _first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
+def _find_first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
     """(byte, row, column) of a node's first non-blank byte: in some grammars a name includes the blanks before it."""
     row, column = node.start_point
     if not utf8[node.start_byte : node.start_byte + 1].isspace():
@@ -172,12 +173,7 @@ def _first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
     return node.start_byte + blanks, row, column + blanks
 
 
-def _last_line(node: tree_sitter.Node) -> int:
-    row, column = node.end_point
-    return row + 1 if column or row == node.start_point[0] else row
-
-
-def _signature(draft: DefinitionDraft, body: tree_sitter.Node | None, language: Language, utf8: bytes) -> str:
+def _read_signature(draft: DefinitionDraft, body: tree_sitter.Node | None, language: Language, utf8: bytes) -> str:
     """The text before the body, or the first line, on one line without comments and annotations."""
     node = draft.inner
     end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
@@ -209,18 +205,18 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
     """Everything that the query of `language` finds. Raises GrammarMissing. A bad grammar may hang or abort the process."""
     grammar = load_grammar(language, definitions_only)
     tree = grammar.parse(utf8)
-    gathered = Gathered(languages()[language], grammar.query, utf8)
+    gathered = CaptureCollector(languages()[language], grammar.query, utf8)
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
         gathered.take(pattern, captures)
     units, spans = nest(gathered)
-    references = tuple(_references(gathered, spans))
+    references = tuple(_list_references(gathered, spans))
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
         references=references,
         imports=gathered.placed_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
-        bindings=tuple(_bindings(gathered, units, spans, references)),
+        bindings=tuple(_list_bindings(gathered, units, spans, references)),
     )
 
 
@@ -235,7 +231,7 @@ def _predicate(
     return predicate == "touch?" and before.end_byte == after.start_byte
 
 
-def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
+def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[Reference]:
     """References in order, each with the innermost unit around it."""
     found, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
@@ -244,13 +240,13 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
     around = Enclosing(spans)
     at_start = {start: unit for unit, (start, _) in reversed([*enumerate(spans)])} if language.attributes else {}
     line, counted = 1, 0
-    for (start, kind), (node, receiver) in sorted(found.items(), key=_by_key):
+    for (start, kind), (node, receiver) in sorted(found.items(), key=itemgetter(0)):
         end = node.end_byte
         if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
             continue  # a stronger pattern matches here, or the parser inserted the name
         name, place = utf8[start:end].decode("utf-8", "replace"), start
         if kind in LITERAL_KINDS:
-            part = named_part(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
+            part = find_name_part(kind, name, is_whole=utf8[end : end + 1] not in _GOES_ON)
             if part is None or (kind == "env" and is_set(utf8, start, end)):
                 continue
             place, name = start + len(name[: part[0]].encode()), name[part[0] : part[1]]
@@ -262,11 +258,11 @@ def _references(gathered: Gathered, spans: list[Key]) -> Iterable[Reference]:
         line, counted = line + utf8.count(b"\n", counted, place), place
         unit = around.at(start)
         if kind == "route":
-            unit = at_start.get(_decorated(node, language), unit)
+            unit = at_start.get(_find_decorated(node, language), unit)
         yield Reference(kind, name, receiver, unit, place, line)
 
 
-def _decorated(node: tree_sitter.Node, language: Language) -> int:
+def _find_decorated(node: tree_sitter.Node, language: Language) -> int:
     """Start byte of the definition that follows the attribute around `node`; -1 if not found."""
     around = node.parent
     while around and around.type not in language.attributes:
@@ -279,22 +275,22 @@ def _decorated(node: tree_sitter.Node, language: Language) -> int:
 _BASES = {"extends": "base", "implements": "interface"}
 
 
-def _bindings(
-    gathered: Gathered, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
+def _list_bindings(
+    gathered: CaptureCollector, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
 ) -> list[Binding]:
     """Bindings in order, each with the innermost unit around it, and the bases that references name.
 
     Skips results of closures, imported names, and bare names that also have a type, a value or a definition.
     """
-    closures = _outer_first(gathered.closures)
-    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(_outer_first(gathered.prototypes))
+    closures = _sort_outer_first(gathered.closures)
+    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(_sort_outer_first(gathered.prototypes))
     defined = {unit.name_span.start for unit in units}
     found: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         if start in gathered.imported or (not text and start in defined):
             continue
         unit, closure = around.at(start), within.at(start)
-        if closure is not None and unit is not None and not _inside(closures[closure], spans[unit]):
+        if closure is not None and unit is not None and not _is_inside(closures[closure], spans[unit]):
             closure = None
         if how in ("return", "result"):
             if closure is not None:
@@ -305,12 +301,12 @@ def _bindings(
         found.append(Binding(how, name, text, unit, start, until))
         if unit is not None and (member := gathered.members.get(start)):
             found.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
-    found += _bases(gathered, spans, references)
+    found += _list_bases(gathered, spans, references)
     found.sort(key=attrgetter("start"))
     return found
 
 
-def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
+def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
     """The base types of the unit around, or of the type that a scope adds to by name.
 
     An anonymous class is a scope with the name of its base; its bases belong to no type.
@@ -327,22 +323,19 @@ def _bases(gathered: Gathered, spans: list[Key], references: Sequence[Reference]
             continue
         text, name = f"{r.receiver}.{r.name}" if r.receiver else r.name, ""
         scope = around.at(r.start)
-        if scope is not None and (r.unit is None or _inside(scopes[scope][0], spans[r.unit])):
+        if scope is not None and (r.unit is None or _is_inside(scopes[scope][0], spans[r.unit])):
             _, place, name = scopes[scope]
             if place in sharp:
                 continue
         yield Binding(_BASES[r.kind], name, text, r.unit, r.start)
 
 
-def _outer_first(spans: Iterable[Key]) -> list[Key]:
+def _sort_outer_first(spans: Iterable[Key]) -> list[Key]:
     return sorted(spans, key=lambda span: (span[0], -span[1]))
 
 
-def _inside(inner: Key, outer: Key) -> bool:
+def _is_inside(inner: Key, outer: Key) -> bool:
     return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-_by_key = itemgetter(0)
 
 
 READERS: Mapping[str, tuple[str, Callable[[bytes], Extraction]]] = {"protobuf": (PROTOBUF, read_protobuf)}

@@ -29,7 +29,9 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _VALUE = re.compile(r"\"([^\"]*)\"")
 
 
-def doc_before(node: tree_sitter.Node, language: Language, claimed: Container[int] = ()) -> tuple[list[str], list[str]]:
+def find_doc_before(
+    node: tree_sitter.Node, language: Language, claimed: Container[int] = ()
+) -> tuple[list[str], list[str]]:
     """(comments directly above the definition, annotations among them). Comments that start at a byte in `claimed`
     belong to something else."""
     while node.parent is not None and (node.parent.type in language.wrappers or _opens(node, node.parent)):
@@ -77,7 +79,7 @@ def clean_comment(comments: Sequence[str]) -> str:
     return "\n".join(filter(None, map(_clean, comments))).strip()
 
 
-def without_tags(doc: str) -> str:
+def strip_tags(doc: str) -> str:
     """The text of an XML doc comment; `<see cref="Other"/>` becomes Other."""
     bare = _TAG.sub(lambda tag: " ".join(_VALUE.findall(tag[0])) + ("" if tag[0].endswith("/>") else " "), doc)
     if "&" in bare:
@@ -124,18 +126,13 @@ def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit
     for mark in MARK.finditer(utf8):
         if mark.start() < done:
             continue  # part of the previous unit
-        node = _comment_at(root, mark, row.comments)
+        node = root.descendant_for_byte_range(mark.start(), mark.end())
+        while node is not None and node.type not in row.comments:
+            node = node.parent
         if node is not None and (span := _span(node, mark, utf8, row.comments)) is not None:
             found.append(_unit(span, mark, text, units))
             done = span.end
     return found
-
-
-def _comment_at(root: tree_sitter.Node, mark: re.Match[bytes], comments: frozenset[str]) -> tree_sitter.Node | None:
-    node = root.descendant_for_byte_range(mark.start(), mark.end())
-    while node is not None and node.type not in comments:
-        node = node.parent
-    return node
 
 
 def _span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comments: frozenset[str]) -> Span | None:

@@ -50,7 +50,7 @@ class DefinitionDraft:
         return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
 
 
-class Gathered:
+class CaptureCollector:
     """Sorts matches by what they capture."""
 
     def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
@@ -90,7 +90,7 @@ class Gathered:
                 regions = self.closures if head == "closure" else self.prototypes
                 regions.append((nodes[0].start_byte, nodes[0].end_byte))
             elif head == "scope":
-                name = _name_of(nodes[0], captures)
+                name = captures["name"][0] if "name" in captures else nodes[0].child_by_field_name("name")
                 self.scopes.append(DefinitionDraft(name, "", pattern, nodes[0], region=kind or "scope"))
             elif head == "namespace":
                 self.namespace = ".".join(map(text_of, nodes))
@@ -99,13 +99,16 @@ class Gathered:
             return
         for doc in captures.get("doc", ()):
             self.claimed.add(doc.start_byte)
-            if owner := _owner(doc):
+            owner = doc.parent  # string → statement → block → definition
+            for _ in range(2):
+                owner = owner.parent if owner else None
+            if owner:
                 self.docs.setdefault(owner.start_byte, doc)
 
     def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
         receiver = ""
         if len(captures) > 1 and "receiver" in captures:
-            receiver = shortened(captures["receiver"][0], MAX_RECEIVER) or LONG_RECEIVER
+            receiver = shorten_expression(captures["receiver"][0], MAX_RECEIVER) or LONG_RECEIVER
         for node in nodes:
             key = (node.start_byte, kind)
             if key not in self.references or receiver:
@@ -120,12 +123,12 @@ class Gathered:
             names = (
                 names
                 or captures.get("binding.member")
-                or [_declared(n) for n in captures.get("binding.declarator", ())]
+                or [_find_declared_name(n) for n in captures.get("binding.declarator", ())]
             )
             for capture, nodes in captures.items():
                 head, how = _ROLES[capture]
                 if head == "binding" and how not in ("name", "member", "declarator"):
-                    text = _value(nodes[0]) if how in ("value", "result") else shortened(nodes[0], MAX_BOUND)
+                    text = _value(nodes[0]) if how in ("value", "result") else shorten_expression(nodes[0], MAX_BOUND)
                     self._bind(how, names, nodes, text)
                     return
         self._bind("value", names, (), "")
@@ -135,7 +138,7 @@ class Gathered:
             key = (place.start_byte, how)
             if key in self.bindings and (not text or self.bindings[key][1]):
                 continue
-            name = shortened(place, MAX_RECEIVER) if names else ""
+            name = shorten_expression(place, MAX_RECEIVER) if names else ""
             if text or (name != "_" and how != "result"):
                 self.bindings[key] = (name, text)
 
@@ -193,23 +196,11 @@ class Gathered:
         return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
 
 
-def _owner(doc: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The definition whose body starts with this doc string: string → statement → block → definition."""
-    node = doc.parent
-    for _ in range(2):
-        node = node.parent if node else None
-    return node
-
-
-def _declared(node: tree_sitter.Node) -> tree_sitter.Node:
+def _find_declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
     """The name in a declarator, found by its fields `declarator`; a C++ reference has only a child."""
     while node.named_child_count:
         node = node.child_by_field_name("declarator") or node.named_children[-1]
     return node
-
-
-def _name_of(node: tree_sitter.Node, captures: Captures) -> tree_sitter.Node | None:
-    return captures["name"][0] if "name" in captures else node.child_by_field_name("name")
 
 
 class _Roles(dict[str, tuple[str, str]]):
@@ -233,7 +224,7 @@ def text_of(node: tree_sitter.Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def shortened(node: tree_sitter.Node, most: int) -> str:
+def shorten_expression(node: tree_sitter.Node, most: int) -> str:
     """An expression on one line without the arguments of calls; empty if longer than `most` characters."""
     raw = node.text or b""
     if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
@@ -253,7 +244,7 @@ def _value(node: tree_sitter.Node) -> str:
     """The expression of a value: the last part of `a = b = make()`, empty for literals and closures."""
     if _NAMELESS.match(node.text or b""):
         return ""
-    text = shortened(node, MAX_BOUND)
+    text = shorten_expression(node, MAX_BOUND)
     if " = " in text and (chain := _CHAIN.match(text)):
         text = text[chain.end() :]
         if _NAMELESS.match(text.encode()):
@@ -263,10 +254,7 @@ def _value(node: tree_sitter.Node) -> str:
 
 def bare(text: str, language: Language) -> str:
     """A name without quotes and sigils (Ruby's `:name`)."""
-    return _unquoted(text.strip().lstrip(language.sigils))
-
-
-def _unquoted(text: str) -> str:
+    text = text.strip().lstrip(language.sigils)
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
 
 
@@ -285,7 +273,7 @@ _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?
 _FLAG = re.compile(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)
 
 
-def named_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
+def find_name_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
     """The span of the name in a literal's text; None if it holds none. `is_whole` is false if the literal continues
     with a value that is known only at run time."""
     quoted = _QUOTED.fullmatch(text)

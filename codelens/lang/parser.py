@@ -69,9 +69,9 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
         raise GrammarMissing(f"no grammar for {language}")
     with _reporting(row):
         compiled = _compiled(row.grammar)
-        source = query_source(row)
+        source = read_query_source(row)
         if definitions_only:
-            source = "".join(part for part in patterns_of(source) if any(capture in part for capture in DEFINING))
+            source = "".join(part for part in split_patterns(source) if any(capture in part for capture in DEFINING))
         return Grammar(tree_sitter.Parser(compiled), tree_sitter.Query(compiled, source), language)
 
 
@@ -105,11 +105,11 @@ def check_grammar(language: str) -> None:
     """
     row = languages()[language]
     with _reporting(row):
-        if unknown := unknown_names(_compiled(row.grammar), query_source(row)):
+        if unknown := find_unknown_names(_compiled(row.grammar), read_query_source(row)):
             raise GrammarMissing(f"{row.grammar} has no {', '.join(unknown)}")
 
 
-def unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
+def find_unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     """The kinds of nodes and the fields that a query names and the grammar does not have."""
     found = _NAMES.findall(_NOT_NAMES.sub("", query))
     nodes, fields = ({pair[at] for pair in found} - _ANY for at in (0, 1))
@@ -123,7 +123,7 @@ _NAMES = re.compile(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 
 
-def patterns_of(query: str) -> list[str]:
+def split_patterns(query: str) -> list[str]:
     """The patterns of a query, each with all that follows it up to the next one: captures and comments."""
     starts, depth = list[int](), 0
     for part in _PARTS.finditer(query):
@@ -156,7 +156,7 @@ def _shared_library() -> ctypes.CDLL:
     return ctypes.CDLL(str(Path(next(iter(spec.submodule_search_locations))) / name))
 
 
-def query_source(row: Language) -> str:
+def read_query_source(row: Language) -> str:
     """The text of a language's query files, joined."""
     folder = Path(__file__).with_name("queries")
     return "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in row.queries)

@@ -75,22 +75,13 @@ def languages() -> Mapping[str, Language]:
 def _language(name: str, row: Mapping[str, Any]) -> Language:
     if "fallback" in row:
         is_installed = find_spec(row["grammar"].partition(":")[0]) is not None
-        row = {key: value for key, value in row.items() if key != "fallback"} | (
-            {} if is_installed else row["fallback"]
-        )
-    sets = {
-        "comments",
-        "attributes",
-        "wrappers",
-        "functions",
-        "index_files",
-        "self_names",
-        "super_names",
-        "constructors",
-        "makers",
-    }
-    kept = {k: (frozenset(v) if k in sets else tuple(v)) if isinstance(v, list) else v for k, v in row.items()}
-    return Language(name=name, **kept)  # type: ignore[arg-type]
+        fallback = {} if is_installed else row["fallback"]
+        row = {key: value for key, value in row.items() if key != "fallback"} | fallback
+    columns: dict[str, Any] = {}
+    for column, value in row.items():
+        is_set = Language.__annotations__[column] == "frozenset[str]"
+        columns[column] = value if not isinstance(value, list) else frozenset(value) if is_set else tuple(value)
+    return Language(name=name, **columns)
 
 
 def find_family(language: str) -> str:
@@ -133,8 +124,10 @@ _NOT_CODE = re.compile(
 def _language_of_header(head: bytes, default: str) -> str:
     """The first language whose `headers` matches the code of a header."""
     code = _NOT_CODE.sub(b"", head)
-    found = (row.name for row in languages().values() if row.headers and re.search(row.headers.encode(), code, re.M))
-    return next(found, default)
+    for row in languages().values():
+        if row.headers and re.search(row.headers.encode(), code, re.M):
+            return row.name
+    return default
 
 
 def detect_language(path: str, head: bytes = b"") -> str:

@@ -10,13 +10,14 @@ import re
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from threading import Lock
 from typing import NamedTuple
 
 import tree_sitter
 
 from codelens.lang.macros import blank_macros
-from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shortened
+from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shorten_expression
 from codelens.lang.parser import GrammarMissing, load_parser
 from codelens.lang.registry import Language, languages
 
@@ -221,21 +222,26 @@ def _read_token(
         without_sigil = written.lstrip(language.sigils + "$@:")
         if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
-    around = _climb(node)
+    around = list(islice(_climb(node), MOST_CLIMBED))
     role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     if [outer.type for outer in around[:3]] == ["field_initializer", "field_initializer_list", "function_definition"]:
         role, receiver = WRITE, "this"  # the initializer of a constructor in C++
     holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
-    return NameToken(start, end, role, receiver, holder, bare, tuple(_find_functions(node, language)))
+    functions = tuple((at.start_byte, at.end_byte) for at in _climb(node) if at.type in language.functions)
+    return NameToken(start, end, role, receiver, holder, bare, functions)
 
 
 def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
     """True inside a comment or a string, unless the token is code in a string: an interpolation, or an annotation in quotes."""
     if node.type in language.comments or "comment" in node.type:
         return True
-    if node.type in ("preproc_arg", "ERROR"):
-        return _is_quoted(node, start)
+    if node.type in (
+        "preproc_arg",
+        "ERROR",
+    ):  # a text that the grammar does not divide: count the quotes before the place
+        before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
+        return before.count(b'"') % 2 == 1 or b"//" in before
     at: tree_sitter.Node | None = node
     for _ in range(4):
         if at is None or (at.child_count and not _STRING.search(at.type)):
@@ -245,43 +251,17 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
         if _IN_CODE.search(at.type) or at.type.endswith("identifier") or at.type in ("constant", "name", "field_name"):
             return False
         if _STRING.search(at.type) and "identifier" not in at.type:
-            return not _is_annotation(at)
+            # Python's annotations in quotes are code: `"Client"`, and names in `"list[Client]"`.
+            return all(outer.type != "type" for outer in islice(_climb(at), 4))
         at = at.parent
     return False
 
 
-def _is_quoted(node: tree_sitter.Node, start: int) -> bool:
-    """True if an odd number of quotes precedes a place in a text that the grammar does not divide."""
-    before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
-    return before.count(b'"') % 2 == 1 or b"//" in before
-
-
-def _is_annotation(node: tree_sitter.Node) -> bool:
-    """True for Python's annotations in quotes: `"Client"`, and names in `"list[Client]"`."""
-    at = node.parent
-    for _ in range(4):
-        if at is None:
-            return False
-        if at.type == "type":
-            return True
-        at = at.parent
-    return False
-
-
-def _climb(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+def _climb(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """The nodes around a token, innermost first."""
-    found, at = list[tree_sitter.Node](), node.parent
-    while at is not None and len(found) < MOST_CLIMBED:
-        found.append(at)
-        at = at.parent
-    return found
-
-
-def _find_functions(node: tree_sitter.Node, language: Language) -> Iterator[tuple[int, int]]:
     at = node.parent
     while at is not None:
-        if at.type in language.functions:
-            yield at.start_byte, at.end_byte
+        yield at
         at = at.parent
 
 
@@ -371,7 +351,7 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
             before = before.prev_named_sibling
         if before is not None:
             if _MEMBER.fullmatch(utf8[before.end_byte : at.start_byte]) and "parameter" not in before.type:
-                return shortened(before, MAX_RECEIVER) or LONG_RECEIVER, False
+                return shorten_expression(before, MAX_RECEIVER) or LONG_RECEIVER, False
             break
         if (
             utf8[at.start_byte - 1 : at.start_byte] == b"."
@@ -392,7 +372,7 @@ def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:
                     named = child.child_by_field_name("name") if child.type == "struct_specifier" else None
-                    written = shortened(named or child, MAX_RECEIVER)
+                    written = shorten_expression(named or child, MAX_RECEIVER)
                     return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
         if (
@@ -401,5 +381,5 @@ def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
             and (name := outer.child_by_field_name("name")) is not None
             and name.start_byte != start
         ):
-            return shortened(name, MAX_RECEIVER)
+            return shorten_expression(name, MAX_RECEIVER)
     return ""

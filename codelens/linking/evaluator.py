@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, words
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, load_words
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
@@ -452,7 +452,7 @@ class Evaluator:
     def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
         declared = type_text(text)
         last = declared.head.rpartition(".")[2]
-        known = words()
+        known = load_words()
         if declared.arguments and last in known.transparent:
             return self.of_type(declared.arguments[0], facts, unit)
         if declared.arguments and last in known.classes:
@@ -551,7 +551,7 @@ class Evaluator:
         facts = function.facts
         for binding in facts.bound_to(function.place, "return"):
             head = type_text(binding.text).head
-            if head in words().own or head in facts.file.language.self_names:
+            if head in load_words().own or head in facts.file.language.self_names:
                 return RECEIVER
             return self.of_type(binding.text, facts, function.place)
         for how in hows:

@@ -127,7 +127,7 @@ class LinkFacts:
         self.names: dict[str, Import] = {}  # Local name → the import that brings it
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
         for one in imports:
-            if local := local_name(one, file.language.modules):
+            if local := find_local_name(one, file.language.modules):
                 module = (
                     local if local == one.module.partition(".")[0] and not one.name and not one.alias else one.module
                 )
@@ -238,7 +238,7 @@ class LinkFacts:
                 if unit.kind == "method":
                     add((PROCEDURES,), f"{path} {unit.qualified}")
         for one in self.imports:
-            local = local_name(one, self.file.language.modules) or "*"
+            local = find_local_name(one, self.file.language.modules) or "*"
             add(("d", path, local), f"import {one.module} {one.name} {one.alias}")
         for binding in self.bindings.get(None, ()):
             add(("d", path, binding.name), f"{binding.how} {binding.text}")
@@ -266,7 +266,7 @@ def _text(bindings: Sequence[Binding]) -> str:
 _VERSION = re.compile(r"v\d+$")
 
 
-def local_name(one: Import, modules: str) -> str:
+def find_local_name(one: Import, modules: str) -> str:
     """The local name of an import; empty for a wildcard, and for a module that is only loaded."""
     if one.alias:
         return one.alias if one.alias not in ("_", ".") else ""
@@ -298,7 +298,7 @@ class LinkWords(NamedTuple):
 
 
 @cache
-def words() -> LinkWords:
+def load_words() -> LinkWords:
     """The word lists."""
     table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     return LinkWords(**{name: frozenset(table[name]) for name in LinkWords._fields})

@@ -18,7 +18,7 @@ import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
-from codelens.linking.facts import Key, LinkFacts, token, words
+from codelens.linking.facts import Key, LinkFacts, load_words, token
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
 from codelens.linking.precise.edges import find_meanings, find_other_edges
 from codelens.linking.precise.indexes import PreciseIndexes
@@ -39,10 +39,10 @@ EdgeRow = tuple[int, int, int | str, int, int]
 
 def recipe() -> str:
     """A hash of everything that decides which edges a document has; stored with each linked document."""
-    return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in words()]]).encode())
+    return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in load_words()]]).encode())
 
 
-class Links(NamedTuple):
+class DocumentLinks(NamedTuple):
     """The edges of one document and their dependencies, as plain values that can cross a pipe."""
 
     document: int
@@ -67,11 +67,11 @@ class Linker:
         self._procedures = Procedures(self.evaluator)
         self._precise = self._known.documents()
 
-    def link(self, document: int, whole: bool) -> Links:
+    def link(self, document: int, whole: bool) -> DocumentLinks:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
         has_references = self._store.references.any_in(DocumentId(document))
         if not (has_references or document in self._precise or self.catalog.declared(document)):
-            return Links(document, [], [token(OWNERS)], [], {}, b"")
+            return DocumentLinks(document, [], [token(OWNERS)], [], {}, b"")
         catalog = self.catalog
         facts = catalog.facts(document)
         offered = self.evaluator.offers(facts)
@@ -90,7 +90,7 @@ class Linker:
         if whole:
             edges += [edge for holder in facts.types for edge in self.inheritance.edges_of(holder)]
             catalog.take_keys()
-        links = Links(
+        links = DocumentLinks(
             document,
             edges,
             sorted(keys),
@@ -116,7 +116,7 @@ def _row(facts: LinkFacts, found: FoundEdge) -> EdgeRow:
     return source, KINDS[found.kind], target, found.line, TIERS[found.tier].number
 
 
-def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
+def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> None:
     """Store the edges of documents. Unless they are `fresh`, their old edges are removed first."""
     externals = store.edges.add_externals({e[2] for one in links for e in one.edges if isinstance(e[2], str)})
     if not fresh:
@@ -135,7 +135,7 @@ def write_links(store: Store, links: Sequence[Links], fresh: bool) -> None:
     store.edges.set_counts([(DocumentId(one.document), one.counts, one.unresolved) for one in links if one.counts])
 
 
-def in_batches(links: Iterable[Links]) -> Iterator[list[Links]]:
+def in_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:
     """Batches of AT_ONCE."""
     remaining = iter(links)
     while batch := list(islice(remaining, AT_ONCE)):

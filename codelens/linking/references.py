@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.linking.evaluator import EXTERNAL, HIDDEN, VALUES, Evaluator, Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, FileInfo, LinkFacts, words
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, FileInfo, LinkFacts, load_words
 from codelens.linking.imports import find_import
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Import, Reference
@@ -64,7 +64,7 @@ class Resolver:
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
-        self.fields = Fields(values)
+        self.fields = FieldFinder(values)
         self.counts = Counter[str]()
         """Outcomes of the references since they were last forgotten, by the names in LINK_COUNTS."""
         self.unresolved: list[int] = []  # Positions of those that lead nowhere
@@ -299,7 +299,7 @@ class Resolver:
         ):  # Go: a name of this package, however common
             guesses = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test) or ()
             found = [d for d in guesses if d.facts.place == facts.place]
-        elif reference.name in words().common:
+        elif reference.name in load_words().common:
             return
         else:
             found = self.values.guesses(reference.name, language.kin, kinds, not reference.receiver, is_test) or ()
@@ -394,7 +394,7 @@ def _fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[Definitio
     return kept or definitions
 
 
-class Fields:
+class FieldFinder:
     """Finds the types whose fields a document uses: fields are not units, so an edge leads to the type that declares one."""
 
     def __init__(self, values: Evaluator) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from codelens.errors import MemoryFault, MemoryOff, TargetError, UsageError
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.memory import FILE, Answered, Feedback, Place, RecordedAnswer, Remembered, place_of
+from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, place_of
 from codelens.store.connection import remove_database
 from codelens.store.documents import DocumentRow
 from codelens.store.memory import Memory, MemoryWriter
@@ -160,7 +160,7 @@ class MemoryNotebook:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
         now, results = self._time(), found[:MOST_PLACES]
-        places = tuple(Answered(rank, place_of(unit), line) for rank, unit, line in results)
+        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results)
         in_vain = self._in_vain()
         with self._recording() as memory:
             for answer, judged in in_vain:
@@ -194,7 +194,7 @@ class MemoryNotebook:
         last = self.last()
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
-        meant: list[Answered] = []
+        meant: list[AnsweredPlace] = []
         for target in targets:
             named = [one for one in last.places if self._means(target, one)]
             meant += named or ([self._numbered(int(target), last)] if target.isdecimal() else [])
@@ -209,7 +209,7 @@ class MemoryNotebook:
         said = names_in_diff(diff)
         return self._used(last, [one for one in last.places if one.place.name.rpartition(".")[2] in said])
 
-    def _used(self, last: RecordedAnswer, meant: Sequence[Answered]) -> list[Place]:
+    def _used(self, last: RecordedAnswer, meant: Sequence[AnsweredPlace]) -> list[Place]:
         self._use(last, [one for one in meant if not one.used])
         return list(dict.fromkeys(one.place for one in meant))
 
@@ -221,7 +221,7 @@ class MemoryNotebook:
         if last is not None:
             self._use(last, [one])
 
-    def _use(self, answer: RecordedAnswer, opened: Collection[Answered]) -> None:
+    def _use(self, answer: RecordedAnswer, opened: Collection[AnsweredPlace]) -> None:
         known = self._digests({one.place for one in opened})
         now = self._time()
         with self._recording() as memory:
@@ -234,7 +234,7 @@ class MemoryNotebook:
             for one in opened:
                 memory.set_used(answer.number, one.rank)
 
-    def hit(self, number: int) -> tuple[Answered, Path]:
+    def hit(self, number: int) -> tuple[AnsweredPlace, Path]:
         """The last answer's hit with this number, and its file. Raises UsageError, MemoryOff."""
         self._must_be_on()
         one = self._numbered(number, self.last())
@@ -247,7 +247,7 @@ class MemoryNotebook:
         os_path = next((d.os_path for d in documents if names[d.repository] == one.place.repository), one.place.path)
         return one, roots[one.place.repository] / os_path
 
-    def _numbered(self, number: int, last: RecordedAnswer | None) -> Answered:
+    def _numbered(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
         found = next((one for one in last.places if one.rank == number), None)
@@ -269,7 +269,7 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
-    def known(self, target: str | None = None) -> dict[Place, Remembered]:
+    def known(self, target: str | None = None) -> dict[Place, PlaceRecord]:
         """Place → its records; with a target only the places that it names."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
@@ -324,7 +324,7 @@ class MemoryNotebook:
             raise TargetError(f"{target} is not in the index", hint="name it as PATH, PATH:LINE or a symbol's name")
         return place_of(found.unit)
 
-    def _means(self, target: str, one: Answered) -> bool:
+    def _means(self, target: str, one: AnsweredPlace) -> bool:
         """True if a used target names this place of an answer: by its file, a line of it, or its name."""
         try:
             place = self._place(target)

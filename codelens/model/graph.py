@@ -135,7 +135,7 @@ UNRESOLVED = "unresolved"  # Provenance of a relation to a name that linking cou
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedNode:
     """A node of the graph with its names: a unit, a file, or something outside of the index."""
 
     kind: str  # A unit's kind, `file` or `external`
@@ -181,8 +181,8 @@ class Relation:
     """One edge of an answer, with names and position of its ends."""
 
     kind: str
-    source: Named
-    target: Named
+    source: NamedNode
+    target: NamedNode
     outgoing: bool  # True if the answer lists the target, false if it lists the source
     depth: int  # Hops from the target of the question, from 1
     provenance: str
@@ -196,7 +196,7 @@ class Relation:
     certainty: str = ""  # One of CERTAINTIES; empty for an edge of another question
 
     @property
-    def listed(self) -> Named:
+    def listed(self) -> NamedNode:
         """The end that the answer lists."""
         return self.target if self.outgoing else self.source
 
@@ -207,11 +207,11 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelationAnswer:
     """The answer to a question about the graph: its targets, and relations in reading order."""
 
     question: str  # refs, callers, callees, path, impact, hierarchy, test-scope
-    targets: tuple[Named, ...]
+    targets: tuple[NamedNode, ...]
     relations: tuple[Relation, ...]  # For a tree, in preorder: a node, then its children one level deeper
     total: int  # Relations before the limit
     unresolved: int  # Uses of a name that linking could not follow, and that may belong to the answer
@@ -220,10 +220,10 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Central:
+class CentralSymbol:
     """A symbol on the repository map."""
 
-    named: Named
+    named: NamedNode
     share: float  # Its share of the walk's mass over the whole graph, 0 to 1
     used_by: int  # Number of other files that refer to it
     depth: int  # Number of symbols on the map that contain it; the nearest is above it
@@ -242,7 +242,7 @@ LONGEST_SIGNATURE = 120  # Most characters of a signature on the map
 class RepositoryMap:
     """The most central symbols that fit a budget. Files are ordered by their most central symbol, symbols by position."""
 
-    files: tuple[tuple[Central, ...], ...]
+    files: tuple[tuple[CentralSymbol, ...], ...]
     uses: tuple[tuple[int, int], ...]  # (from, to) pairs: indexes of symbols on the map, in order, from 0
     total: int  # Number of symbols that were candidates
     budget: int
@@ -267,10 +267,10 @@ class RelationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaching:
+class ReachingTest:
     """A test that reaches the changed or named code."""
 
-    test: Named  # A test function or class; the whole file if no part of it can be singled out
+    test: NamedNode  # A test function or class; the whole file if no part of it can be singled out
     depth: int  # Edges from that code to the test; 0 if the test itself was named
     through: tuple[str, ...]  # Qualified names on the way from that code to the test, without both ends
 
@@ -279,8 +279,8 @@ class Reaching:
 class ReachingTests:
     """The tests to run for a change, nearest first."""
 
-    touched: tuple[Named, ...]  # The changed or named code, in order of position
-    tests: tuple[Reaching, ...]
+    touched: tuple[NamedNode, ...]  # The changed or named code, in order of position
+    tests: tuple[ReachingTest, ...]
     unresolved: int  # Calls that linking could not follow and that may reach more tests
     notices: tuple[Notice, ...]
     index: IndexInfo
@@ -301,5 +301,5 @@ class GraphLink(NamedTuple):
 class GraphStream:
     """A graph streamed from the index. Read `nodes` to the end before `links`."""
 
-    nodes: Iterator[tuple[int, Named]]
+    nodes: Iterator[tuple[int, NamedNode]]
     links: Iterator[GraphLink]

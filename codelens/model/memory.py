@@ -48,7 +48,7 @@ class Feedback(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class PlaceRecord:
     """All records about one place, except learned words."""
 
     pinned: bool = False
@@ -70,10 +70,10 @@ class Remembered:
         return useful / judged if judged else NEUTRAL_SUCCESS
 
 
-NOTHING = Remembered()  # The records about a place without any
+NOTHING = PlaceRecord()  # The records about a place without any
 
 
-class Learned(NamedTuple):
+class LearnedWord(NamedTuple):
     """A query word, a place that was used for it, and how often."""
 
     word: str
@@ -81,7 +81,7 @@ class Learned(NamedTuple):
     times: int
 
 
-class Answered(NamedTuple):
+class AnsweredPlace(NamedTuple):
     """One place of a recorded answer."""
 
     rank: int  # From 1
@@ -97,27 +97,27 @@ class RecordedAnswer:
     query: str
     words: tuple[str, ...]  # Words of the query that may be learned
     at: int  # Unix seconds
-    places: tuple[Answered, ...]
+    places: tuple[AnsweredPlace, ...]
     session: str = ""  # Session of a server's client; empty for the command line
     number: int = 0  # Number in the memory file, from 1; 0 if not recorded yet
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class PlaceRecords:
     """The records about some places. Records about a file hold for all its units that have none of their own."""
 
-    places: Mapping[Place, Remembered]
+    places: Mapping[Place, PlaceRecord]
 
-    def of(self, place: Place) -> Remembered:
+    def of(self, place: Place) -> PlaceRecord:
         """The records about a place, with pin, rating and uses of its file if it has none of its own."""
         own, around = self.places.get(place, NOTHING), self.places.get(file_of(place), NOTHING)
         if around is NOTHING or place.kind == FILE:
             return own
         rating = own.rating if own.rating is not None else around.rating
-        return Remembered(own.pinned or around.pinned, rating, own.uses or around.uses, own.feedback, own.stamps)
+        return PlaceRecord(own.pinned or around.pinned, rating, own.uses or around.uses, own.feedback, own.stamps)
 
 
-class Ran(NamedTuple):
+class SpanRun(NamedTuple):
     """The code that one OpenTelemetry span names, and when it ran."""
 
     name: str  # Name of the function, with or without its containers
@@ -127,14 +127,14 @@ class Ran(NamedTuple):
     at: int  # Unix seconds of the span's end
 
 
-class Observed(NamedTuple):
+class ObservedRuns(NamedTuple):
     """Number of observed runs of a symbol, and time of the last."""
 
     times: int
     last: int  # Unix seconds
 
 
-class Ingested(NamedTuple):
+class IngestResult(NamedTuple):
     """The result of importing files of spans."""
 
     spans: int

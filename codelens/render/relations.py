@@ -16,11 +16,11 @@ from codelens.model.graph import (
     SURE,
     UNRESOLVED,
     GraphStream,
-    Named,
-    Reaching,
+    NamedNode,
+    ReachingTest,
     ReachingTests,
-    Related,
     Relation,
+    RelationAnswer,
     RepositoryMap,
 )
 from codelens.render.formats import end_with_break, parse_template
@@ -31,7 +31,7 @@ from codelens.render.visible import for_line, for_terminal
 PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
 
 
-def related_record(result: Related, exit_code: int) -> Record:
+def related_record(result: RelationAnswer, exit_code: int) -> Record:
     """The object of --json for all of these questions; `relations` may be empty."""
     return {
         "schema": SCHEMA,
@@ -46,7 +46,7 @@ def related_record(result: Related, exit_code: int) -> Record:
     }
 
 
-def related_jsonl(result: Related, exit_code: int) -> Iterator[str]:
+def related_jsonl(result: RelationAnswer, exit_code: int) -> Iterator[str]:
     """One object a relation, then one of type `end` with the other fields of --json."""
     for relation in result.relations:
         yield to_json({"type": "relation"} | relation_record(relation))
@@ -74,7 +74,7 @@ def relation_record(relation: Relation) -> Record:
     }
 
 
-def node_record(named: Named) -> Record:
+def node_record(named: NamedNode) -> Record:
     """A symbol, a file or an external; `line` is 0 and `path` empty for what lies outside of the index."""
     place = fields_of(named, "name qualified_name kind language repository path") | path_b64(named.path)
     return place | fields_of(named, "line column start_byte end_byte signature test")
@@ -98,7 +98,7 @@ def map_record(result: RepositoryMap, exit_code: int) -> Record:
     }
 
 
-def related_lines(result: Related, paths: PathStyle) -> Iterator[str]:
+def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
     """path:line:column:text, one relation a line. The text of a call follows its caller, or the callee if callees are listed."""
     known: set[str] = set()
     for relation in result.relations:
@@ -138,7 +138,7 @@ RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
 """Fields that `{…}` in --format may name."""
 
 
-def related_format(result: Related, paths: PathStyle, template: str) -> Iterator[str]:
+def related_format(result: RelationAnswer, paths: PathStyle, template: str) -> Iterator[str]:
     """One relation a line, by the user's template, each line once. Raises UsageError for an unknown field."""
     fill = parse_template(template, RELATION_FIELDS)
     for text in dict.fromkeys(fill(relation, paths) for relation in result.relations):
@@ -169,10 +169,10 @@ def map_lines(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
         yield from (f"{for_line(central.text)}\n" for central in file)
 
 
-def related_dot(result: Related) -> Iterator[str]:
+def related_dot(result: RelationAnswer) -> Iterator[str]:
     """Graphviz: what was asked about in bold, guesses dashed."""
     ends = [*result.targets, *(n for r in result.relations for n in (r.source, r.target))]
-    nodes = sorted(dict.fromkeys(ends), key=Named.content_order)
+    nodes = sorted(dict.fromkeys(ends), key=NamedNode.content_order)
     edges = {(r.source, r.target, r.kind): r for r in reversed(result.relations)}
     place = {node: i for i, node in enumerate(nodes)}
     lines = []
@@ -194,7 +194,7 @@ def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 
 
 def _digraph(
-    nodes: Iterable[tuple[int, Named]], edges: Iterable[tuple[int, int, str]], bold: Collection[Named] = ()
+    nodes: Iterable[tuple[int, NamedNode]], edges: Iterable[tuple[int, int, str]], bold: Collection[NamedNode] = ()
 ) -> Iterator[str]:
     """Nodes by number; edges as (from, to, attributes)."""
     yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
@@ -213,18 +213,18 @@ def quote_for_dot(text: str) -> str:
     return f'"{safe}"'
 
 
-def pytest_id(reaching: Reaching, paths: PathStyle) -> str:
+def pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
     """path::Class::function, as pytest names its tests; the path alone for a whole file."""
     test = reaching.test
     parts = [] if test.kind == FILE else test.qualified_name.split(".")
     return "::".join([_path(reaching, paths), *parts])
 
 
-def _path(reaching: Reaching, paths: PathStyle) -> str:
+def _path(reaching: ReachingTest, paths: PathStyle) -> str:
     return paths.of(reaching.test.root, reaching.test.os_path)
 
 
-REACHING_FIELDS: Mapping[str, Callable[[Reaching, PathStyle], object]] = {
+REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
     "path": _path,
     "pytest": pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,

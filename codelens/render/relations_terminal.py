@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from codelens.model.code import Freshness
-from codelens.model.graph import UNRESOLVED, Named, Related, Relation, RepositoryMap
+from codelens.model.graph import UNRESOLVED, NamedNode, Relation, RelationAnswer, RepositoryMap
 from codelens.render.paths import PathStyle
 from codelens.render.relations import format_remark
 from codelens.render.terminal import DIM, HEADING, make_console, render_texts
@@ -21,7 +21,7 @@ NUMBER = Style(color="green")
 GUESS = Style(color="yellow")
 
 
-def related_screen(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
+def related_screen(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
     """One text for each part of the answer; a last line says how many more there are."""
     console = make_console(color)
     is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
@@ -57,11 +57,11 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     yield render_texts(console, [Text(text, DIM)])
 
 
-def _heading(named: Named, paths: PathStyle) -> Text:
+def _heading(named: NamedNode, paths: PathStyle) -> Text:
     return Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)
 
 
-def _reference_lines(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+def _reference_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
     files: dict[tuple[str, str, str], list[Relation]] = {}
     for relation in result.relations:
         files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
@@ -82,7 +82,7 @@ def _reference_line(relation: Relation, width: int) -> Text:
     return line.append(for_terminal(format_remark(relation)), GUESS)
 
 
-def _label(named: Named, paths: PathStyle) -> Text:
+def _label(named: NamedNode, paths: PathStyle) -> Text:
     label = Text("").append(for_terminal(named.qualified_name), BOLD)
     label.append(f"  {named.kind}", DIM)
     if named.line and named.path != named.qualified_name:
@@ -90,7 +90,7 @@ def _label(named: Named, paths: PathStyle) -> Text:
     return label
 
 
-def _draw_trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]:
+def _draw_trees(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
     """A tree for each direction: a hierarchy has two."""
     console = make_console(color)
     for outgoing in (True, False):
@@ -108,7 +108,7 @@ def _draw_trees(result: Related, paths: PathStyle, color: bool) -> Iterator[str]
 
 def _add_branches(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
     """Relations in the order of a tree's lines → branches; several lines that lead to one node share a branch."""
-    branches: list[tuple[Tree, Named | None]] = [(tree, None)]  # one for each depth
+    branches: list[tuple[Tree, NamedNode | None]] = [(tree, None)]  # one for each depth
     for relation in relations:
         del branches[relation.depth + 1 :]
         if len(branches) > relation.depth and branches[relation.depth][1] == relation.listed:
@@ -136,7 +136,7 @@ def _call_line(relation: Relation) -> Text:
     return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(for_terminal(relation.place.text.strip()))
 
 
-def _path_lines(result: Related, paths: PathStyle) -> list[Text]:
+def _path_lines(result: RelationAnswer, paths: PathStyle) -> list[Text]:
     if not result.relations:
         return []
     at = result.relations[0].source
@@ -152,7 +152,7 @@ def _path_lines(result: Related, paths: PathStyle) -> list[Text]:
     return lines
 
 
-def _impact_lines(result: Related, paths: PathStyle) -> Iterator[list[Text]]:
+def _impact_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
     groups: dict[str, list[Relation]] = {}
     for relation in result.relations:
         groups.setdefault("tests" if relation.test else f"depth {relation.depth}", []).append(relation)

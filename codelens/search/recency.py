@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codelens.errors import TracesFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import History
-from codelens.model.memory import Observed, place_of
+from codelens.model.memory import ObservedRuns, place_of
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
 from codelens.search.run import SearchRun
@@ -115,7 +115,7 @@ def running_by(store: Store, now: int | None, notices: list[Notice]) -> RunningO
     return read if path.is_file() else nothing
 
 
-def running(seen: Observed, present: int, named: bool = False) -> Running:
+def running(seen: ObservedRuns, present: int, named: bool = False) -> Running:
     """1 within a day of the present, .8 within 7, .5 within 30, then .2; .2 for one observation to .95 for 1000 and more."""
     days = max(0, present - seen.last) / SECONDS_A_DAY
     recency = next((value for most, value in BANDS if days <= most), OLD)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from codelens.errors import MemoryFault
 from codelens.memory.notebook import digests, units_at
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.memory import Feedback, Learned, Remembered, place_of
+from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
 from codelens.search.terms import load_words, stem
@@ -81,7 +81,7 @@ class Recollection:
         The raw score is the weight that the number of uses gives.
         """
         words = learnable(texts)
-        learned: list[Learned] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
+        learned: list[LearnedWord] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
         rows = units_at([one.place for one in learned], self._store)
         found: dict[UnitId, Match] = {}
         for one in learned:
@@ -105,7 +105,7 @@ class Recollection:
                 valid = [one for one in known[unit.id].feedback if one.digest == current.get(unit.id, "")]
                 _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
 
-    def of(self, units: Iterable[UnitRow]) -> dict[UnitId, Remembered]:
+    def of(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
@@ -155,7 +155,7 @@ def _add_feedback(
 
 def _add_recorded(
     candidate: Candidate,
-    known: Remembered,
+    known: PlaceRecord,
     weights: Mapping[str, float],
     now: int,
 ) -> None:

@@ -12,8 +12,8 @@ from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import cast
 
-from codelens.graph.expansion import KEEPS, KEEPS_ELSE, Expanded, GraphStep, expand
-from codelens.graph.surroundings import WIDEST, ByContent, Surroundings
+from codelens.graph.expansion import KEEPS, KEEPS_ELSE, ExpandedNode, GraphStep, expand
+from codelens.graph.surroundings import WIDEST, ContentNumbering, WeightedNeighbours
 from codelens.graph.walk import Adjacency, PushResult, Trails, push_mass
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
@@ -55,7 +55,7 @@ class Spread:
     seeds: Mapping[int, float]  # Seed → its weight among the restarts
     mass: Mapping[UnitId, float]  # Unit → the mass that came to it from others
     pushed: PushResult
-    around: Surroundings
+    around: WeightedNeighbours
 
 
 def spread(
@@ -89,8 +89,8 @@ def spread(
 
 def _push_from(
     store: Store, seeds: Mapping[int, float], spreading: Spreading, epsilon: float
-) -> tuple[Surroundings, PushResult]:
-    around = Surroundings(store, spreading.kinds, spreading.backward, spreading.precise)
+) -> tuple[WeightedNeighbours, PushResult]:
+    around = WeightedNeighbours(store, spreading.kinds, spreading.backward, spreading.precise)
     return around, push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
 
 
@@ -198,8 +198,8 @@ class Ways:
         return {candidate.unit.id: candidate.unit.qualified_name for candidate in self._candidates}
 
     @cached_property
-    def _nodes(self) -> ByContent:
-        nodes = ByContent(self._found.around, self._store)
+    def _nodes(self) -> ContentNumbering:
+        nodes = ContentNumbering(self._found.around, self._store)
         nodes.numbers(self._found.pushed.mass.keys() | {o for row in self._found.pushed.rows.values() for o, _ in row})
         return nodes
 
@@ -263,7 +263,7 @@ _VERBS = {
 verb."""
 
 
-def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: Surroundings) -> str:
+def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: WeightedNeighbours) -> str:
     """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
     if len(way) == 1:
         return "one of the hits that the walk starts from"
@@ -363,7 +363,7 @@ class _ResolvedEdges:
 
 
 def _inherit(
-    candidate: Candidate, way: Expanded, scores: Mapping[int, float], names: Mapping[int, str], expanding: Expanding
+    candidate: Candidate, way: ExpandedNode, scores: Mapping[int, float], names: Mapping[int, str], expanding: Expanding
 ) -> None:
     """Raise the candidate to the seed's score times the share that the edges keep, if that is more than it has."""
     hops = way.path()
@@ -378,7 +378,9 @@ def _inherit(
     candidate.recorded.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
 
 
-def _names_of_stations(ways: Collection[Expanded], known: Mapping[UnitId, Candidate], store: Store) -> dict[int, str]:
+def _names_of_stations(
+    ways: Collection[ExpandedNode], known: Mapping[UnitId, Candidate], store: Store
+) -> dict[int, str]:
     """Node → name, for the stations of all paths."""
     nodes = {hop.source for way in ways for hop in way.path()}
     rows = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from codelens.errors import MemoryFault
-from codelens.model.memory import Answered, Feedback, Learned, Place, Recalled, RecordedAnswer, Remembered
+from codelens.model.memory import AnsweredPlace, Feedback, LearnedWord, Place, PlaceRecord, PlaceRecords, RecordedAnswer
 from codelens.store.beside import FileBeside
 
 MOST_STAMPS = 20  # Newest stamps kept for a place (knowing's figure)
@@ -74,7 +74,7 @@ class Memory(FileBeside):
     fault, name, removal = MemoryFault, "a memory file", "codelens memory forget --all"
     schemas, tables, named_table = SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
 
-    def recall(self, paths: Collection[str]) -> Recalled:
+    def recall(self, paths: Collection[str]) -> PlaceRecords:
         """Everything recorded for places in these files, in any repository, including the files themselves."""
         found: dict[Place, dict[str, Any]] = {}
         among = json.dumps(sorted(set(paths)))
@@ -87,7 +87,7 @@ class Memory(FileBeside):
             found.setdefault(place, {}).setdefault("feedback", []).append(judged)
         for place, (at,) in self._of("stamps", "t.at", among, ", t.at"):
             found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
-        return Recalled({place: _remembered(row) for place, row in sorted(found.items())})
+        return PlaceRecords({place: _remembered(row) for place, row in sorted(found.items())})
 
     def _of(self, table: str, columns: str, paths: str, order: str) -> Iterator[tuple[Place, tuple[Any, ...]]]:
         sql = (
@@ -97,7 +97,7 @@ class Memory(FileBeside):
         for row in self._rows(sql, paths):
             yield Place(*row[:4]), row[4:]
 
-    def learned(self, words: Collection[str], least: int) -> list[Learned]:
+    def learned(self, words: Collection[str], least: int) -> list[LearnedWord]:
         """Places used at least `least` times for one of these words: most often first, then by content."""
         sql = (
             "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
@@ -105,7 +105,7 @@ class Memory(FileBeside):
             "ORDER BY v.count DESC, v.word, p.path, p.repository, p.name, p.kind"
         )
         rows = self._rows(sql, json.dumps(sorted(set(words))), least)
-        return [Learned(row[0], Place(*row[1:5]), row[5]) for row in rows]
+        return [LearnedWord(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
     def last_answer(self, session: str = "") -> RecordedAnswer | None:
         """The newest recorded answer of a session."""
@@ -124,7 +124,7 @@ class Memory(FileBeside):
             "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
             "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
         )
-        places = tuple(Answered(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, row[0]))
+        places = tuple(AnsweredPlace(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, row[0]))
         return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
 
     def places(self) -> list[Place]:
@@ -245,8 +245,8 @@ class MemoryWriter(Memory):
         return int(row[0])
 
 
-def _remembered(row: dict[str, Any]) -> Remembered:
-    return Remembered(
+def _remembered(row: dict[str, Any]) -> PlaceRecord:
+    return PlaceRecord(
         pinned=bool(row.get("pins")),
         rating=row.get("ratings"),
         uses=row.get("uses", 0),

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection
 
 from codelens.errors import TracesFault
-from codelens.model.memory import Observed, Place
+from codelens.model.memory import ObservedRuns, Place
 from codelens.store.beside import FileBeside
 
 SCHEMAS = (
@@ -37,22 +37,22 @@ class Traces(FileBeside):
         """Unix seconds of the last observation; 0 without any."""
         return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
 
-    def of(self, paths: Collection[str]) -> dict[Place, Observed]:
+    def of(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
         """Observations of the symbols in these files, in any repository."""
         sql = (
             "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "
             "CROSS JOIN observed o ON o.path = n.value"
         )
-        return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql, json.dumps(sorted(set(paths))))}
+        return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql, json.dumps(sorted(set(paths))))}
 
     def has_read(self, digest: str) -> bool:
         """True if a file with this digest has been imported."""
         return any(self._rows("SELECT 1 FROM files WHERE digest = ?", digest))
 
-    def everything(self) -> dict[Place, Observed]:
+    def everything(self) -> dict[Place, ObservedRuns]:
         """Observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
-        return {Place(*row[:4]): Observed(*row[4:]) for row in self._rows(sql)}
+        return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql)}
 
 
 class TracesWriter(Traces):
@@ -62,7 +62,7 @@ class TracesWriter(Traces):
         """Record that a file with this digest has been imported."""
         self._run("INSERT INTO files VALUES (?)", digest)
 
-    def observe(self, place: Place, seen: Observed) -> None:
+    def observe(self, place: Place, seen: ObservedRuns) -> None:
         """Add observations of a symbol to the stored ones."""
         sql = (
             "INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6) "

@@ -33,7 +33,7 @@ def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
     return holder.get(NAME)
 
 
-def with_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
+def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
     """The text with the entry. Fields that an older entry has besides stay."""
     before, old = _parse(text, is_toml), find_entry(text, key, is_toml) or {}
     if old.items() >= entry.items():
@@ -45,7 +45,7 @@ def with_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str
     return _chosen(_with_member(whole, key, old | entry), meant, is_toml)
 
 
-def without_entry(text: str, key: str, is_toml: bool) -> str:
+def remove_entry(text: str, key: str, is_toml: bool) -> str:
     """The text without the entry, and without the key if nothing else is below it."""
     before = _parse(text, is_toml)
     if find_entry(text, key, is_toml) is None:
@@ -57,15 +57,15 @@ def without_entry(text: str, key: str, is_toml: bool) -> str:
     return _chosen((_cut(text, at) for at in _places(_plain(text), NAME if rest else key)), meant, is_toml)
 
 
-def with_block(text: str, block: str) -> str:
+def add_block(text: str, block: str) -> str:
     """A Markdown text with the block at its end, or in place of an older one."""
     marked = _newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
-    if without_block(text) != text:
+    if remove_block(text) != text:
         return _BLOCK.sub(lambda found: f"{found[1] or ''}{marked}", text)
     return f"{_ended(text)}{marked}"
 
 
-def without_block(text: str) -> str:
+def remove_block(text: str) -> str:
     """A Markdown text without the block."""
     rest = _BLOCK.sub("", text)
     if BEGIN in rest or END in rest:

@@ -177,7 +177,7 @@ def write_field(key: str, value: Value) -> str:
     return str(yaml.safe_dump({key: plain}, default_flow_style=flow, **options))
 
 
-def with_fields(text: str, changes: Mapping[str, Value]) -> str:
+def replace_fields(text: str, changes: Mapping[str, Value]) -> str:
     """A document with these fields changed or added; an empty value removes one. All other lines stay as they are."""
     front = read_front_matter(text)
     if not front.body and front.faults:

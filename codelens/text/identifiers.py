@@ -123,10 +123,9 @@ def nearest(word: str, known: Iterable[str], meant: Mapping[str, str] | None = N
     near = []
     for place, other in enumerate(known):
         slips = OSA.distance(word, other)
-        if word[:1] == other[:1] and (slips <= most or _begins(word, other)):
+        is_beginning = min(len(word), len(other)) >= SHORTEST_BEGINNING and (
+            word.startswith(other) or other.startswith(word)
+        )
+        if word[:1] == other[:1] and (slips <= most or is_beginning):
             near.append((slips, place, other))
     return min(near)[2] if near else ""
-
-
-def _begins(word: str, other: str) -> bool:
-    return min(len(word), len(other)) >= SHORTEST_BEGINNING and (word.startswith(other) or other.startswith(word))

@@ -52,7 +52,7 @@ class _TermCache(dict[str, str]):
 _cache = _TermCache()
 
 
-def kept_terms(token: str) -> str:
+def cached_terms(token: str) -> str:
     """The terms of one token, separated by spaces; postings and vectors both need them."""
     return _cache[token]
 
@@ -101,17 +101,15 @@ def token_counts(text: str) -> Mapping[str, int]:
 
 def kept_tokens(text: str) -> Sequence[str]:
     """The tokens of a text, kept for the next call with it."""
-    return _kept_tokens(text) if len(text) <= MAX_KEPT else tokens(text)
-
-
-@lru_cache(maxsize=512)
-def _kept_tokens(text: str) -> Sequence[str]:
-    return tokens(text)
+    return _remember_tokens(text) if len(text) <= MAX_KEPT else tokens(text)
 
 
 def tokens(text: str) -> list[str]:
     """The raw tokens of a text: runs of letters, digits and underscores."""
     return text.translate(_BLANKED).split() if text.isascii() else _TOKEN.findall(text)
+
+
+_remember_tokens = lru_cache(maxsize=512)(tokens)
 
 
 def beginning_of(word: str) -> str:
@@ -152,6 +150,7 @@ def fold(text: str) -> str:
 
 _SEPARATOR = "\n"  # Between the trigrams of a text that is indexed
 _LAST_CONTROL, _TAB, _DELETE = 0x1F, 0x09, 0x7F
+_CONTROLS = frozenset(chr(code) for code in (*range(_LAST_CONTROL + 1), _DELETE) if code != _TAB)
 _CODE_BITS = 21  # Bits of a character
 TRIGRAM_BLOCK = 1 << 18  # Characters that are read at once, which bounds memory
 
@@ -160,11 +159,7 @@ def trigrams(text: str) -> list[str]:
     """The trigrams of a short text, in order of first occurrence."""
     folded = fold(text)
     found = dict.fromkeys(folded[at : at + 3] for at in range(len(folded) - 2))
-    return [trigram for trigram in found if not any(map(_separates, trigram))]
-
-
-def _separates(character: str) -> bool:
-    return character != "\t" and (character <= "\x1f" or character == "\x7f")
+    return [trigram for trigram in found if _CONTROLS.isdisjoint(trigram)]
 
 
 def joined_trigrams(text: str) -> str:

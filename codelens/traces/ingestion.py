@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import xxhash
 
 from codelens.model.code import CHUNK_KINDS, DocumentId, UnitRow
-from codelens.model.memory import Ingested, Observed, Place, Ran, place_of
+from codelens.model.memory import IngestResult, ObservedRuns, Place, SpanRun, place_of
 from codelens.store.connection import remove_database
 from codelens.store.store import Store
 from codelens.store.traces import Traces, TracesWriter
@@ -41,7 +41,7 @@ class SymbolMatcher:
             parts = _components(document.path)
             self._by_name.setdefault(parts[-1], []).append((parts, document.id))
 
-    def find(self, ran: Ran) -> Place | None:
+    def find(self, ran: SpanRun) -> Place | None:
         """The place of the symbol; None if no symbol matches, or several."""
         key = (ran.name, ran.namespace, ran.path, ran.line)
         if key not in self._known:
@@ -49,7 +49,7 @@ class SymbolMatcher:
             self._known[key] = place_of(unit) if unit else None
         return self._known[key]
 
-    def _unit(self, ran: Ran) -> UnitRow | None:
+    def _unit(self, ran: SpanRun) -> UnitRow | None:
         parts = _named(ran)
         if not parts:
             return None
@@ -91,7 +91,7 @@ class SymbolMatcher:
         return best[0] if len(best) == 1 else None
 
 
-def _named(ran: Ran) -> tuple[str, ...]:
+def _named(ran: SpanRun) -> tuple[str, ...]:
     """The parts of namespace and name in any language's notation: a.b, a::b, a#b, a/b.(*T).m; without Go's closures."""
     name = ran.name if not ran.namespace or ran.name.startswith(ran.namespace) else f"{ran.namespace}.{ran.name}"
     parts = [part for part in _BETWEEN.split(name) if part]
@@ -135,7 +135,7 @@ class IndexTraces:
         self._store = store
         self.path = traces_place(store.path)
 
-    def ingest(self, files: Iterable[tuple[str, bytes]]) -> Ingested:
+    def ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
         """Import files given as (name, content), all or none of them. A file that was imported already is skipped.
 
         Raises TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written.
@@ -143,18 +143,18 @@ class IndexTraces:
         with self._store.reading():
             return self._ingest(files)
 
-    def _ingest(self, files: Iterable[tuple[str, bytes]]) -> Ingested:
+    def _ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
         matching, spans, matched, nameless, unknown = SymbolMatcher(self._store), 0, 0, 0, 0
         known: list[str] = []
         # By digest, files with a match: another may match once more files are indexed.
-        found: dict[str, dict[Place, Observed]] = {}
+        found: dict[str, dict[Place, ObservedRuns]] = {}
         with Traces.reading(self.path) as traces:
             for name, content in files:
                 digest = xxhash.xxh3_128_hexdigest(content)
                 if digest in found or traces.has_read(digest):
                     known.append(name)
                     continue
-                observed: dict[Place, Observed] = {}
+                observed: dict[Place, ObservedRuns] = {}
                 for ran in read_spans(content, name):
                     spans += 1
                     place = matching.find(ran) if ran else None
@@ -162,15 +162,15 @@ class IndexTraces:
                         nameless, unknown = nameless + (ran is None), unknown + (ran is not None)
                         continue
                     matched += 1
-                    seen = observed.get(place, Observed(0, 0))
-                    observed[place] = Observed(seen.times + 1, max(seen.last, ran.at))
+                    seen = observed.get(place, ObservedRuns(0, 0))
+                    observed[place] = ObservedRuns(seen.times + 1, max(seen.last, ran.at))
                 if observed:
                     found[digest] = observed
         self._write(found)
         symbols = {place for observed in found.values() for place in observed}
-        return Ingested(spans, matched, len(symbols), nameless, unknown, tuple(known))
+        return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
 
-    def _write(self, found: Mapping[str, Mapping[Place, Observed]]) -> None:
+    def _write(self, found: Mapping[str, Mapping[Place, ObservedRuns]]) -> None:
         """Store what files observed, by their digests. Without anything to store, no file is made."""
         if not found:
             return
@@ -182,7 +182,7 @@ class IndexTraces:
                 for place, seen in sorted(observed.items()):
                     writer.observe(place, seen)
 
-    def everything(self) -> Mapping[Place, Observed]:
+    def everything(self) -> Mapping[Place, ObservedRuns]:
         """Symbol → its observations, most recent first. Raises TracesFault."""
         with Traces.reading(self.path) as traces:
             held = traces.everything()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from codelens.errors import TracesFault
-from codelens.model.memory import Ran
+from codelens.model.memory import SpanRun
 from codelens.text.notation import parse_json
 
 FUNCTION = ("code.function.name", "code.function")
@@ -21,7 +21,7 @@ NANOSECONDS = 1_000_000_000
 SPANS = ("scopeSpans", "instrumentationLibrarySpans")  # The second name was used until OTLP 0.16
 
 
-def read_spans(content: bytes, name: str) -> Iterator[Ran | None]:
+def read_spans(content: bytes, name: str) -> Iterator[SpanRun | None]:
     """The code of each span, in order; None for a span without function or time. Raises TracesFault."""
     for exported in _objects(content, name):
         resources = exported.get("resourceSpans")
@@ -59,13 +59,13 @@ def _dicts(value: Any) -> Iterator[dict[str, Any]]:
     yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
-def _ran(span: dict[str, Any]) -> Ran | None:
+def _ran(span: dict[str, Any]) -> SpanRun | None:
     attributes = {str(one.get("key")): one.get("value") for one in _dicts(span.get("attributes"))}
     at = _number(span.get("endTimeUnixNano")) or _number(span.get("startTimeUnixNano"))
     function, line = _text(attributes, FUNCTION), _text(attributes, LINE)
     if not function or not at or at < 0:
         return None
-    return Ran(function, _text(attributes, NAMESPACE), _text(attributes, FILE), _number(line), at // NANOSECONDS)
+    return SpanRun(function, _text(attributes, NAMESPACE), _text(attributes, FILE), _number(line), at // NANOSECONDS)
 
 
 def _text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:

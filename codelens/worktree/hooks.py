@@ -79,7 +79,7 @@ def install(folder: Path, block: str) -> None:
 
 def _with_block(hook: Path, block: str) -> str:
     """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere, and no older block."""
-    text = without_block(_text(hook))
+    text = remove_block(_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):
         raise UsageError(f"{hook} is not executable, so git does not run it", f"`chmod +x {hook}`, or remove it")
     first, newline, rest = text.partition("\n")
@@ -99,7 +99,7 @@ def remove(hook: Path) -> bool:
     text = _text(hook)
     if BEGIN not in text:
         return False
-    rest = without_block(text)
+    rest = remove_block(text)
     if rest.strip() in ("", "#!/bin/sh"):
         hook.unlink()
     else:
@@ -107,7 +107,7 @@ def remove(hook: Path) -> bool:
     return True
 
 
-def without_block(text: str) -> str:
+def remove_block(text: str) -> str:
     """The user's part of a hook. A block without an end was edited by the user and stays."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")

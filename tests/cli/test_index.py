@@ -9,7 +9,7 @@ import pytest
 import tree_sitter
 import tree_sitter_python
 
-from codelens.lang.parser import unknown_names
+from codelens.lang.parser import find_unknown_names
 from tests.commands import Run
 from tests.render.schema import check
 
@@ -166,7 +166,7 @@ def test_a_query_that_does_not_fit_its_grammar_is_found_by_its_names() -> None:
     query = (
         '; (no_comment)\n(class_definition name: (identifier) @x (_)) (gone field: "(string)") (ERROR) (#eq? @x "(y)")'
     )
-    assert unknown_names(grammar, query) == ["field", "gone"]
+    assert find_unknown_names(grammar, query) == ["field", "gone"]
 
 
 def test_completion_scripts(run: Run) -> None:

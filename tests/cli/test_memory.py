@@ -13,7 +13,7 @@ import pytest
 from codelens.cli.editor import at_line
 from codelens.config import Settings
 from codelens.index import Index
-from tests.commands import Ran, Run
+from tests.commands import Run, SpanRun
 
 NOW = "1700000000"
 COMMANDS = [
@@ -94,7 +94,7 @@ def test_a_flag_switches_it_on_and_off(run: Run, shop: Path, monkeypatch: pytest
 
 
 def test_a_session_of_searching_judging_and_using(run: Run, shop: Path) -> None:
-    def asked(*arguments: str) -> Ran:
+    def asked(*arguments: str) -> SpanRun:
         ran = run(*arguments, "--now", NOW, cwd=shop)
         assert ran.code == 0, ran.err
         return ran

@@ -18,7 +18,7 @@ from codelens.errors import install_command
 from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
-from tests.commands import Ran, Run
+from tests.commands import Run, SpanRun
 from tests.embed.models import WORDS, make_model
 from tests.training.own_trees import write_repository, write_tree
 from tests.training.small import corpus
@@ -62,7 +62,7 @@ def user_file(home: Path) -> Path:
     return home / "XDG_CONFIG_HOME/codelens/config.toml"
 
 
-def refused(ran: Ran, said: str) -> None:
+def refused(ran: SpanRun, said: str) -> None:
     assert (ran.code, ran.out) == (2, "")
     line, hint = ran.err.splitlines()
     assert line.startswith("codelens: error: ")

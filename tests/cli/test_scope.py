@@ -11,7 +11,7 @@ import pytest
 
 from codelens.index import Index
 from codelens.worktree.place import prepare_index_folder
-from tests.commands import Ran, Run
+from tests.commands import Run, SpanRun
 from tests.render.schema import check
 from tests.search.trees import QUICK
 from tests.worktree.conftest import git, git_tree
@@ -49,7 +49,7 @@ def indexed(root: Path) -> None:
     Index.build(root / ".codelens/index.db", [root], QUICK)
 
 
-def lines(ran: Ran) -> list[str]:
+def lines(ran: SpanRun) -> list[str]:
     return ran.out.splitlines()
 
 

@@ -14,7 +14,7 @@ import pytest
 from codelens.cli.main import main
 from codelens.config import load_weights
 from tests.cli.lamps import write_lamps
-from tests.commands import Ran, Run
+from tests.commands import Run, SpanRun
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def lamps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def said(ran: Ran) -> str:
+def said(ran: SpanRun) -> str:
     assert (ran.code, ran.err) == (0 if ran.out else 1, "")
     return ran.out
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codelens.index import Index
-from codelens.model.graph import Related, RelationOptions
+from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
 from tests.writable import writable
@@ -125,7 +125,7 @@ def link(db: Path, edges: Iterable[Row]) -> None:
             store.edges.add(some)
 
 
-def told(related: Related) -> list[str]:
+def told(related: RelationAnswer) -> list[str]:
     """'depth kind name', with the line and what is remarkable, in order."""
     return [
         " ".join(

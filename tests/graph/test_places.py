@@ -12,7 +12,7 @@ from codelens.graph.places import PlaceFinder, make_target
 from codelens.graph.view import GraphView
 from codelens.index import Index
 from codelens.model.budget import TimeBudget
-from codelens.model.graph import CERTAINTIES, Related
+from codelens.model.graph import CERTAINTIES, RelationAnswer
 from codelens.store.targets import find_units_named
 from tests.graph.linked import asking
 from tests.search.trees import QUICK, Tree
@@ -26,11 +26,11 @@ def indexed(tmp_path: Path, files: Files) -> Index:
     return Index.open(tree.db, QUICK)
 
 
-def places(answer: Related) -> list[str]:
+def places(answer: RelationAnswer) -> list[str]:
     return [f"{r.place.path}:{r.place.line}:{r.place.column} {r.role} {r.certainty}" for r in answer.relations]
 
 
-def summary(answer: Related) -> str:
+def summary(answer: RelationAnswer) -> str:
     return next(notice.text for notice in answer.notices if notice.code == "places")
 
 

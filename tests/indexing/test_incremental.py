@@ -24,7 +24,7 @@ from codelens.indexing import files as reading
 from codelens.indexing import run as index_run
 from codelens.indexing.build import BUILDING
 from codelens.indexing.derive import Job
-from codelens.linking.linker import Linker, Links
+from codelens.linking.linker import DocumentLinks, Linker
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
@@ -460,8 +460,10 @@ def test_an_index_keeps_the_features_that_it_was_built_with(some: Tree, without:
 def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
     some: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = index_run.query_source
-    monkeypatch.setattr(index_run, "query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else ""))
+    real = index_run.read_query_source
+    monkeypatch.setattr(
+        index_run, "read_query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else "")
+    )
     index_run.recipe.cache_clear()
     try:
         with Index.open(some.index) as opened:
@@ -798,7 +800,7 @@ def test_a_new_file_in_a_folder_leaves_imports_of_the_folder_alone(tree: Tree, m
     """An import of `shop.tools` asks for `tools.py`, `tools/__init__.py` or such a folder, not for other files in it."""
     linked, link = list[str](), Linker.link
 
-    def noted(linker: Linker, document: int, whole: bool) -> Links:
+    def noted(linker: Linker, document: int, whole: bool) -> DocumentLinks:
         linked.append(linker.catalog.files[document].path)
         return link(linker, document, whole)
 

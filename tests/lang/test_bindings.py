@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.lang.parser import query_source
+from codelens.lang.parser import read_query_source
 from codelens.lang.registry import languages
 from codelens.model.extraction import Extraction
 from tests.conftest import TESTS, case_files
@@ -39,5 +39,5 @@ def test_names_stand_at_their_places(path: Path) -> None:
 
 
 def test_every_language_with_bindings_has_cases() -> None:
-    bound = {name for name, row in languages().items() if row.grammar and "@binding." in query_source(row)}
+    bound = {name for name, row in languages().items() if row.grammar and "@binding." in read_query_source(row)}
     assert bound <= {path.parent.name for path in case_files("bindings")}, TESTS

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from codelens.errors import UsageError
-from codelens.lang.parser import DEFINING, load_grammar, patterns_of, query_source
+from codelens.lang.parser import DEFINING, load_grammar, read_query_source, split_patterns
 from codelens.lang.registry import detect_language, languages, resolve_language
 
 
@@ -42,10 +42,10 @@ def test_a_row_names_a_grammar_and_queries_together() -> None:
 
 @pytest.mark.parametrize("language", ["c", "go", "java", "javascript", "php", "python", "rust", "typescript"])
 def test_patterns_are_those_of_the_compiled_query(language: str) -> None:
-    source, query = query_source(languages()[language]), load_grammar(language).query
+    source, query = read_query_source(languages()[language]), load_grammar(language).query
     starts = [query.start_byte_for_pattern(number) for number in range(query.pattern_count)]
-    assert [len(source[: source.index(pattern)].encode()) for pattern in patterns_of(source)] == starts
-    defining = [pattern for pattern in patterns_of(source) if any(capture in pattern for capture in DEFINING)]
+    assert [len(source[: source.index(pattern)].encode()) for pattern in split_patterns(source)] == starts
+    defining = [pattern for pattern in split_patterns(source) if any(capture in pattern for capture in DEFINING)]
     assert 0 < load_grammar(language, definitions_only=True).query.pattern_count == len(defining) < len(starts)
 
 

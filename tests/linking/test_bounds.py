@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.linking.evaluator import FUEL
-from codelens.linking.linker import Linker, Links
+from codelens.linking.linker import DocumentLinks, Linker
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.indexing.here import derive_here
@@ -139,7 +139,7 @@ def test_steps_grow_with_the_text(shape, tmp_path: Path) -> None:  # type: ignor
     assert large <= 4 * FUEL * many
 
 
-def links_of(linking: Linker, documents: Sequence[int]) -> dict[int, Links]:
+def links_of(linking: Linker, documents: Sequence[int]) -> dict[int, DocumentLinks]:
     return {document: linking.link(document, whole=True) for document in documents}
 
 

@@ -24,7 +24,7 @@ def define(decorate: Callable[..., Any], field: Callable[..., Any]) -> tuple[typ
         marks: dict[str, int] = field(default_factory=dict)
 
     @decorate(frozen=True, slots=True)
-    class Named(Point):
+    class NamedNode(Point):
         name: str = "none"
 
         @property
@@ -39,7 +39,7 @@ def define(decorate: Callable[..., Any], field: Callable[..., Any]) -> tuple[typ
         spent: float = field(default=0.0, init=False)
         seen: list[int] = field(default_factory=list, init=False)
 
-    return Point, Named, Count
+    return Point, NamedNode, Count
 
 
 @pytest.mark.parametrize(

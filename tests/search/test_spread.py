@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.config import Settings
-from codelens.graph.surroundings import Surroundings
+from codelens.graph.surroundings import WeightedNeighbours
 from codelens.index import Index
 from codelens.store.store import Store
 from tests.linking.precise.indexes import CASES
@@ -23,5 +23,5 @@ def test_edges_by_an_index_weigh_a_share(tmp_path: Path, with_index: bool, share
     with Store.read(tmp_path / "index.db") as store:
         (document,) = store.documents.by_path("shapes/main.py")
         places = {unit.name: unit.id for unit in store.units.of_document(document.id)}
-        around = Surroundings(store, {"calls": 0.8}, backward=1.0, precise=0.5)([places["report"]])
+        around = WeightedNeighbours(store, {"calls": 0.8}, backward=1.0, precise=0.5)([places["report"]])
     assert dict(around[places["report"]])[places["größe"]] == 0.8 * share

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import MemoryFault
-from codelens.model.memory import FILE, Answered, Feedback, Learned, Place, RecordedAnswer, file_of
+from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, file_of
 from codelens.processes.child import end_with
 from codelens.store.connection import remove_database
 from codelens.store.memory import MOST_ANSWERS, Memory, MemoryWriter
@@ -105,12 +105,12 @@ def test_words_recall_places_used_often_enough(file: Path) -> None:
         memory.learn("serve", OTHER, 2)
         memory.learn("stop", OTHER, 3)
     with Memory.reading(file) as memory:
-        assert memory.learned(["stop", "serve"], 2) == [Learned("serve", RUN, 3), Learned("serve", OTHER, 2)]
+        assert memory.learned(["stop", "serve"], 2) == [LearnedWord("serve", RUN, 3), LearnedWord("serve", OTHER, 2)]
         assert memory.learned(["halt"], 1) == []
 
 
 def test_the_last_answer_of_each_session(file: Path) -> None:
-    places = (Answered(1, RUN, 10), Answered(2, OTHER, 20))
+    places = (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20))
     with MemoryWriter.recording(file) as memory:
         first = memory.add_answer(RecordedAnswer("serve it", ("serve",), 1, places))
         memory.add_answer(RecordedAnswer("other", (), 2, (), session="b"))
@@ -119,7 +119,7 @@ def test_the_last_answer_of_each_session(file: Path) -> None:
         told = memory.last_answer()
         assert told is not None
         assert (told.query, told.words, told.number) == ("serve it", ("serve",), first)
-        assert told.places == (Answered(1, RUN, 10), Answered(2, OTHER, 20, True))
+        assert told.places == (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20, True))
         assert memory.unsettled() == [told]
         other = memory.last_answer("b")
         assert other is not None and other.query == "other"
@@ -137,7 +137,7 @@ def test_forgetting_a_place_deletes_everything_about_it(file: Path) -> None:
             memory.pin(place, 1)
             memory.judge(place, Feedback(True, "", query="the words of a query"), 1)
             memory.learn("serve", place, 1)
-        memory.add_answer(RecordedAnswer("a secret", (), 1, (Answered(1, RUN, 10), Answered(2, OTHER, 20))))
+        memory.add_answer(RecordedAnswer("a secret", (), 1, (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20))))
         assert memory.forget([RUN]) == 4
     with Memory.reading(file) as memory:
         told = memory.everything()

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.text.frontmatter import MOST_CHUNKS, read_front_matter, with_fields, write_field
+from codelens.text.frontmatter import MOST_CHUNKS, read_front_matter, replace_fields, write_field
 
 
 def fields(lines: str) -> dict[str, object]:
@@ -133,8 +133,8 @@ def test_written_scalars_are_strings_to_every_yaml(text: str) -> None:
 
 def test_fields_change_and_all_other_lines_stay() -> None:
     text = "---\n# mine\ntitle: x\nmeta:\n  a: b\nstatus: open\ntags:\n  - a\n---\n\nbody\n"
-    changed = with_fields(text, {"status": "done", "tags": (), "created": "today"})
+    changed = replace_fields(text, {"status": "done", "tags": (), "created": "today"})
     assert changed == "---\n# mine\ntitle: x\nmeta:\n  a: b\nstatus: done\ncreated: today\n---\n\nbody\n"
-    assert with_fields("body\n", {"title": "x"}) == "---\ntitle: x\n---\nbody\n"
+    assert replace_fields("body\n", {"title": "x"}) == "---\ntitle: x\n---\nbody\n"
     with pytest.raises(ValueError, match="not closed"):
-        with_fields("---\ntitle: x\n", {"title": "y"})
+        replace_fields("---\ntitle: x\n", {"title": "y"})

@@ -14,7 +14,7 @@ from codelens.errors import TracesFault
 from codelens.index import Index
 from codelens.model.context import FILES as FILES_NAMED
 from codelens.model.context import ContextRequest
-from codelens.model.memory import Observed, Ran
+from codelens.model.memory import ObservedRuns, SpanRun
 from codelens.model.request import SearchOptions
 from codelens.render.records import render_json
 from codelens.search.recency import running
@@ -91,8 +91,8 @@ def test_todays_and_former_names_of_attributes() -> None:
     new["attributes"].append({"key": "code.line.number", "value": {"intValue": "3"}})
     old = span(code_function="total", code_namespace="Cart", code_filepath="/app/cart.py", code_lineno=3)
     assert list(read_spans(otlp(new, old), "x")) == [
-        Ran("Cart.total", "", "/app/cart.py", 3, NOW),
-        Ran("total", "Cart", "/app/cart.py", 3, NOW),
+        SpanRun("Cart.total", "", "/app/cart.py", 3, NOW),
+        SpanRun("total", "Cart", "/app/cart.py", 3, NOW),
     ]
 
 
@@ -206,12 +206,12 @@ def test_a_rebuilt_index_keeps_them_and_forgetting_removes_the_file(tree: Tree, 
     ("days", "recency"), [(0, 1.0), (1, 1.0), (2, 0.8), (7, 0.8), (8, 0.5), (30, 0.5), (31, 0.2), (-3, 1.0)]
 )
 def test_bands_of_recency(days: int, recency: float) -> None:
-    assert running(Observed(1, NOW - days * DAY), NOW).recency.value == recency
+    assert running(ObservedRuns(1, NOW - days * DAY), NOW).recency.value == recency
 
 
 @pytest.mark.parametrize(("times", "confidence"), [(1, 0.2), (10, 0.45), (100, 0.7), (1000, 0.95), (10**9, 0.95)])
 def test_confidence_grows_with_the_observations(times: int, confidence: float) -> None:
-    assert running(Observed(times, NOW), NOW).confidence.value == pytest.approx(confidence)
+    assert running(ObservedRuns(times, NOW), NOW).confidence.value == pytest.approx(confidence)
 
 
 def told(index: Index, **options: Any) -> str:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.model.graph import LIKELY, ONLY_BY_NAME, SURE, Related, RelationOptions
+from codelens.model.graph import LIKELY, ONLY_BY_NAME, SURE, RelationAnswer, RelationOptions
 from codelens.model.request import SearchOptions
 from tools.bench.references import draw_names
 
@@ -92,7 +92,7 @@ def draw_things(index: Index, options: argparse.Namespace) -> Iterator[tuple[str
         yield from ((kind, name) for name in names[: options.each])
 
 
-def rename(answer: Related, options: argparse.Namespace, counts: Counter[str]) -> None:
+def rename(answer: RelationAnswer, options: argparse.Namespace, counts: Counter[str]) -> None:
     """Rename one thing, build, put the files back, and count."""
     target, tree = answer.targets[0], options.tree
     edits = {

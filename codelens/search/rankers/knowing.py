@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from codelens.graph.hits import ADJUSTMENTS, POOL, HitsScores, compute_hits
-from codelens.graph.surroundings import ByContent, WholeGraph
+from codelens.graph.surroundings import ContentNumbering, WholeGraph
 from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, Trails, find_heaviest, walk
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
@@ -67,7 +67,7 @@ class Walked:
     rows: Adjacency
     restarts: Mapping[int, float]
     around: WholeGraph
-    nodes: ByContent
+    nodes: ContentNumbering
 
     def held(self) -> dict[UnitId, float]:
         """Unit → its mass."""
@@ -129,7 +129,7 @@ def _rank_by_walk(run: SearchRun, findings: Findings, evidence: Evidence) -> lis
 def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> Walked:
     """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
-    nodes = ByContent(around, store)
+    nodes = ContentNumbering(around, store)
     numbers = nodes.numbers(seeds)
     restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)

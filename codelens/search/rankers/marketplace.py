@@ -16,7 +16,7 @@ from typing import NamedTuple
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.history import History
 from codelens.model.memory import NOTHING as NOT_RECORDED
-from codelens.model.memory import Remembered
+from codelens.model.memory import PlaceRecord
 from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Trace, in_order
 from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
@@ -139,7 +139,7 @@ class SignalReader:
     """Reads the signals of units. `now` is the value of --now, in unix seconds."""
 
     def __init__(
-        self, store: Store, metadata: Metadata, remembered: Mapping[UnitId, Remembered], now: int | None = None
+        self, store: Store, metadata: Metadata, remembered: Mapping[UnitId, PlaceRecord], now: int | None = None
     ) -> None:
         self._store, self._metadata, self._remembered, self._now = store, metadata, remembered, now
 
@@ -194,7 +194,7 @@ def _column(name: str, row: Mapping[str, Scalar]) -> Signal:
     return Signal(value, f"{value:g} {name}")
 
 
-def _rating(recorded: Remembered, row: Mapping[str, Scalar]) -> Signal | None:
+def _rating(recorded: PlaceRecord, row: Mapping[str, Scalar]) -> Signal | None:
     """One's own rating goes over the table's."""
     if recorded.rating is not None:
         return Signal(recorded.rating, f"you rated it {recorded.rating:g} of 10")
@@ -202,7 +202,7 @@ def _rating(recorded: Remembered, row: Mapping[str, Scalar]) -> Signal | None:
     return None if rating is None else Signal(float(rating), f"rated {float(rating):g} of 10")
 
 
-def _success(recorded: Remembered, row: Mapping[str, Scalar]) -> Signal | None:
+def _success(recorded: PlaceRecord, row: Mapping[str, Scalar]) -> Signal | None:
     useful, judged = recorded.outcomes
     if judged:
         return Signal(useful / judged, f"useful {useful} of {judged} times")

@@ -20,7 +20,7 @@ from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.graph import Related, RelationOptions
+from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.model.request import LINES, OPTIONS, SearchOptions
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
 from codelens.render.context import make_layout
@@ -175,7 +175,7 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
             text=isinstance(request, ReferencesAsked) and request.text,
             where=where if where != SearchOptions(limit=EVERYTHING) else None,
         )
-        result: Related = getattr(index.graph, question)(request.target, options)
+        result: RelationAnswer = getattr(index.graph, question)(request.target, options)
         return related_record(result, 0 if result.relations else 1)
 
     return answer

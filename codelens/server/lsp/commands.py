@@ -13,7 +13,7 @@ from lsprotocol.converters import get_converter
 from codelens.context.counters import counter_of
 from codelens.errors import UsageError
 from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
-from codelens.model.graph import Related, RelationOptions
+from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.render.context import make_layout
 from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
@@ -82,13 +82,15 @@ def context(request: LspRequest, argument: Argument) -> Record:
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
 
 
-def find_impact(name: NameInFile) -> Related | None:
+def find_impact(name: NameInFile) -> RelationAnswer | None:
     """List what a change of a definition may reach, nearest first."""
     graph = name.reader.index.graph
     return graph.impact(name.reader.target_of(name.units[0]), RelationOptions()) if name.units else None
 
 
-def ask_graph(ask: Callable[[NameInFile], Related | None], request: LspRequest, argument: Argument) -> Record | None:
+def ask_graph(
+    ask: Callable[[NameInFile], RelationAnswer | None], request: LspRequest, argument: Argument
+) -> Record | None:
     """{uri, position} → the object of `impact --json` or `refs --json`, and its text."""
     uri, *position = read_fields(argument, uri=str, position_line=int, position_character=int)
     answer = request.about_name(uri, types.Position(*position), ask)

@@ -16,7 +16,7 @@ from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPAC
 from codelens.linking.evaluator import VALUES, Value
 from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS
-from codelens.model.graph import FILE, ONLY_BY_NAME, Named, Node, Related, Relation, RelationOptions
+from codelens.model.graph import FILE, ONLY_BY_NAME, NamedNode, Node, Relation, RelationAnswer, RelationOptions
 from codelens.server.lsp.names import MODULE
 from codelens.server.lsp.outline import to_symbol_kind
 from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
@@ -26,7 +26,7 @@ MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
 WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
-Ask = Callable[[GraphTopic, str, RelationOptions], Related]
+Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
 
 @answers_about_name("definition", types.TEXT_DOCUMENT_DEFINITION)
@@ -99,7 +99,7 @@ def relation_location(reader: Reader, relation: Relation) -> types.Location:
     return reader.line_location(Path(place.root, place.os_path), place, relation.target.name)
 
 
-def find_places(name: NameInFile) -> Related | None:
+def find_places(name: NameInFile) -> RelationAnswer | None:
     """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
     reader, meaning, word = name.reader, name.meaning, name.meaning.reference.name
     if meaning.definitions:
@@ -199,7 +199,7 @@ def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list
     return [make_item(types.TypeHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in units]
 
 
-def make_item(item_type: type[Item], reader: Reader, named: Named) -> Item:
+def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     """An item of a hierarchy."""
     file = Path(named.root, named.os_path)
     whole = reader.location(reader.document(file), named.start_byte, named.end_byte)
@@ -212,7 +212,7 @@ def answer_relations(feature: str, method: str, ask: Ask, is_outgoing: bool, mak
 
     @answers(feature, method)
     def find_related(request: LspRequest, params: Any) -> list[object]:
-        item, ranges = params.item, dict[Named, list[types.Range]]()
+        item, ranges = params.item, dict[NamedNode, list[types.Range]]()
 
         def find(name: NameInFile) -> list[object]:
             for unit in name.units[:1]:

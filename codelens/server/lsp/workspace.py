@@ -25,7 +25,7 @@ from codelens.linking.references import Resolver
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText
-from codelens.model.graph import Named, SourceLine
+from codelens.model.graph import NamedNode, SourceLine
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
 from codelens.server.lsp.names import NameMeaning, Names
@@ -127,10 +127,10 @@ class Reader(OverlaidStore):
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
         return self.location(self.row(unit.document), start, end)
 
-    def line_location(self, path: Path, place: Named | SourceLine | Hit, name: str) -> types.Location:
+    def line_location(self, path: Path, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
         """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
         line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
-        if encoding == "utf-16" and not isinstance(place, Named):
+        if encoding == "utf-16" and not isinstance(place, NamedNode):
             column = place.column_utf16 - 1
         elif encoding != "utf-8":
             column = count_units(self.source(self.document(path)).line(line)[:column], encoding)

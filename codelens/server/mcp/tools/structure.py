@@ -10,7 +10,7 @@ from typing import Any
 from codelens.errors import UsageError
 from codelens.index import GraphTopic
 from codelens.model.code import Freshness, UnitRow
-from codelens.model.graph import IMPLIED_KINDS, KINDS, Named, Related, Relation, RelationOptions
+from codelens.model.graph import IMPLIED_KINDS, KINDS, NamedNode, Relation, RelationAnswer, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.render.outline import outline_lines, symbols_of
 from codelens.render.records import fields_of
@@ -33,7 +33,7 @@ from codelens.server.mcp.tool import (
 )
 from codelens.text.counts import quantity
 
-Ask = Callable[[GraphTopic, str, RelationOptions], Related]
+Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
 NODE = {"name": str, "kind": str, "path": str, "line": int}
 RELATION = {
@@ -75,7 +75,7 @@ def make_answer(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
     return answer
 
 
-def _format_answer(result: Related, call: ToolCall) -> ToolAnswer:
+def _format_answer(result: RelationAnswer, call: ToolCall) -> ToolAnswer:
     found = result.relations
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
@@ -103,12 +103,12 @@ def _format_answer(result: Related, call: ToolCall) -> ToolAnswer:
     return fit_budget(len(found), answer_of, call)
 
 
-def _describe_node(named: Named, call: ToolCall) -> str:
+def _describe_node(named: NamedNode, call: ToolCall) -> str:
     place = f" ({_path(named, call)}:{named.line})" if named.path else ""
     return for_line(f"{named.kind} {named.qualified_name}{place}")
 
 
-def _path(named: Named, call: ToolCall) -> str:
+def _path(named: NamedNode, call: ToolCall) -> str:
     return for_line(call.paths.of(named.root, named.path)) if named.path else ""
 
 
@@ -121,7 +121,7 @@ def _line(relation: Relation, question: str, call: ToolCall) -> str:
     return for_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
-def _node(named: Named, call: ToolCall) -> Record:
+def _node(named: NamedNode, call: ToolCall) -> Record:
     return {"name": named.qualified_name, "kind": named.kind, "path": _path(named, call), "line": named.line}
 
 
