@@ -3,7 +3,7 @@
 Those of a search are derived from the table of search options (`codelens.model.request`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,10 +50,13 @@ def _flag_type(name: str) -> Any:
     return list[str] | None if row.is_list else str | None if row.is_text else row.type | None
 
 
-def with_options(first: str, last: str, after: str = "") -> Callable[[type[F]], type[F]]:
-    """A decorator that adds the flags of the search options from `first` to `last` to a class, behind the flag `after`."""
-    rows = [name for name, row in OPTIONS.items() if row.flags]
-    names = rows[rows.index(first) : rows.index(last) + 1]
+def options_of(section: str, *left_out: str) -> list[str]:
+    """The search options below a heading of help, in order."""
+    return [name for name, row in OPTIONS.items() if row.section == section and name not in left_out]
+
+
+def with_options(names: Sequence[str], after: str = "") -> Callable[[type[F]], type[F]]:
+    """A decorator that adds the flags of these search options to a class, behind the flag `after`."""
 
     def add_flags(flags: type[F]) -> type[F]:
         declared = flags.__annotations__
@@ -65,6 +68,11 @@ def with_options(first: str, last: str, after: str = "") -> Callable[[type[F]], 
         return flags
 
     return add_flags
+
+
+OF_LIKENESS, OF_MEMORY = ("like", "snippet_language"), ("memory", "now")
+OF_LIMITS = ("limit", "offset", "sort", "reverse")
+"""Search options with a class or a place of their own; all others follow from their section."""
 
 
 class DerivedFlags:
@@ -142,9 +150,9 @@ ALLOW_NETWORK: Any = option(
 )
 
 
-@with_options("languages", "meta", after="smart_case")
-@with_options("word", "strict_query", after="smart_case")
-@with_options("like", "snippet_language", after="query_files")
+@with_options(options_of(request.FILTERS), after="smart_case")
+@with_options(options_of(request.QUERY, *OF_LIKENESS), after="smart_case")
+@with_options(OF_LIKENESS, after="query_files")
 class QueryFlags(DerivedFlags):
     """The query and where it runs."""
 
@@ -179,7 +187,7 @@ BRIEF_QUERY = (
 """Fields of QueryFlags that brief help lists."""
 
 
-@with_options("mode", "min_score")
+@with_options(options_of(request.RANKING, *OF_MEMORY, *OF_LIMITS))
 class ScoreFlags(DerivedFlags):
     """Options that decide scores, and so which candidates there are."""
 
@@ -187,12 +195,12 @@ class ScoreFlags(DerivedFlags):
 NOW: Any = option(None, "--now TIME", "The current time, such as 2025-01-31T12:00 or unix seconds [default: now]")
 
 
-@with_options("memory", "now")
+@with_options(OF_MEMORY)
 class MemoryFlags(DerivedFlags):
     """Options of memory: whether it is used and extended, and the current time."""
 
 
-@with_options("limit", "reverse")
+@with_options(OF_LIMITS)
 class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
 
@@ -222,7 +230,7 @@ class ProgressFlags:
 FRESHNESS = Section("Freshness")
 
 
-@with_options("invert", "context_before", after="only_matching")
+@with_options(options_of(request.GREP), after="only_matching")
 class LineFlags(DerivedFlags):
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 

@@ -122,6 +122,11 @@ def is_on_screen(flags: SearchFlags) -> bool:
     return sys.stdout.isatty() or flags.pretty
 
 
+def is_screen(flags: SearchFlags) -> bool:
+    """True if hits stand below headings, as on a terminal."""
+    return is_on_screen(flags) if flags.heading is None else flags.heading
+
+
 def _with_headings(flags: SearchFlags) -> bool:
     """True if each path stands once above its lines: on a terminal, unless the flags are for programs."""
     plain = (

@@ -13,7 +13,7 @@ from typing import Any
 from codelens.cli.declare import command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
-from codelens.cli.lines import is_on_screen, output_options, search_lines, wants_lines
+from codelens.cli.lines import is_screen, output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
@@ -83,7 +83,7 @@ def search(flags: SearchFlags) -> int:
             return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
-        lines, screen = wants_lines(flags, query), chosen == "text" and _is_screen(flags)
+        lines, screen = wants_lines(flags, query), chosen == "text" and is_screen(flags)
         options = replace(options, **_display_options(flags, place, query, lines, screen))
         output = output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
@@ -282,11 +282,6 @@ def _format_seconds(stats: Mapping[str, float]) -> str:
     """The steps in order, each with its share of the total."""
     total = stats["total"] or 1.0
     return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
-
-
-def _is_screen(flags: SearchFlags) -> bool:
-    """True if hits are shown as on a terminal, below headings."""
-    return is_on_screen(flags) if flags.heading is None else flags.heading
 
 
 def _render(

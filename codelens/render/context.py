@@ -13,7 +13,7 @@ from html import escape
 from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, index_record, notice_record, to_json, unit_record
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, to_json, unit_record
 from codelens.render.visible import code_span, fence_around, for_line, for_terminal
 from codelens.text.counts import quantity
 
@@ -171,18 +171,12 @@ class Json(_Layout):
         """The object in one line."""
         record: Record = {
             "schema": SCHEMA,
-            "source": pack.source,
-            "tokens": pack.tokens,
-            "budget": pack.budget,
-            "counter": pack.counter,
+            **fields_of(pack, "source tokens budget counter"),
             "results": [self._entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
-            "covered": pack.covered,
-            "cut_total": pack.cut_total,
-            "sent": pack.sent,
+            **fields_of(pack, "covered cut_total sent"),
             "notices": [notice_record(n) for n in pack.notices],
             "index": index_record(pack.index),
-            "exit_code": pack.exit_code,
-            "more": pack.more,
+            **fields_of(pack, "exit_code more"),
         }
         return to_json(record)
 
@@ -196,8 +190,7 @@ class Json(_Layout):
             "form": str(entry.form),
             "relation": entry.relation,
             "freshness": str(entry.freshness),
-            "doc": entry.doc,
-            "text": entry.text,
+            **fields_of(entry, "doc text"),
         }
         if entry.form is Form.SIGNATURE:
             record = {name: value for name, value in record.items() if name not in OF_BODIES}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.folder import NoteFile
+from codelens.render.records import Record, fields_of
 
 Places = Mapping[str, Sequence[AnchorPlace]]
 
@@ -27,15 +27,8 @@ def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> lis
 def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
     """The fields of a note, one a line; then a blank line and its text."""
     one = note.note
-    fields = {
-        "id": one.id,
-        "file": note.path,
-        "title": one.title,
-        "kind": one.kind,
-        "status": one.status,
-        "tags": ", ".join(one.tags),
-        "created": one.created,
-    }
+    fields = {"id": one.id, "file": note.path} | fields_of(one, "title kind status tags created")
+    fields["tags"] = ", ".join(one.tags)
     yield from (f"{key + ':':9}{value}\n" for key, value in fields.items() if value)
     for place, link in zip(_describe_places(note, found), one.links, strict=True):
         symbol = f"  {link.symbol}" if link.symbol and link.symbol != place else ""
@@ -44,40 +37,20 @@ def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[
         yield f"\n{note.body}\n"
 
 
-def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> dict[str, Any]:
+def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Record:
     """`schema`, `notes`, `exit_code`."""
     return {"schema": 1, "notes": [note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
 
 
-def note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> dict[str, Any]:
+def note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Record:
     """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
     one = note.note
     if found is None:
         found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
-    return {
-        "id": one.id,
-        "path": note.path,
-        "title": one.title,
-        "kind": one.kind,
-        "status": one.status,
-        "tags": list(one.tags),
-        "created": one.created,
-        "places": [_place(place) for place in found],
-        "faults": list(one.faults),
-    }
+    record = {"id": one.id, "path": note.path} | fields_of(one, "title kind status tags created")
+    return record | {"places": [_place_record(place) for place in found], "faults": list(one.faults)}
 
 
-def _place(found: AnchorPlace) -> dict[str, Any]:
-    was = {
-        "path": found.anchor.path,
-        "line": found.anchor.line,
-        "symbol": found.anchor.symbol,
-        "text": found.anchor.text,
-    }
-    return {
-        "standing": found.state.value,
-        "path": found.path,
-        "line": found.line,
-        "symbol": found.symbol,
-        "was": was,
-    }
+def _place_record(place: AnchorPlace) -> Record:
+    now, before = fields_of(place, "path line symbol"), fields_of(place.anchor, "path line symbol text")
+    return {"standing": place.state.value} | now | {"was": before}

@@ -155,8 +155,7 @@ def index_record(index: IndexInfo, named: Collection[str] | None = None) -> Reco
     left_out = len(index.repositories) - len(listed)
     record = fields_of(index, "path schema snapshot embedder indexed_at")
     record["repositories"] = [
-        fields_of(r, "name root documents bytes") | ({} if r.tree is None else {"tree": _tree_record(r.tree)})
-        for r in listed
+        fields_of(r, "name root documents bytes") | ({"tree": _tree_record(r.tree)} if r.tree else {}) for r in listed
     ]
     return record | ({"repositories_left_out": left_out} if left_out else {})
 

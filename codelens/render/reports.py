@@ -281,28 +281,13 @@ def difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
 
 def _symbol(place: SymbolPlace) -> Record:
     kind, name, line, signature = place.symbol
-    return {
-        "repository": place.repository,
-        "path": place.path,
-        **path_b64(place.path),
-        "line": line,
-        "kind": kind,
-        "qualified_name": name,
-        "signature": signature,
-    }
+    file = fields_of(place, "repository path") | path_b64(place.path)
+    return file | {"line": line, "kind": kind, "qualified_name": name, "signature": signature}
 
 
 def _edge_record(place: EdgePlace) -> Record:
-    edge = place.edge
-    return {
-        "repository": place.repository,
-        "path": place.path,
-        **path_b64(place.path),
-        "source": edge.source,
-        "kind": edge.kind,
-        "target_path": edge.path,
-        "target": edge.target,
-    }
+    edge, file = place.edge, fields_of(place, "repository path") | path_b64(place.path)
+    return file | {"source": edge.source, "kind": edge.kind, "target_path": edge.path, "target": edge.target}
 
 
 def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:

@@ -132,10 +132,8 @@ def _server_schemas(shipped: Record) -> Record:
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
     rank = {"type": ["integer", "null"], "minimum": 1}
-    market = {
-        "id": text,
-        "slug": text,
-        "description": text,
+    market: Record = {
+        **dict.fromkeys(("id", "slug", "description"), text),
         "category": {"type": ["string", "number", "boolean", "null"]},
         "avg_rating": {"type": ["number", "null"]},
         "install_count": {"type": ["number", "null"]},
@@ -144,15 +142,8 @@ def _server_schemas(shipped: Record) -> Record:
         "semantic_rank": rank,
         "keyword_rank": rank,
     }
-    file = {
-        "repository": text,
-        "root": text,
-        "path": text,
-        "path_b64": text,
-        "language": text,
-        "bytes": number,
-        "roles": strings,
-    }
+    file: Record = dict.fromkeys(("repository", "root", "path", "path_b64", "language"), text)
+    file |= {"bytes": number, "roles": strings}
     whole = {"schema": {"const": 2}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
     found = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
     outline = shipped["symbols"]["properties"]["symbols"]
