@@ -10,7 +10,6 @@ import hashlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from codelens.errors import UsageError
@@ -38,27 +37,24 @@ def counter_of(kind: str) -> Counter:
     """The counter of this kind: auto, chars or tiktoken. Raises UsageError for an unknown or unavailable one."""
     if kind not in KINDS:
         raise UsageError(f"no counter '{kind}'", f"counters: {', '.join(KINDS)}")
-    found = _tokenizer() if kind != CHARS else None
-    if found is None and kind == TIKTOKEN:
+    if kind != CHARS and importlib.util.find_spec("tiktoken"):
+        name = next((name for name, address, digest in VOCABULARIES if _is_here(address, digest)), "")
+        if name:
+            import tiktoken
+
+            encoding = tiktoken.get_encoding(name)
+            return Counter(f"tiktoken {name}", lambda text: len(encoding.encode_ordinary(text)))
+    if kind == TIKTOKEN:
         raise UsageError(
             "tiktoken is not installed, or has no vocabulary on this machine",
             "put one in the folder TIKTOKEN_CACHE_DIR, or use --counter chars",
         )
-    return found or Counter("chars/4", count_chars)
+    return Counter("chars/4", count_chars)
 
 
 def count_chars(text: str) -> int:
     """The number of characters ÷ 4, rounded up."""
     return -(-len(text) // CHARS_PER_TOKEN)
-
-
-def _tokenizer() -> Counter | None:
-    if importlib.util.find_spec("tiktoken") is None:
-        return None
-    for name, address, digest in VOCABULARIES:
-        if _is_here(address, digest):
-            return Counter(f"tiktoken {name}", _counting(name))
-    return None
 
 
 def _is_here(address: str, digest: str) -> bool:
@@ -72,10 +68,3 @@ def _is_here(address: str, digest: str) -> bool:
     except OSError:
         return False
     return hashlib.sha256(raw).hexdigest() == digest
-
-
-def _counting(name: str) -> Callable[[str], int]:
-    import tiktoken
-
-    encoding = tiktoken.get_encoding(name)
-    return lambda text: len(encoding.encode_ordinary(text))

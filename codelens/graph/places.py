@@ -625,7 +625,5 @@ MOST_BETWEEN = 2
 
 
 def _are_type_and_constructor(unit: UnitRow, other: UnitRow) -> bool:
-    return unit.name == other.name and unit.name in (
-        unit.container.rpartition(".")[2],
-        other.container.rpartition(".")[2],
-    )
+    holders = (unit.container.rpartition(".")[2], other.container.rpartition(".")[2])
+    return unit.name == other.name and unit.name in holders

@@ -80,15 +80,20 @@ Extra = Callable[[Node, int], Iterable[Relation]]
 
 def list_tree(view: GraphView, reached: Reach, outgoing: bool, extra: Extra | None = None) -> list[Relation]:
     """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`."""
-    return list(_lines(view, reached, outgoing, extra or (lambda node, depth: ())))
+    return list(_list_lines(view, reached, outgoing, extra or (lambda node, depth: ())))
 
 
-def _lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Iterator[Relation]:
+def _list_lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Iterator[Relation]:
     starts = frozenset(reached.starts)
     yield from (line for start in sorted(starts, key=view.order) for line in extra(start, 1))
     roots = dict.fromkeys(link for start in sorted(starts, key=view.order) for link in reached.links.get(start, ()))
+
+    def order(link: Link) -> tuple[object, ...]:
+        source = view.named(link.edge.source)
+        return (_is_tests(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
-    stack = [(1, starts, link) for link in sorted(roots, key=lambda link: _link_order(view, link))][::-1]
+    stack = [(1, starts, link) for link in sorted(roots, key=order)][::-1]
     expanded = set(starts)
     while stack:
         depth, before, link = stack.pop()
@@ -102,11 +107,6 @@ def _lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Ite
             expanded.add(link.node)
             yield from extra(link.node, depth + 1)
             stack += [(depth + 1, frozenset([link.node]), inner) for inner in reversed(behind)]
-
-
-def _link_order(view: GraphView, link: Link) -> tuple[object, ...]:
-    source = view.named(link.edge.source)
-    return (_is_tests(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
 
 
 def _is_tests(view: GraphView, link: Link) -> bool:

@@ -101,7 +101,8 @@ def walk(
     stable = 0
     for step in range(1, max_steps + 1):
         before, mass = mass, _move_mass(adjacency, rows, restart, mass, alpha)
-        if _measure_distance(before, mass) < tolerance:
+        moved = math.fsum(abs(here - before.get(node, 0.0)) for node, here in mass.items())
+        if moved < tolerance:
             return WalkResult(mass, step, "converged")
         last, top = top, find_heaviest(mass, STABLE_TOP)
         stable = stable + 1 if top == last else 0
@@ -148,10 +149,6 @@ def _move_mass(
     for seed, part in restart:
         after[seed] += back * part
     return after
-
-
-def _measure_distance(before: Mapping[Node, float], after: Mapping[Node, float]) -> float:
-    return math.fsum(abs(held - before.get(node, 0.0)) for node, held in after.items())
 
 
 EPSILON = 3e-4

@@ -64,11 +64,8 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
 
     With `definitions_only` the query finds only units, in a third of the time, and takes a fifth of the time to load.
     """
-    row = languages().get(language)
-    if row is None or not row.grammar:
-        raise GrammarMissing(f"no grammar for {language}")
-    with _reporting(row):
-        compiled = _compiled(row.grammar)
+    with _loading(language) as row:
+        compiled = _compile_grammar(row.grammar)
         source = read_query_source(row)
         if definitions_only:
             source = "".join(part for part in split_patterns(source) if any(capture in part for capture in DEFINING))
@@ -78,24 +75,29 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
 @cache
 def load_parser(language: str) -> tree_sitter.Parser:
     """The parser of a language, without its query, which takes most of the time to load. Raises GrammarMissing."""
-    row = languages().get(language)
-    if row is None or not row.grammar:
-        raise GrammarMissing(f"no grammar for {language}")
-    with _reporting(row):
-        return tree_sitter.Parser(_compiled(row.grammar))
+    with _loading(language) as row:
+        return tree_sitter.Parser(_compile_grammar(row.grammar))
 
 
 @contextmanager
-def _reporting(row: Language) -> Iterator[None]:
-    """Turn what may be wrong with a package into GrammarMissing."""
+def _loading(language: str) -> Iterator[Language]:
+    """The row of a language with a grammar; whatever may be wrong with its package becomes GrammarMissing."""
+    row = languages().get(language)
+    if row is None or not row.grammar:
+        raise GrammarMissing(f"no grammar for {language}")
     try:
-        yield
+        yield row
     except ModuleNotFoundError as fault:
-        module = row.grammar.partition(":")[0]
-        package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
-        raise GrammarMissing(f"{package} is not installed: {install_command('languages')}") from fault
+        raise GrammarMissing(
+            f"{_name_package(row.grammar)} is not installed: {install_command('languages')}"
+        ) from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault
+
+
+def _name_package(grammar: str) -> str:
+    module = grammar.partition(":")[0]
+    return _LONG_TAIL if module == _SHARED else module.replace("_", "-")
 
 
 def check_grammar(language: str) -> None:
@@ -103,9 +105,8 @@ def check_grammar(language: str) -> None:
 
     Raises GrammarMissing.
     """
-    row = languages()[language]
-    with _reporting(row):
-        if unknown := find_unknown_names(_compiled(row.grammar), read_query_source(row)):
+    with _loading(language) as row:
+        if unknown := find_unknown_names(_compile_grammar(row.grammar), read_query_source(row)):
             raise GrammarMissing(f"{row.grammar} has no {', '.join(unknown)}")
 
 
@@ -135,7 +136,7 @@ def split_patterns(query: str) -> list[str]:
     return [query[start:end] for start, end in pairwise([*starts, len(query)])]
 
 
-def _compiled(grammar: str) -> tree_sitter.Language:
+def _compile_grammar(grammar: str) -> tree_sitter.Language:
     module, _, function = grammar.partition(":")
     if module != _SHARED:
         return tree_sitter.Language(getattr(import_module(module), function)())
@@ -168,14 +169,13 @@ def grammar_version(language: str) -> str:
     row = languages().get(language)
     if row is None or not row.grammar:
         return "none"
-    module = row.grammar.partition(":")[0]
-    package = _LONG_TAIL if module == _SHARED else module.replace("_", "-")
-    version = _versions().get(package.replace("-", "_")) or _version(package)
+    package = _name_package(row.grammar)
+    version = _list_versions().get(package.replace("-", "_")) or _find_version(package)
     return f"{package} {version}" if version else "none"
 
 
 @cache
-def _versions() -> dict[str, str]:
+def _list_versions() -> dict[str, str]:
     """Package, with underscores → version, by the names of the folders that pip leaves. `importlib.metadata` takes 15 ms to
     import, and reads a file of each."""
     found: dict[str, str] = {}
@@ -188,7 +188,7 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _version(package: str) -> str:
+def _find_version(package: str) -> str:
     """The version of a package that was installed in another way; empty if it was not."""
     from importlib import metadata
 

@@ -21,7 +21,7 @@ from codelens.lang.manifests import (
     read_script_config,
 )
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted
+from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted, list_folders
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
 from codelens.store.store import Store
@@ -134,13 +134,9 @@ class Manifests:
     def script_targets(self, path: str, spec: str) -> Iterator[str]:
         """Paths, without ending, that a script's import may mean: by the nearest configurations, then by packages' names."""
         self._record(*MODULES)
-        folder = posixpath.dirname(path)
-        while True:
+        for folder in list_folders(path):
             for config in self._configs_in.get(folder, ()):
                 yield from self._aliased(config, spec)
-            if not folder:
-                break
-            folder = posixpath.dirname(folder)
         parts = spec.split("/")
         for place in [
             p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())
@@ -247,9 +243,10 @@ class Catalog:
             others.append(file)
             return
         self.by_folder[kin, folder] = [file]
-        while folder and folder not in self.folders:
-            self.folders.add(folder)
-            folder = folder.rpartition("/")[0]
+        for above in list_folders(file.path):
+            if not above or above in self.folders:
+                break
+            self.folders.add(above)
 
     # Keys, and the memory for rows
 
@@ -311,18 +308,15 @@ class Catalog:
     def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
         """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
         self.record("p", posixpath.basename(name).partition(".")[0])
-        folder = posixpath.dirname(path)
         if not name.startswith("/"):
-            if found := self._file_at(posixpath.normpath(posixpath.join(folder, name))):
+            if found := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
                 return found, "literal"
             fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
             return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
-        while True:  # the root of a site may be any folder above
-            if found := self._file_at(posixpath.normpath(posixpath.join(folder, name.strip("/")))):
+        for root in list_folders(path):  # the root of a site may be any folder above
+            if found := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
                 return found, "literal"
-            if not folder:
-                return None
-            folder = posixpath.dirname(folder)
+        return None
 
     def _file_at(self, path: str) -> FileInfo | None:
         return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
@@ -347,9 +341,7 @@ class Catalog:
         name = facts.file.language.fixtures
         self.record("p", name.partition(".")[0])
         yield facts
-        folder = facts.file.path
-        while folder:
-            folder = folder.rpartition("/")[0]
+        for folder in list_folders(facts.file.path):
             if file := self.by_path.get(f"{folder}/{name}".lstrip("/")):
                 yield self.facts(file.id)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -82,6 +82,13 @@ class FileInfo(NamedTuple):
 def dotted(name: str) -> str:
     """A namespace with dots between its parts, whatever its language writes there."""
     return name and name.replace("\\", ".").replace("::", ".").strip(".")
+
+
+def list_folders(path: str) -> Iterator[str]:
+    """The folders above a path, nearest first; the last is the root, an empty text."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 class LinkFacts:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import FileInfo, LinkFacts
+from codelens.linking.facts import FileInfo, LinkFacts, list_folders
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Import
 
@@ -80,37 +80,32 @@ def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
 def _dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
     dots = len(spec) - len(spec.lstrip("."))
     parts = [part for part in spec[dots:].split(".") if part]
-    own = facts.file.path.rpartition("/")[0]
     if dots:
-        folder = own
-        for _ in range(dots - 1):
+        folder = facts.file.path
+        for _ in range(dots):
             folder = folder.rpartition("/")[0]
         catalog.record("p", parts[-1] if parts else folder.rpartition("/")[2])
         return _python_path(catalog, posixpath.join(folder, *parts))
     if not parts:
         return None
     catalog.record("p", parts[-1])
-    return _absolute(catalog, facts.file.language.kin, own, parts)
+    return _absolute(catalog, facts.file.language.kin, facts.file.path, parts)
 
 
-def _absolute(catalog: Catalog, kin: str, own: str, parts: Sequence[str]) -> Module | None:
+def _absolute(catalog: Catalog, kin: str, path: str, parts: Sequence[str]) -> Module | None:
     """The module of an absolute import: below the nearest folder above the importing file, else below any folder."""
     tail = "/".join(parts)
     is_standard = parts[0] in sys.stdlib_module_names
-    root = own
-    while True:
+    for root in list_folders(path):
         if not _is_package(catalog, root):
-            found = _python_path(catalog, posixpath.join(root, tail))
-            if found and found.documents:
-                return found
-        if not root or is_standard:
-            break
-        root = root.rpartition("/")[0]
-    if is_standard:
-        return None
+            module = _python_path(catalog, posixpath.join(root, tail))
+            if module and module.documents:
+                return module
+        if is_standard:
+            return None
     roots, folder = catalog.kept(("roots", kin, tail), _roots, catalog, kin, tail)
     if roots:
-        return _python_path(catalog, posixpath.join(nearest(own, roots), tail))
+        return _python_path(catalog, posixpath.join(nearest(posixpath.dirname(path), roots), tail))
     return Module((), folder, complete=False) if folder else None
 
 
@@ -133,15 +128,11 @@ def _is_package(catalog: Catalog, folder: str) -> bool:
     return f"{folder}/__init__.py".lstrip("/") in catalog.by_path
 
 
-def _python_module(file: FileInfo) -> Module:
-    folder, _, name = file.path.rpartition("/")
-    return Module((file.id,), folder if name.startswith("__init__.") else None)
-
-
 def _python_path(catalog: Catalog, path: str) -> Module | None:
     for ending in _PYTHON_ENDINGS:
         if file := catalog.by_path.get((path + ending).lstrip("/")):
-            return _python_module(file)
+            folder, _, name = file.path.rpartition("/")
+            return Module((file.id,), folder if name.startswith("__init__.") else None)
     return Module((), path, complete=False) if path in catalog.folders else None
 
 
@@ -163,14 +154,11 @@ def _script(catalog: Catalog, path: str) -> Module | None:
     path = "" if path == "." else path
     stem, ending = posixpath.splitext(path)
     catalog.record("p", posixpath.basename(stem))
-    tries: list[str] = [path]
-    tries += [stem + written for written in _WRITTEN_AS.get(ending, ())]
-    tries += [path + one for one in SCRIPT_ENDINGS]
-    tries += [posixpath.join(path, f"index{one}") for one in SCRIPT_ENDINGS]
-    for name in tries:
-        if file := catalog.by_path.get(name):
-            return Module((file.id,))
-    return None
+    tries = [path, *(stem + written for written in _WRITTEN_AS.get(ending, ()))]
+    tries += [path + other for other in SCRIPT_ENDINGS]
+    tries += [posixpath.join(path, f"index{other}") for other in SCRIPT_ENDINGS]
+    file = next((catalog.by_path[name] for name in tries if name in catalog.by_path), None)
+    return Module((file.id,)) if file else None
 
 
 # Go
@@ -180,14 +168,11 @@ def _package(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
     family = facts.file.language.kin
     for module, folder in catalog.manifests.roots("go"):
         if spec == module or spec.startswith(f"{module}/"):
-            return _folder(catalog, family, posixpath.join(folder, spec[len(module) + 1 :]).strip("/"))
+            folder = posixpath.join(folder, spec[len(module) + 1 :]).strip("/")
+            catalog.record("p", folder.rpartition("/")[2])
+            files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
+            return Module(tuple(f.id for f in files)) if files else None
     return None
-
-
-def _folder(catalog: Catalog, family: str, folder: str) -> Module | None:
-    catalog.record("p", folder.rpartition("/")[2])
-    files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
-    return Module(tuple(f.id for f in files)) if files else None
 
 
 # Rust
@@ -225,14 +210,10 @@ def _crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
 
 def _crate_root(catalog: Catalog, path: str) -> str:
     """The folder of a file's crate root: the nearest folder above with a lib.rs or main.rs."""
-    folder = path.rpartition("/")[0]
-    while True:
-        for name in ("lib.rs", "main.rs"):
-            if posixpath.join(folder, name) in catalog.by_path:
-                return folder
-        if not folder:
-            return path.rpartition("/")[0]
-        folder = folder.rpartition("/")[0]
+    for folder in list_folders(path):
+        if any(posixpath.join(folder, name) in catalog.by_path for name in ("lib.rs", "main.rs")):
+            return folder
+    return path.rpartition("/")[0]
 
 
 def _rust_path(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:

@@ -18,7 +18,7 @@ import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
-from codelens.linking.facts import Key, LinkFacts, load_words, token
+from codelens.linking.facts import Key, LinkFacts, list_folders, load_words, token
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
 from codelens.linking.precise.edges import find_meanings, find_other_edges
 from codelens.linking.precise.indexes import PreciseIndexes
@@ -227,13 +227,13 @@ class Invalidation:
 
 def folders_above(paths: Iterable[str]) -> set[str]:
     """All folders that hold these files, directly or not."""
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
+        for folder in list_folders(path):
+            if not folder or folder in folders:
+                break
+            folders.add(folder)
+    return folders
 
 
 def _gather(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:

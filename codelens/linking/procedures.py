@@ -150,7 +150,7 @@ class Procedures:
         if len(found) > 1:
             imported = " ".join(f"{one.module} {one.name}" for one in facts.imports)
             words = set(re.split(r"\W+", imported)) | set(re.split(r"\W+|_pb\w*|_grpc\w*", imported))
-            found = [d for d in found if _last_words(d.facts) & words] or found
+            found = [d for d in found if _list_own_words(d.facts) & words] or found
         return found if len(found) <= MOST_GUESSES else []
 
 
@@ -161,7 +161,7 @@ def _spellings(name: str) -> list[str]:
     return list(dict.fromkeys([name, joined, joined.removesuffix("Async")]))
 
 
-def _last_words(facts: LinkFacts) -> set[str]:
+def _list_own_words(facts: LinkFacts) -> set[str]:
     """Words by which an import may name a .proto file: its own name, its folder's, and the last part of its package."""
     folder, _, name = facts.file.path.rpartition("/")
     return {name.partition(".")[0], folder.rpartition("/")[2], facts.file.namespace.rpartition(".")[2]} - {""}
