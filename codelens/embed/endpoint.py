@@ -70,7 +70,7 @@ def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
 def _read_answer(request: urllib.request.Request, seconds: float) -> bytes:
     end, parts, size = time.monotonic() + seconds, list[bytes](), 0
     try:
-        with _opener().open(request, timeout=seconds) as response:
+        with urllib.request.build_opener(_NoRedirection).open(request, timeout=seconds) as response:
             while block := response.read1(_BLOCK):
                 parts.append(block)
                 size += len(block)
@@ -93,10 +93,6 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> None:
         """Return None: no request follows."""
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_NoRedirection)
 
 
 class _ErrorStatus(Exception):

@@ -95,13 +95,12 @@ class _TokenRows(dict[str, bytes]):
         known, parts = self._words, []
         for word in words_of(token):
             if (rows := known.get(word)) is None:
-                rows = known[word] = array("i", rows_of(word, self._find)).tobytes()
+                rows = known[word] = array(
+                    "i", rows_of(word, lambda name: self._row_of_key.get(key_of(name)))
+                ).tobytes()
             parts.append(rows)
         packed = self[token] = b"".join(parts)
         return packed
-
-    def _find(self, name: str) -> int | None:
-        return self._row_of_key.get(key_of(name))
 
     def clear(self) -> None:
         """Forget tokens and words."""

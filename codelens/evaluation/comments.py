@@ -26,11 +26,10 @@ from codelens.evaluation.drafts import (
 )
 from codelens.evaluation.tasks import Row
 from codelens.evaluation.trees import TreeText, write_new
-from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import split_identifier
-from codelens.training.mining import ASKED_KINDS
+from codelens.training.mining import ASKED_KINDS, is_code
 from codelens.training.phrases import first_sentence
 from codelens.worktree.classify import path_roles
 
@@ -84,8 +83,7 @@ def documentation_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[R
 
 def _undocumented_text(text: TreeText) -> str | None:
     """The text without documentation; None if it documents nothing."""
-    row = languages().get(text.defined.language) if text.defined else None
-    if text.defined is None or row is None or row.chunks != "code":
+    if text.defined is None or not is_code(text.defined.language):
         return None
     documented = [unit for unit in text.defined.units if unit.doc]
     return blank_documentation(text.defined.text, documented) if documented else None
@@ -218,7 +216,9 @@ def _without_phrase(words: list[str], at: int) -> list[str]:
     first = _border(words, at)
     bare = re.fullmatch(_MARK.pattern + r"s?,?", words[at])
     ends = bare and (at + 1 == len(words) or words[at].endswith(",") or words[at + 1].lower() in _BORDERS)
-    governs = words[first].lower() in _PREPOSITIONS and (words[first].lower() != "to" or _is_object(words[first + 1]))
+    governs = words[first].lower() in _PREPOSITIONS
+    if words[first].lower() == "to":  # it has an object, unless an infinitive follows
+        governs = words[first + 1].lower() in _ARTICLES or bool(_MARK.match(words[first + 1]))
     if not governs or not ends:
         return words[:first]
     if first and dangles(words[first - 1]):
@@ -234,11 +234,6 @@ def _border(words: list[str], at: int) -> int:
     while at > 0 and words[at].lower() not in _BORDERS and not words[at - 1].endswith((",", ";", ":", "–", "—", "-")):
         at -= 1
     return at
-
-
-def _is_object(word: str) -> bool:
-    """True if the word before is an object of `to`, not an infinitive."""
-    return word.lower() in _ARTICLES or bool(_MARK.match(word))
 
 
 FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query. Chosen, as for guides.

@@ -115,7 +115,9 @@ class UnitsByName:
         before = name_parts(receiver)[-1:]
         if before and before[0] not in _ITSELF:
             folded = before[0].casefold()
-            units = tuple(unit for unit in namesakes if _container(unit) == folded)
+            units = tuple(
+                unit for unit in namesakes if "".join(name_parts(unit.unit.container)[-1:]).casefold() == folded
+            )
             units = units or tuple(unit for unit in namesakes if folded in _modules(unit.path))
         else:
             near = tuple(unit for unit in namesakes if around and _are_near(unit, around))
@@ -127,10 +129,6 @@ def can_be_meant(unit: Unit) -> bool:
     """True unless the unit is a test or a constructor, which goes by its type's name."""
     around = name_parts(unit.container)
     return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and _TESTS.isdisjoint(around)
-
-
-def _container(placed: PlacedUnit) -> str:
-    return "".join(name_parts(placed.unit.container)[-1:]).casefold()
 
 
 def _modules(path: str) -> set[str]:

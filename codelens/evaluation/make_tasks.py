@@ -132,17 +132,16 @@ def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[R
         TaskDraft(unit.name, (PlacedUnit(text.path, unit),), f"names {text.path} {unit.qualified_name}")
         for text in texts
         for unit in text.answers
-        if unit.kind in SYMBOL_KINDS and counts[unit.name] == 1 and _is_name(unit.name)
+        if unit.kind in SYMBOL_KINDS
+        and counts[unit.name] == 1
+        and len(unit.name) >= SHORTEST
+        and unit.name.replace("$", "").rstrip("?!").isidentifier()
     ]
     containers = {draft.query: name_parts(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
     rows = sample_rows(repository, "identifier", drafts, wanted)
     for row in rows[1::2]:
         row["query"] = ".".join((*containers[str(row["query"])], str(row["query"])))
     return rows
-
-
-def _is_name(name: str) -> bool:
-    return len(name) >= SHORTEST and name.replace("$", "").rstrip("?!").isidentifier()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from codelens.evaluation.comments import UndocumentedTree
 from codelens.evaluation.drafts import LEFT_OUT, PlacedUnit, TaskDraft, can_be_meant, hash_text, sample_rows
 from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.tasks import Place, Row
-from codelens.evaluation.trees import DefinedFile, TreeText
-from codelens.lang.registry import languages
+from codelens.evaluation.trees import TreeText
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
 from codelens.search.terms import load_words
 from codelens.text.identifiers import fold_identifier, split_identifier
+from codelens.training.mining import is_code
 from codelens.worktree.classify import path_roles
 
 MOST_ANSWERS = 3  # Definitions that may hold a text for it to ask for them
@@ -55,7 +55,11 @@ AnsweredPlace = tuple[str, PlacedUnit]  # A query and a definition that answers 
 
 def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
     """Ending of the file → tasks, for a tree as it is."""
-    code = [text for text in texts if text.defined and _is_code(text.defined) and not LEFT_OUT & path_roles(text.path)]
+    code = [
+        text
+        for text in texts
+        if text.defined and is_code(text.defined.language) and not LEFT_OUT & path_roles(text.path)
+    ]
     units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
     strings = list(_strings(code))
     queries = {
@@ -96,11 +100,6 @@ def _sample_queries(name: str, kind: str, answered: Iterable[AnsweredPlace], wan
         if len(units) <= MOST_ANSWERS
     ]
     return sample_rows(name, kind, drafts, wanted)
-
-
-def _is_code(file: DefinedFile) -> bool:
-    found = languages().get(file.language)
-    return found is not None and found.chunks == "code"
 
 
 def _strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:

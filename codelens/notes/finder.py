@@ -7,7 +7,7 @@ identified by name alone, in other files by its text too, because names repeat.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -95,10 +95,12 @@ class AnchorFinder:
             return unit.path, self._line_in(unit, anchor), unit.qualified_name
         others = self._find_symbols(anchor.symbol)
         if anchor.digest:
-            others = [u for u in others if self._contains_lines(u, anchor)]
+            others = [u for u in others if self._contains(u, lambda lines, n: digest_of(lines, n) == anchor.digest)]
             if len(others) != 1 and document is None:  # of a file that is gone the definition may have changed too
                 others = [
-                    u for u in self._find_symbols(anchor.symbol) if anchor.text and self._contains_text(u, anchor)
+                    u
+                    for u in self._find_symbols(anchor.symbol)
+                    if anchor.text and self._contains(u, lambda lines, n: text_at(lines, n) == anchor.text)
                 ]
         elif anchor.path and document is not None:
             others = []
@@ -119,13 +121,9 @@ class AnchorFinder:
     def _lines_of(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.rows([unit.document])[0])
 
-    def _contains_lines(self, unit: UnitRow, anchor: Anchor) -> bool:
+    def _contains(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
         lines = self._lines_of(unit)
-        return any(digest_of(lines, n) == anchor.digest for n in range(unit.start_line, unit.end_line + 1))
-
-    def _contains_text(self, unit: UnitRow, anchor: Anchor) -> bool:
-        lines = self._lines_of(unit)
-        return any(text_at(lines, n) == anchor.text for n in range(unit.start_line, unit.end_line + 1))
+        return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
     def _line_in(self, unit: UnitRow, anchor: Anchor) -> int:
         """The anchored line in a definition: identical lines, else the same line text, else the line of its name."""

@@ -70,15 +70,14 @@ class Encoder:
         bag: dict[int, int] = {}
         for token, count in token_counts(text).items():
             if (ids := self._tokens.get(token)) is None:
-                ids = self._tokens[token] = tuple([self._number(word) for word in words_of(token)])
+                ids = self._tokens[token] = tuple(
+                    [self._numbers.setdefault(word, len(self._numbers)) for word in words_of(token)]
+                )
             for word in ids:
                 bag[word] = bag.get(word, 0) + count
         self._ids.extend(bag)
         self._counts.extend(bag.values())
         self._starts.append(len(self._ids))
-
-    def _number(self, word: str) -> int:
-        return self._numbers.setdefault(word, len(self._numbers))
 
     def corpus(self) -> Corpus:
         """The collected pairs as a corpus."""
