@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from codelens.config import Settings
-from codelens.fleet.manifest import FleetManifest, Member, grouped
+from codelens.fleet.manifest import FleetManifest, Member, group_into_shards
 from codelens.fleet.sources import FleetSource, look, read_fleet
 from codelens.fleet.stores import open_store
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 from codelens.processes.python import codelens_command
 
 MOST = 10_000_000  # Bytes of source in a shard, so that some twenty repositories make several
@@ -90,7 +90,7 @@ def measure(trees: Path, workers: int, most: int) -> dict[str, Any]:
     fleet = read_fleet(trees)
     members = {source.name: Member(look(source).bytes) for source in fleet}
     sources = {source.name: source for source in fleet}
-    groups = [[sources[name] for name in names] for names in grouped(members, most, [])]
+    groups = [[sources[name] for name in names] for names in group_into_shards(members, most, [])]
     row: dict[str, Any] = {"workers": workers, "repositories": len(fleet), "shards": len(groups)}
     with tempfile.TemporaryDirectory(prefix="fleet-speed-") as folder:
         with Watched() as watched:
@@ -114,7 +114,7 @@ def one(trees: Path, workers: int, store: str, most: int) -> float:
     """Index with a cluster of its own; the seconds without its start and end."""
     from codelens.fleet.build import index_fleet
 
-    with client_of("", workers) as client:
+    with open_client("", workers) as client:
         client.wait_for_workers(workers)
         begun = time.perf_counter()
         index_fleet(client, read_fleet(trees), store, Settings(), most=most)

@@ -49,16 +49,16 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.build import index_fleet
     from codelens.fleet.sources import read_fleet
     from codelens.fleet.status import fleet_status
-    from codelens.fleet.workers import client_of
+    from codelens.fleet.workers import open_client
     from codelens.render.reports import fleet_record
 
     place = fleet_at(flags, flags.store, flags.scheduler)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     told = (lambda line: None) if flags.quiet or flags.json else say
-    with client_of(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
+    with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
         manifest = index_fleet(
-            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, told=told
+            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, report=told
         )
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:

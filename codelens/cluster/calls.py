@@ -14,8 +14,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from codelens.cluster.numbers import Numbers, by_shard, split, unit_of
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Read
+from codelens.cluster.numbers import Numbers, group_by_shard, split_number, unit_of
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, RecordedCall
 from codelens.errors import UsageError
 from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
 from codelens.model.fast_dataclass import replace
@@ -60,12 +60,12 @@ Cut = Callable[[Numbers, Any], Parts | None]
 
 def cut_ids(_: Numbers, ids: Iterable[int] | None) -> Parts | None:
     """Units or documents."""
-    return None if ids is None else by_shard(ids)
+    return None if ids is None else group_by_shard(ids)
 
 
 def cut_further(numbers: Numbers, ids: Iterable[int] | None) -> Parts | None:
     """Units or documents, of which shards may have none."""
-    parts = by_shard(ids or ())
+    parts = group_by_shard(ids or ())
     return None if ids is None else {shard: parts.get(shard, []) for shard in numbers.shards}
 
 
@@ -78,7 +78,7 @@ def cut_id(_: Numbers, number: int | None) -> Parts | None:
     """One unit or document."""
     if number is None:
         return None
-    shard, local = split(number)
+    shard, local = split_number(number)
     return {shard: local}
 
 
@@ -92,14 +92,14 @@ def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
     """Pairs of a unit and something."""
     parts: dict[int, list[tuple[int, int]]] = {}
     for number, other in pairs:
-        shard, local = split(number)
+        shard, local = split_number(number)
         parts.setdefault(shard, []).append((local, other))
     return parts
 
 
 def cut_set(_: Numbers, units: UnitSet | None) -> Parts | None:
     """A set of units."""
-    return None if units is None else {shard: UnitSet(map(UnitId, ids)) for shard, ids in by_shard(units).items()}
+    return None if units is None else {shard: UnitSet(map(UnitId, ids)) for shard, ids in group_by_shard(units).items()}
 
 
 def cut_expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
@@ -116,10 +116,10 @@ def cut_work(whole: Numbers, numbers: Any) -> Parts | None:
     if isinstance(numbers, RootNames):
         return whole.names_by_root()
     if not isinstance(numbers, dict):
-        return None if numbers is None else by_shard(numbers)
+        return None if numbers is None else group_by_shard(numbers)
     parts: dict[int, dict[int, Any]] = {}
     for number, value in numbers.items():
-        shard, local = split(number)
+        shard, local = split_number(number)
         parts.setdefault(shard, {})[local] = value
     return parts
 
@@ -319,15 +319,7 @@ def _elements_of(result: Any, first: Any) -> Elements | None:
 # Reads of a rehearsal
 
 
-class ReadAhead(NamedTuple):
-    """The answer to a call of the whole that shards have read ahead."""
-
-    method: str
-    arguments: tuple[Any, ...]
-    answer: Any
-
-
-def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[ReadAhead]:
+def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> list[RecordedCall]:
     lifted = []
     for read in reads:
         try:
@@ -340,7 +332,7 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[Read]) -> list[Rea
         if (cut := _first_cut(call, arguments)) is not None:
             arguments = (_lift_first(numbers, shard, cut, arguments[0]), *arguments[1:])
         answer = call.lift(numbers, shard, read.answer) if call.lift else read.answer
-        lifted.append(ReadAhead(read.method, arguments, answer))
+        lifted.append(RecordedCall(read.method, arguments, answer))
     return lifted
 
 
@@ -364,9 +356,9 @@ def _lift_first(numbers: Numbers, shard: int, cut: Cut, first: Any) -> Any:
     return [number for number in lifted if number < EXTERNAL]
 
 
-def _merge_reads(answers: Sequence[Sequence[ReadAhead]], arguments: Sequence[Any]) -> list[ReadAhead]:
+def _merge_reads(answers: Sequence[Sequence[RecordedCall]], arguments: Sequence[Any]) -> list[RecordedCall]:
     """The calls that one shard alone answers, and those that all of them have read."""
-    merged, by_call = list[ReadAhead](), dict[Any, list[ReadAhead]]()
+    merged, by_call = list[RecordedCall](), dict[Any, list[RecordedCall]]()
     for answer in answers:
         of_all = {}
         for read in answer:
@@ -379,7 +371,7 @@ def _merge_reads(answers: Sequence[Sequence[ReadAhead]], arguments: Sequence[Any
     for (method, _), reads in by_call.items():
         if len(reads) == len(answers):
             answer = find_call(method).merge([read.answer for read in reads], reads[0].arguments)
-            merged.append(ReadAhead(method, reads[0].arguments, answer))
+            merged.append(RecordedCall(method, reads[0].arguments, answer))
     return merged
 
 

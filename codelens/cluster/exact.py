@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codelens.cluster.fanout import Asked, FanOut
+from codelens.cluster.fanout import FanOut, MethodCall
 from codelens.cluster.numbers import Numbers
 from codelens.cluster.shards import REHEARSE, ShardFacts
 from codelens.model.code import RepositoryId, UnitId
@@ -47,7 +47,7 @@ class ShardWords:
         wanted = list(terms)
         return dict(zip(wanted, self._count([self._phrases.any_in([term], columns) for term in wanted]), strict=True))
 
-    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """The calls that a method would make first."""
         if method == "document_frequency":
             term, *columns = arguments
@@ -56,10 +56,10 @@ class ShardWords:
             phrases = self._phrases.alone(arguments[0], arguments[4] if len(arguments) > 4 else ())
             if not self._ask.knows("postings.counts", phrases) or not self._ask.knows("postings.totals"):
                 return [("postings.counts", (phrases,)), ("postings.totals", ())]
-            return [("postings.bm25_given", self._given(*arguments))]
+            return [("postings.bm25_given", self._gather_statistics(*arguments))]
         return []
 
-    def _given(
+    def _gather_statistics(
         self,
         terms: Sequence[str | InColumns],
         weights: Mapping[str, float],
@@ -79,7 +79,7 @@ class ShardWords:
 
     def bm25(self, *asked: Any) -> list[tuple[UnitId, float]]:
         """The method of `Postings`, by the counts of all shards."""
-        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", *self._given(*asked))
+        found: list[tuple[UnitId, float]] = self._ask("postings.bm25_given", *self._gather_statistics(*asked))
         return found
 
 
@@ -100,7 +100,7 @@ class ShardVectors:
     def __init__(self, ask: FanOut) -> None:
         self._ask = ask
 
-    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """The calls that a method would make first."""
         if method != "nearest":
             return []
@@ -125,7 +125,7 @@ class ShardEdges:
     def __init__(self, ask: FanOut) -> None:
         self._ask = ask
 
-    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """The calls that a method would make first. A walk that no shard foresaw will go on from here: they read farther."""
         if method != "around":
             return []
@@ -140,7 +140,7 @@ class ShardEdges:
         asked = list(nodes)
         externals = [node for node in asked if node >= EXTERNAL]
         of_all = [("edges.incoming_counts", (externals,))] if externals else []
-        edges, *more = self._ask.together([("edges.around", (asked, widest, outside)), *of_all])
+        edges, *more = self._ask.ask_all([("edges.around", (asked, widest, outside)), *of_all])
         counts = more[0] if more else {}
         return iter([found for found in edges if counts.get(found[0], 0) <= widest])
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.cluster.calls import Call, ReadAhead, cut_set, cut_work, find_call, freeze
+from codelens.cluster.calls import Call, cut_set, cut_work, find_call, freeze
 from codelens.cluster.numbers import Numbers
-from codelens.cluster.shards import REHEARSE, SETS_HELD, HeldSet, Request, Transport
+from codelens.cluster.shards import MOST_SETS, REHEARSE, RecordedCall, Request, SetReference, Transport
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
-MOST_KEPT = 5_000  # Answers that are kept from one search to the next: a server is asked for ever new words
-Asked = tuple[str, tuple[Any, ...]]  # A method with its arguments
+MOST_LASTING = 5_000  # Answers that are kept from one search to the next: a server is asked for ever new words
+MethodCall = tuple[str, tuple[Any, ...]]  # A method with its arguments
 
 
 class FanOut:
@@ -24,173 +24,169 @@ class FanOut:
 
     def __init__(self, transport: Transport, numbers: Numbers) -> None:
         self.transport, self.numbers = transport, numbers
-        self._kept: dict[Any, Any] = {}
+        self._lasting_answers: dict[Any, Any] = {}
         """Answers that hold for all searches."""
-        self._known: dict[Any, Any] = {}
-        self._each: dict[Any, dict[Any, list[Any]]] = {}
+        self._answers: dict[Any, Any] = {}
+        self._elements_by_call: dict[Any, dict[Any, list[Any]]] = {}
         """(method, further arguments) → element of the first argument → its elements of the answer."""
-        self._kept_each: dict[Any, dict[Any, list[Any]]] = {}
+        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}
         """The same for what holds for all searches."""
-        self._sets: list[_Shipped] = []
+        self._sent_sets: list[_SentSet] = []
         """The last ones."""
         self._counter = itertools.count()
-        self._of_thread = threading.local()
+        self._thread_state = threading.local()
 
     def forget(self) -> None:
         """Free what was asked for the last search; and what holds for all, once it is much."""
-        self._known.clear()
-        self._each.clear()
-        if len(self._kept) + sum(map(len, self._kept_each.values())) > MOST_KEPT:
-            self._kept.clear()
-            self._kept_each.clear()
+        self._answers.clear()
+        self._elements_by_call.clear()
+        if len(self._lasting_answers) + sum(map(len, self._lasting_elements.values())) > MOST_LASTING:
+            self._lasting_answers.clear()
+            self._lasting_elements.clear()
 
     @contextmanager
-    def forgetting(self) -> Iterator[None]:
+    def forgetting_new(self) -> Iterator[None]:
         """Free what is asked for meanwhile."""
-        before = set(self._known)
+        before = set(self._answers)
         try:
             yield
         finally:
-            for key in self._known.keys() - before:
-                del self._known[key]
+            for key in self._answers.keys() - before:
+                del self._answers[key]
 
     def __call__(self, method: str, *arguments: Any) -> Any:
         """The answer that one index of all would give."""
-        (answer,) = self.together([(method, arguments)])
+        (answer,) = self.ask_all([(method, arguments)])
         return answer
 
     def knows(self, method: str, *arguments: Any) -> bool:
         """True if this was asked for already."""
         return _OpenCall(self, method, arguments, set()).done
 
-    def together(self, calls: Sequence[Asked]) -> list[Any]:
+    def ask_all(self, calls: Sequence[MethodCall]) -> list[Any]:
         """The answers to several calls, with one message to each shard that any of them concerns."""
         calls = [
             (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
         ]
-        task: _Turn | None = getattr(self._of_thread, "task", None)
+        task: _TaskThread | None = getattr(self._thread_state, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
         calls = _with_joint_rehearsals(calls)
-        open_calls, pending = list[_OpenCall](), set[Any]()
-        for method, arguments in calls:
-            open_calls.append(_OpenCall(self, method, arguments, pending))
+        pending = set[Any]()
+        open_calls = [_OpenCall(self, method, arguments, pending) for method, arguments in calls]
         messages: dict[int, list[Request]] = {}
-        for one in open_calls:
-            for shard, request in one.requests().items():
-                one.places[shard] = len(messages.setdefault(shard, []))
+        for call in open_calls:
+            for shard, request in call.requests().items():
+                call.places[shard] = len(messages.setdefault(shard, []))
                 messages[shard].append(request)
-        answers = self.transport.ask(messages) if messages else {}
-        given = [{shard: answers[shard][place] for shard, place in one.places.items()} for one in open_calls]
-        lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
+        replies = self.transport.ask(messages) if messages else {}
+        lifted = [call.lift(replies) for call in open_calls]
         if self.numbers.unknown:
             self._name_externals()
-            lifted = [self._lifted(one.call, own) for one, own in zip(open_calls, given, strict=True)]
-        found = [one.answer(own) for one, own in zip(open_calls, lifted, strict=True)]
-        for (method, _), answer in zip(calls, found, strict=True):
+            lifted = [call.lift(replies) for call in open_calls]
+        answers = [call.answer(values) for call, values in zip(open_calls, lifted, strict=True)]
+        for (method, _), answer in zip(calls, answers, strict=True):
             if method == REHEARSE:
-                self._learn(answer)
-        return found
+                self._remember_reads(answer)
+        return answers
 
     def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """The results of tasks. Each goes on until it needs shards; once all wait, one round asks for what they wait for.
 
         One of them goes on at a time, in their order, so that nothing depends on chance. Raises the first fault.
         """
-        begun = [_Turn(task, self._of_thread) for task in tasks]
-        going = begun
-        while going:
-            for one in going:
-                one.go_on()
-            going = [one for one in going if not one.done]
+        started = [_TaskThread(task, self._thread_state) for task in tasks]
+        running = started
+        while running:
+            for task in running:
+                task.resume()
+            running = [task for task in running if not task.is_done]
             try:
-                answers = iter(self.together([call for one in going for call in one.calls]) if going else ())
+                answers = iter(self.ask_all([call for task in running for call in task.calls]) if running else ())
             except BaseException as fault:
-                for one in going:
-                    one.fault = fault
+                for task in running:
+                    task.fault = fault
             else:
-                for one in going:
-                    one.answers = [next(answers) for _ in one.calls]
-        for one in begun:
-            if one.fault is not None:
-                raise one.fault
-        return [one.result for one in begun]
+                for task in running:
+                    task.answers = [next(answers) for _ in task.calls]
+        for task in started:
+            if task.fault is not None:
+                raise task.fault
+        return [task.result for task in started]
 
-    def _learn(self, reads: Sequence[ReadAhead]) -> None:
+    def _remember_reads(self, reads: Sequence[RecordedCall]) -> None:
         """Remember what shards read ahead."""
-        for known in reads:
-            call = find_call(known.method)
+        for read in reads:
+            call = find_call(read.method)
             if call.elements is None:
-                self.known_of(call)[known.method, freeze(known.arguments)] = known.answer
+                self.answers_to(call)[read.method, freeze(read.arguments)] = read.answer
                 continue
-            elements = self.elements_of(known.method, known.arguments[1:])
-            new = {one: list[Any]() for one in known.arguments[0] if one not in elements}
-            for key, element in call.elements.split(known.answer):
+            elements = self.elements_of(read.method, read.arguments[1:])
+            new = {number: list[Any]() for number in read.arguments[0] if number not in elements}
+            for key, element in call.elements.split(read.answer):
                 if key in new:
                     new[key].append(element)
             elements |= new
 
-    def known_of(self, call: Call) -> dict[Any, Any]:
+    def answers_to(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
-        return self._kept if call.is_lasting else self._known
+        return self._lasting_answers if call.is_lasting else self._answers
 
     def elements_of(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
         """The elements that are known of answers to a method."""
-        return (self._kept_each if find_call(method).is_lasting else self._each).setdefault(
+        return (self._lasting_elements if find_call(method).is_lasting else self._elements_by_call).setdefault(
             (method, freeze(further)), {}
         )
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
-        cut = {place: parts for place, how in call.cuts if (parts := self._parts(how, arguments[place])) is not None}
+        cut = {
+            place: parts for place, how in call.cuts if (parts := self._cut_argument(how, arguments[place])) is not None
+        }
         shards: Collection[int] = self.numbers.shards
         for parts in cut.values():
             shards = [shard for shard in shards if shard in parts]
         for place, how in call.cuts:
             if how in (cut_set, cut_work) and isinstance(arguments[place], UnitSet):
-                cut[place] = self._held(arguments[place], shards)
+                cut[place] = self._name_set(arguments[place], shards)
         return {
             shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
             for shard in shards
         }
 
-    def _lifted(self, call: Call, answers: Mapping[int, Any]) -> list[Any]:
-        in_order = [(shard, answers[shard]) for shard in sorted(answers)]
-        return [call.lift(self.numbers, shard, answer) if call.lift else answer for shard, answer in in_order]
-
     def _name_externals(self) -> None:
         """In one index, something outside that several repositories use is one node: find all shards that have it."""
-        by_shard: dict[int, list[int]] = {}
+        unknown: dict[int, list[int]] = {}
         for shard, local in self.numbers.unknown:
-            by_shard.setdefault(shard, []).append(local)
-        named = self.transport.ask({s: [Request("edges.external_names", (nodes,))] for s, nodes in by_shard.items()})
+            unknown.setdefault(shard, []).append(local)
+        named = self.transport.ask({s: [Request("edges.external_names", (nodes,))] for s, nodes in unknown.items()})
         names = sorted({name for (found,) in named.values() for name in found.values()})
         asked = [Request("edges.externals_called", (names,))]
-        found = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
-        self.numbers.name_externals({shard: held for shard, (held,) in found.items()})
+        answers = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
+        self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
 
-    def _parts(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
+    def _cut_argument(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
         if how in (cut_set, cut_work) and isinstance(argument, UnitSet):
-            return self._shipped(argument).parts
+            return self._find_sent_set(argument).parts
         parts: Mapping[int, Any] | None = how(self.numbers, argument)
         return parts
 
-    def _shipped(self, units: UnitSet) -> _Shipped:
-        known = next((held for held in self._sets if held.units is units), None)
-        if known is None:
-            known = _Shipped(units, next(self._counter), cut_set(self.numbers, units) or {}, set())
-            self._sets = [*self._sets, known][-SETS_HELD:]
-        return known
-
-    def _held(self, units: UnitSet, shards: Collection[int]) -> Mapping[int, HeldSet]:
-        """A set by its number, for these shards; its units go to those that do not have it yet."""
-        known = self._shipped(units)
-        sent = {s: HeldSet(known.number, None if s in known.having else known.parts[s]) for s in shards}
-        known.having.update(shards)
+    def _find_sent_set(self, units: UnitSet) -> _SentSet:
+        sent = next((sent for sent in self._sent_sets if sent.units is units), None)
+        if sent is None:
+            sent = _SentSet(units, next(self._counter), cut_set(self.numbers, units) or {}, set())
+            self._sent_sets = [*self._sent_sets, sent][-MOST_SETS:]
         return sent
 
+    def _name_set(self, units: UnitSet, shards: Collection[int]) -> Mapping[int, SetReference]:
+        """A set by its number, for these shards; its units go to those that do not have it yet."""
+        sent = self._find_sent_set(units)
+        references = {s: SetReference(sent.number, None if s in sent.shards else sent.parts[s]) for s in shards}
+        sent.shards.update(shards)
+        return references
 
-def _with_joint_rehearsals(calls: Sequence[Asked]) -> list[Asked]:
+
+def _with_joint_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
     """The same calls, in which the first that rehearses some work has the units of all that rehearse it."""
     numbers: dict[int, list[int]] = {}
     joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
@@ -202,36 +198,36 @@ def _with_joint_rehearsals(calls: Sequence[Asked]) -> list[Asked]:
     ]
 
 
-class _Shipped(NamedTuple):
+class _SentSet(NamedTuple):
     """A set of units that shards have."""
 
     units: UnitSet
     number: int
     parts: Mapping[int, UnitSet]
-    having: set[int]  # The shards that it was sent to
+    shards: set[int]  # The shards that it was sent to
 
 
-class _Turn:
+class _TaskThread:
     """A thread of its own, which goes on only while who began it waits."""
 
     def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
-        self.done = False
+        self.is_done = False
         self.result: Any = None
         self.fault: BaseException | None = None
-        self.calls: Sequence[Asked] = ()
+        self.calls: Sequence[MethodCall] = ()
         """The calls that it waits for."""
         self.answers: list[Any] = []
-        self._work, self._of_thread = task, of_thread
+        self._work, self._thread_state = task, of_thread
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let it go on until it waits or is done."""
         self._turn.release()
         self._stopped.acquire()
 
-    def wait_for(self, calls: Sequence[Asked]) -> list[Any]:
+    def wait_for(self, calls: Sequence[MethodCall]) -> list[Any]:
         """Stop until there are answers. Called by the task itself."""
         self.calls = calls
         self._stopped.release()
@@ -242,13 +238,13 @@ class _Turn:
         return self.answers
 
     def _run(self) -> None:
-        self._of_thread.task = self
+        self._thread_state.task = self
         self._turn.acquire()
         try:
             self.result = self._work()
         except BaseException as fault:
             self.fault = fault
-        self.done = True
+        self.is_done = True
         self._stopped.release()
 
 
@@ -263,7 +259,7 @@ class _OpenCall:
         self._fan, self._method = fan, method
         self._arguments = arguments
         self._key = (method, freeze(self._arguments))
-        self._known = fan.known_of(self.call)
+        self._answers = fan.answers_to(self.call)
         self._elements: dict[Any, list[Any]] | None = None
         self._asked = self._arguments
         if self.call.elements and self._asked[0] is not None:
@@ -276,7 +272,7 @@ class _OpenCall:
             self._asked = (self._missing, *self._asked[1:])
             self.done = not self._missing
         else:
-            self.done = self._key in self._known or self._key in pending
+            self.done = self._key in self._answers or self._key in pending
             pending.add(self._key)
 
     def requests(self) -> dict[int, Request]:
@@ -284,12 +280,18 @@ class _OpenCall:
         cut = {} if self.done else self._fan.cut(self.call, self._asked)
         return {shard: Request(self._method, own) for shard, own in cut.items()}
 
+    def lift(self, replies: Mapping[int, Sequence[Any]]) -> list[Any]:
+        """The answers of shards, with the ids and names of the whole; `replies`: shard → its answers to this round."""
+        numbers, lift = self._fan.numbers, self.call.lift
+        answers = [(shard, replies[shard][place]) for shard, place in sorted(self.places.items())]
+        return [lift(numbers, shard, answer) if lift else answer for shard, answer in answers]
+
     def answer(self, lifted: Sequence[Any]) -> Any:
         """The whole's answer, a new list or mapping."""
         if self._elements is None:
             if not self.done:
-                self._known[self._key] = self.call.merge(lifted, self._arguments)
-            return copy.copy(self._known[self._key])
+                self._answers[self._key] = self.call.merge(lifted, self._arguments)
+            return copy.copy(self._answers[self._key])
         assert self.call.elements is not None
         if self._missing:
             self._elements.update((one, []) for one in self._missing)

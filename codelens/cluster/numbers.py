@@ -11,7 +11,7 @@ from codelens.cluster.sketch import Routes
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
-from codelens.store.documents import RepositoryRow, RootNames, telling_names
+from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
 LOCAL_BITS = 25  # 33 million units to a shard, and 32,768 shards below the numbers of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
@@ -32,7 +32,7 @@ class Numbers:
     """The numbers of all shards. `homes` are the repositories in the order of one index."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
-        names = telling_names([home.row.root for home in homes if not home.name])
+        names = name_by_roots([home.row.root for home in homes if not home.name])
         self.repositories: list[RepositoryRow] = []
         self._homes: dict[int, Home] = {}
         self._number: dict[tuple[int, int], RepositoryId] = {}
@@ -45,9 +45,9 @@ class Numbers:
             self._name[home.shard, home.row.name] = name
         self.shards = sorted({home.shard for home in homes})
         self.routes = Routes()
-        self._outside: dict[tuple[int, int], int] = {}
-        self._holding: dict[int, list[tuple[int, int]]] = {}
-        self._known: dict[str, int] = {}
+        self._external_of_node: dict[tuple[int, int], int] = {}
+        self._places_of_external: dict[int, list[tuple[int, int]]] = {}
+        self._number_of_external: dict[str, int] = {}
         self.unknown: set[tuple[int, int]] = set()
         """Externals (shard, node there) that an answer named and `name_externals` does not know yet."""
 
@@ -75,15 +75,15 @@ class Numbers:
         """The number of a node of a shard's graph. What lies outside of all shards is one node, whoever names it."""
         if local < EXTERNAL:
             return -(shard << LOCAL_BITS | -local) if local < 0 else shard << LOCAL_BITS | local
-        if (shard, local) not in self._outside:
+        if (shard, local) not in self._external_of_node:
             self.unknown.add((shard, local))
-        return self._outside.get((shard, local), EXTERNAL)
+        return self._external_of_node.get((shard, local), EXTERNAL)
 
     def nodes_by_shard(self, nodes: Iterable[int]) -> dict[int, list[int]]:
         """Shard → the nodes there, in the given order; an external is in several."""
         found: dict[int, list[int]] = {}
         for node in nodes:
-            for shard, local in self._holding.get(node, ()) if node >= EXTERNAL else (split(node),):
+            for shard, local in self._places_of_external.get(node, ()) if node >= EXTERNAL else (split_number(node),):
                 found.setdefault(shard, []).append(local)
         return found
 
@@ -91,10 +91,10 @@ class Numbers:
         """Number externals: shard → name → node there, for all shards that have these names."""
         for shard, names in held.items():
             for name, local in names.items():
-                number = self._known.setdefault(name, EXTERNAL + 1 + len(self._known))
-                if (shard, local) not in self._outside:
-                    self._outside[shard, local] = number
-                    self._holding.setdefault(number, []).append((shard, local))
+                number = self._number_of_external.setdefault(name, EXTERNAL + 1 + len(self._number_of_external))
+                if (shard, local) not in self._external_of_node:
+                    self._external_of_node[shard, local] = number
+                    self._places_of_external.setdefault(number, []).append((shard, local))
         self.unknown.clear()
 
 
@@ -108,17 +108,17 @@ def document_of(shard: int, local: int) -> DocumentId:
     return DocumentId(shard << LOCAL_BITS | local)
 
 
-def split(number: int) -> tuple[int, int]:
+def split_number(number: int) -> tuple[int, int]:
     """(shard, number there) of a unit, a document, or a document's node."""
     if number < 0:
         return -number >> LOCAL_BITS, -(-number & _LOCAL)
     return number >> LOCAL_BITS, number & _LOCAL
 
 
-def by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
+def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
     """Shard → the numbers there, in the given order."""
     found: dict[int, list[int]] = {}
     for number in numbers:
-        shard, local = split(number)
+        shard, local = split_number(number)
         found.setdefault(shard, []).append(local)
     return found

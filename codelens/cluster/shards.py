@@ -34,7 +34,7 @@ IN_PARTS, REHEARSE = "in_parts", "rehearse"
 """The two requests for work that the shard does on its store, which name no method."""
 
 
-def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of a method in order, with defaults and without functions."""
     known = getattr(GATEWAYS[gateway], method, None)
     if known is None:
@@ -46,10 +46,10 @@ def in_order(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[s
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
 """Keys of `meta` that shards must agree on."""
-SETS_HELD = 8  # Sets of units that a shard remembers; a search has a scope and a pool of candidates
+MOST_SETS = 8  # Sets of units that a shard remembers; a search has a scope and a pool of candidates
 
 
-class HeldSet(NamedTuple):
+class SetReference(NamedTuple):
     """A set of units by its number. The units come with it the first time only."""
 
     number: int
@@ -101,18 +101,18 @@ class Shard:
 
     def answer(self, request: Request) -> Any:
         """The result of a method of the store; iterators as lists."""
-        arguments = tuple(map(self._opened, request.arguments))
+        arguments = tuple(map(self._resolve_set, request.arguments))
         if request.method == IN_PARTS:
-            return self._done(self.store, *arguments)
+            return self._do_work(self.store, *arguments)
         if request.method == REHEARSE:
             rehearsal = Rehearsal(self.store)
-            self._done(rehearsal, *arguments)
+            self._do_work(rehearsal, *arguments)
             return rehearsal.record
         gateway, _, name = request.method.partition(".")
         found = getattr(getattr(self.store, gateway), name)(*arguments)
         return list(found) if isinstance(found, Iterator) else found
 
-    def _done(
+    def _do_work(
         self, store: Any, work: Callable[..., Any], numbers: Any, seconds: float, further: Sequence[int] | None = None
     ) -> Any:
         """The result of work; None if there was no time for it."""
@@ -124,18 +124,18 @@ class Shard:
         finally:
             self.store.budget = before
 
-    def _opened(self, argument: Any) -> Any:
-        if not isinstance(argument, HeldSet):
+    def _resolve_set(self, argument: Any) -> Any:
+        if not isinstance(argument, SetReference):
             return argument
         if argument.units is not None:
             self._sets[argument.number] = argument.units
-            while len(self._sets) > 2 * SETS_HELD:  # they may come in another order than who asks made them
+            while len(self._sets) > 2 * MOST_SETS:  # they may come in another order than who asks made them
                 del self._sets[next(iter(self._sets))]
         return self._sets[argument.number]
 
 
-class Read(NamedTuple):
-    """The answer of a method in a rehearsal."""
+class RecordedCall(NamedTuple):
+    """A call of a rehearsal with its answer: of a shard, or as the whole names things."""
 
     method: str
     arguments: tuple[Any, ...]
@@ -149,7 +149,7 @@ class Rehearsal:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.record: list[Read] = []
+        self.record: list[RecordedCall] = []
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
@@ -162,7 +162,7 @@ class Rehearsal:
 class _Recorder:
     """A gateway that records its answers."""
 
-    def __init__(self, name: str, gateway: Any, record: list[Read]) -> None:
+    def __init__(self, name: str, gateway: Any, record: list[RecordedCall]) -> None:
         self._name, self._gateway, self._record = name, gateway, record
 
     def __getattr__(self, method: str) -> Any:
@@ -170,7 +170,9 @@ class _Recorder:
             given = tuple(list(one) if isinstance(one, Iterator) else one for one in given)
             found = getattr(self._gateway, method)(*given, **named)
             found = list(found) if isinstance(found, Iterator) else found
-            self._record.append(Read(f"{self._name}.{method}", in_order(self._name, method, given, named), found))
+            self._record.append(
+                RecordedCall(f"{self._name}.{method}", order_arguments(self._name, method, given, named), found)
+            )
             return found
 
         return ask

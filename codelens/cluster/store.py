@@ -19,9 +19,9 @@ from codelens.cluster.exact import (
     ShardVectors,
     ShardWords,
 )
-from codelens.cluster.fanout import Asked, FanOut
+from codelens.cluster.fanout import FanOut, MethodCall
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, in_order
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, order_arguments
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
@@ -46,17 +46,19 @@ class Gateway:
     def __getattr__(self, method: str) -> Any:
         if self._special is not None and hasattr(self._special, method):
             return getattr(self._special, method)
-        return lambda *given, **named: self._ask(f"{self._name}.{method}", *in_order(self._name, method, given, named))
+        return lambda *given, **named: self._ask(
+            f"{self._name}.{method}", *order_arguments(self._name, method, given, named)
+        )
 
-    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[Asked]:
+    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """The first calls that a method will make."""
         if self._special is not None and hasattr(self._special, method):
-            found: list[Asked] = getattr(self._special, "ahead", lambda *_: [])(method, arguments)
+            found: list[MethodCall] = getattr(self._special, "ahead", lambda *_: [])(method, arguments)
             return found
-        return [(f"{self._name}.{method}", in_order(self._name, method, arguments, {}))]
+        return [(f"{self._name}.{method}", order_arguments(self._name, method, arguments, {}))]
 
 
-class Whole(NamedTuple):
+class ClusterInfo(NamedTuple):
     """The shards as one: what answers say of it."""
 
     place: Path  # The index that answers name
@@ -71,14 +73,14 @@ class ShardedStore(Store):
     is_one = False
 
     def __init__(
-        self, whole: Whole, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
+        self, whole: ClusterInfo, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
     ) -> None:
         """`homes`: the repositories in the order of one index. Raises UsageError if the shards were not built in the same way."""
         self.path, self.ours = whole.place, True
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         numbers = Numbers(homes)
         self.ask = ask = FanOut(transport, numbers)
-        self._meta = {**_shared(facts), "snapshot": whole.snapshot}
+        self._meta = {**_share_meta(facts), "snapshot": whole.snapshot}
         self.missing, self._released = whole.missing, whole.released
         postings = ShardWords(ask)
         special: dict[str, object] = {
@@ -127,16 +129,16 @@ class ShardedStore(Store):
 
     def foresee(self, *calls: Expected) -> None:
         """Ask for all of these at once."""
-        expected: list[Asked] = []
+        expected: list[MethodCall] = []
         for method, arguments in calls:
             if isinstance(method, str):
                 name, _, own = method.partition(".")
                 expected += self._gateways[name].ahead(own, arguments)
             else:
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
-        self.ask.together(expected)
+        self.ask.ask_all(expected)
 
-    def one_by_one(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+    def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
         """Ask about one, then two, four … documents in a round: whoever wants the first alone waits for no more."""
         begin, most = 0, 1
         while begin < len(documents):
@@ -144,7 +146,7 @@ class ShardedStore(Store):
             while end < len(documents) and end - begin < most and (end == begin or size < AHEAD_BYTES):
                 size += documents[end].stamp.size
                 end += 1
-            with self.ask.forgetting():
+            with self.ask.forgetting_new():
                 self.foresee(*((method, (document.id,)) for document in documents[begin:end] for method in methods))
                 yield from documents[begin:end]
             begin, most = end, min(2 * most, MOST_AHEAD)
@@ -185,7 +187,7 @@ class ShardedStore(Store):
     def budget(self, budget: TimeBudget) -> None:
         self._of_thread.budget = budget
 
-    def limited_to(self, seconds: float) -> TimeBudget:
+    def make_budget(self, seconds: float) -> TimeBudget:
         """Seconds by the clock: work is done elsewhere."""
         return TimeBudget(seconds, time.monotonic)
 
@@ -193,7 +195,7 @@ class ShardedStore(Store):
     def reading(self) -> Iterator[None]:
         """Faults of shards come as they are."""
         self.ask.forget()
-        self.ask.together([(method, ()) for method in LASTING])
+        self.ask.ask_all([(method, ()) for method in LASTING])
         yield
 
     @contextmanager
@@ -203,7 +205,7 @@ class ShardedStore(Store):
         yield
 
 
-def _shared(facts: Mapping[int, ShardFacts]) -> dict[str, str]:
+def _share_meta(facts: Mapping[int, ShardFacts]) -> dict[str, str]:
     """The values of `meta` that shards share, and when the last of them was written."""
     metas = [dict(of_shard.meta) for of_shard in facts.values()] or [{}]
     for meta in metas:

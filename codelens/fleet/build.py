@@ -11,10 +11,10 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
-from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, grouped, row_of
+from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, to_row
 from codelens.fleet.sources import FleetSource, SourceLook, look
 from codelens.fleet.stores import FleetStore, open_store
-from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, record_of, sketch_file
+from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, name_record, name_sketch
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.text.counts import quantity
 
@@ -40,7 +40,7 @@ def index_fleet(
     *,
     allow_network: bool = False,
     most: int | None = None,
-    told: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
     """Build the shards whose repositories changed, and replace the manifest meanwhile. What cannot be built is listed in it;
     the rest goes on. `most` are the bytes of source that small repositories share a shard for [default: by number of workers].
@@ -53,7 +53,7 @@ def index_fleet(
         raise UsageError(text, "--allow-network lets git fetch the repositories that have a URL")
     store = open_store(store_url)
     with store.writing_alone():
-        run = _FleetRun(client, store, settings, told)
+        run = _FleetRun(client, store, settings, report)
         try:
             return run.finish(fleet, most)
         except KeyboardInterrupt as ending:
@@ -65,7 +65,7 @@ def index_fleet(
             run.abandon()
 
 
-class Seldom:
+class Throttle:
     """When to do again what takes longer the more there is: at most this share of the time goes to it."""
 
     def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,7 +77,7 @@ class Seldom:
         return self._clock() >= self._due
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
+    def measure(self) -> Iterator[None]:
         """Do it."""
         begun = self._clock()
         yield
@@ -103,8 +103,8 @@ class _Group:
 class _FleetRun:
     """One run of a coordinator."""
 
-    def __init__(self, client: Any, store: FleetStore, settings: Settings, told: Callable[[str], None]) -> None:
-        self._client, self._store, self._settings, self._told = client, store, settings, told
+    def __init__(self, client: Any, store: FleetStore, settings: Settings, report: Callable[[str], None]) -> None:
+        self._client, self._store, self._settings, self._report = client, store, settings, report
         self.planned = self.stored = 0
         self._recipe = fleet_recipe(settings)
         self._futures: dict[Any, _Group] = {}
@@ -119,22 +119,22 @@ class _FleetRun:
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Look at all repositories, build what changed, and remove what is not needed any more."""
         self._sources = {source.name: source for source in fleet}
-        self._looks = dict(zip(self._sources, self._looked(), strict=True))
-        groups = self._groups(most)
+        self._looks = dict(zip(self._sources, self._look_at_sources(), strict=True))
+        groups = self._plan_groups(most)
         waiting = [group for group in groups if group.chunks]
         self.planned = len(waiting)
         repositories = quantity(len(fleet), "repository", "repositories")
-        self._told(f"{repositories}: {len(waiting)} of {quantity(len(groups), 'shard')} to build")
+        self._report(f"{repositories}: {len(waiting)} of {quantity(len(groups), 'shard')} to build")
         # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
         shown = self._before.recipe in ("", self._recipe)
-        writing = Seldom(WRITING_SHARE)
-        for group in self._run(waiting):
+        writing = Throttle(WRITING_SHARE)
+        for group in self._build_groups(waiting):
             if shown and writing.is_due():
-                with writing.measured():
-                    self._replace(groups)
-            self._tell(group)
-        self._replace(groups)
-        self._clean()
+                with writing.measure():
+                    self._replace_manifest(groups)
+            self._report_shard(group)
+        self._replace_manifest(groups)
+        self._remove_unnamed()
         return self._manifest
 
     def abandon(self) -> None:
@@ -142,13 +142,13 @@ class _FleetRun:
         if self._futures:
             self._client.cancel(list(self._futures), force=True)
 
-    def _looked(self) -> Iterator[SourceLook]:
+    def _look_at_sources(self) -> Iterator[SourceLook]:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
             yield from threads.map(look, self._sources.values())
 
-    def _groups(self, most: int | None) -> list[_Group]:
+    def _plan_groups(self, most: int | None) -> list[_Group]:
         """The shards that there should be."""
         there = {file.name: file.bytes for file in self._store.files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
@@ -164,7 +164,7 @@ class _FleetRun:
             share = sum(member.bytes for member in members.values()) // (SHARDS_PER_WORKER * workers)
             most = min(SHARD_BYTES, max(LEAST_SHARD_BYTES, share))
         groups, used = [], set()
-        for names in grouped(members, most, self._before.planned):
+        for names in group_into_shards(members, most, self._before.planned):
             shard = next((old[name] for name in names if name in old), None)
             shard = None if shard is None or shard.file in used else shard  # those that changed their group start again
             used |= {shard.file} if shard else set()
@@ -184,23 +184,23 @@ class _FleetRun:
         """True if a repository need not be read: it has not changed."""
         return known.is_at(self._sources[known.name], self._looks[known.name])
 
-    def _run(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
+    def _build_groups(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
         """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""
         if waiting and not self._threads():
-            self._told("no worker has joined the scheduler yet: waiting for the first")
+            self._report("no worker has joined the scheduler yet: waiting for the first")
         queue = list(reversed(waiting))
         while queue or self._futures:
             while queue and len(self._futures) < 2 * max(1, sum(self._threads().values())):
-                self._begin(queue.pop())
-            for future in self._done():
+                self._submit_chunk(queue.pop())
+            for future in self._wait_for_shards():
                 group = self._futures.pop(future)
-                self._take(group, future.result() if future.status == "finished" else _died(future))
+                self._note_result(group, future.result() if future.status == "finished" else _report_death(future))
                 if group.chunks:
-                    self._begin(group)
+                    self._submit_chunk(group)
                 else:
                     yield group
 
-    def _done(self) -> list[Any]:
+    def _wait_for_shards(self) -> list[Any]:
         """Wait for shards that are done. Those that wait for workers which are gone are given to any."""
         from distributed import CancelledError, wait
 
@@ -215,7 +215,7 @@ class _FleetRun:
                 if group.place and not there & group.place:
                     del self._futures[future]
                     self._client.cancel([future], force=True)
-                    self._begin(group)
+                    self._submit_chunk(group)
 
     def _threads(self) -> Mapping[str, int]:
         try:
@@ -224,7 +224,7 @@ class _FleetRun:
             raise CodelensError(f"the scheduler does not answer ({type(fault).__name__})", GO_ON) from None
         return found
 
-    def _begin(self, group: _Group) -> None:
+    def _submit_chunk(self, group: _Group) -> None:
         """Have the first chunk of a group built, by a worker that has not tried it yet if there is one."""
         from distributed import fire_and_forget
 
@@ -247,7 +247,7 @@ class _FleetRun:
         fire_and_forget(future)
         self._futures[future] = group
 
-    def _take(self, group: _Group, built: ShardBuilt) -> None:
+    def _note_result(self, group: _Group, built: ShardBuilt) -> None:
         """Note what came of a group's chunk: it is tried again, goes on, or is split."""
         chunk = group.chunks[0]
         failed = bool(built.fault) or bool(built.failures)
@@ -270,22 +270,22 @@ class _FleetRun:
             group.base = built.entry
             group.records |= {r.name: r for r in built.indexed}
 
-    def _tell(self, group: _Group) -> None:
+    def _report_shard(self, group: _Group) -> None:
         self.stored += 1
         size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
-        self._told(
+        self._report(
             f"shard {self.stored} of {self.planned}: {quantity(len(group.names), 'repository', 'repositories')}, {size}"
         )
         for name, reason in group.failures.items():
-            self._told(f"{name}: {reason}")
+            self._report(f"{name}: {reason}")
 
-    def _replace(self, groups: Sequence[_Group]) -> None:
+    def _replace_manifest(self, groups: Sequence[_Group]) -> None:
         """Write the manifest as things are now, unless that is what it says already."""
-        made = self._as_is(groups)
+        made = self._make_manifest(groups)
         if made != self._manifest:
             self._manifest = made.write(self._store)
 
-    def _as_is(self, groups: Sequence[_Group]) -> FleetManifest:
+    def _make_manifest(self, groups: Sequence[_Group]) -> FleetManifest:
         shards: list[ShardEntry] = []
         planned: list[tuple[str, ...]] = []
         held: dict[str, FleetRepository] = {}
@@ -300,7 +300,7 @@ class _FleetRun:
                 held |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
         names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
         repositories = [
-            self._shown(held.get(name), name, failures.get(name, ""))
+            self._describe_repository(held.get(name), name, failures.get(name, ""))
             for name in names_in_order
             if name in held or name in self._sources
         ]
@@ -326,20 +326,20 @@ class _FleetRun:
         lost = group.failures.keys() & set(group.old.repositories) - set(group.base.repositories if group.base else ())
         return group.old if group.chunks or group.base is None or lost else group.base
 
-    def _shown(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
+    def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
         source = self._sources.get(name)
         if held is None:
             assert source
-            return FleetRepository(**row_of(source), failure=failure)
+            return FleetRepository(**to_row(source), failure=failure)
         if source is None:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
         return replace(held, group=source.group, metadata=source.metadata, failure=failure)
 
-    def _clean(self) -> None:
+    def _remove_unnamed(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
-        kept = {beside for file in named for beside in _with_its_own(file)}
-        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _with_its_own(file)}
+        kept = {beside for file in named for beside in _files_of_shard(file)}
+        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _files_of_shard(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
@@ -351,12 +351,12 @@ class _FleetRun:
             self._manifest = replace(self._manifest, superseded=rest).write(self._store)
 
 
-def _with_its_own(file: str) -> tuple[str, str, str]:
+def _files_of_shard(file: str) -> tuple[str, str, str]:
     """A shard with its record and its sketch."""
-    return file, record_of(file), sketch_file(file)
+    return file, name_record(file), name_sketch(file)
 
 
-def _died(future: Any) -> ShardBuilt:
+def _report_death(future: Any) -> ShardBuilt:
     """The result of a job whose workers died, one after the other."""
     fault = future.exception()
     reason = "each worker that tried it died, perhaps for lack of memory"

@@ -14,10 +14,10 @@ from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of
 
 ROOM = ".room"  # Suffix of an empty file as large as a shard that is being copied: others count it
-_held: dict[Path, IO[bytes]] = {}  # Shard → its lock, for as long as this process has it open
+_locks: dict[Path, IO[bytes]] = {}  # Shard → its lock, for as long as this process has it open
 
 
-def local_copy(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
+def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
     """The shard's file on this machine, copied to `folder` if it is not there. It stays until this process ends or releases it.
 
     A store that is a folder needs no copy. Raises StoreFault if the shard is not as it was stored, and CannotWrite if there is
@@ -26,47 +26,47 @@ def local_copy(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: 
     if store.local is not None:
         return store.local / entry.file
     place = folder / Path(entry.file).name
-    if place in _held:
-        _use(place)
+    if place in _locks:
+        _mark_used(place)
         return place
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        while not _hold(place):
+        while not _lock_copy(place):
             _fetch(store, entry, place, limit_bytes)
     except OSError as fault:
         raise unwritable(fault.filename or folder, fault) from None
-    _use(place)
+    _mark_used(place)
     return place
 
 
-def release(place: Path) -> None:
+def release_copy(place: Path) -> None:
     """Let go of a shard that this process has closed. It may be removed from now on."""
-    if lock := _held.pop(place, None):
+    if lock := _locks.pop(place, None):
         lock.close()
 
 
-def _hold(place: Path) -> bool:
+def _lock_copy(place: Path) -> bool:
     """Keep others from removing a copy; False if it is missing."""
-    lock = _locked(place.with_suffix(".lock"), shared=True)
+    lock = _wait_for_lock(place.with_suffix(".lock"), shared=True)
     if place.is_file():
-        _held[place] = lock
+        _locks[place] = lock
         return True
     lock.close()
     return False
 
 
-def _use(place: Path) -> None:
+def _mark_used(place: Path) -> None:
     os.utime(place.with_suffix(".lock"))
 
 
 def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> None:
     """Copy a shard, alone among the processes that want it."""
-    with _locked(place.with_suffix(".lock")):
+    with _wait_for_lock(place.with_suffix(".lock")):
         if place.is_file():
             return
         room, copy = place.with_suffix(ROOM), place.with_suffix(PART)
         try:
-            with _locked(place.parent / "room.lock"):
+            with _wait_for_lock(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)  # of one that was killed
                 _make_room(place, entry.bytes, limit)
                 with room.open("wb") as file:
@@ -76,12 +76,12 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
                 raise StoreFault(
                     f"{store.url}/{entry.file} has changed since it was stored", "remove it, and index again"
                 )
-            with _locked(place.parent / "room.lock"):
+            with _wait_for_lock(place.parent / "room.lock"):
                 copy.replace(place)
                 room.unlink()
         finally:
             copy.unlink(missing_ok=True)
-            with _locked(place.parent / "room.lock"):
+            with _wait_for_lock(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)
 
 
@@ -112,7 +112,7 @@ def _used_at(file: Path) -> float:
         return 0.0
 
 
-def _locked(place: Path, shared: bool = False) -> IO[bytes]:
+def _wait_for_lock(place: Path, shared: bool = False) -> IO[bytes]:
     """An open file with the system's lock on it, which ends with it. Waits for it. Lock files stay: they are empty."""
     found = _lock(place, shared, wait=True)
     assert found is not None
@@ -120,7 +120,7 @@ def _locked(place: Path, shared: bool = False) -> IO[bytes]:
 
 
 def _lock(place: Path, shared: bool, wait: bool) -> IO[bytes] | None:
-    """See `_locked`; without waiting, None if another process has it."""
+    """See `_wait_for_lock`; without waiting, None if another process has it."""
     import fcntl  # not on Windows, where workers need a store that is a folder
 
     file = place.open("ab")

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary, finalize
 from codelens.cluster.shards import Request, Shard, ShardFacts
 from codelens.config import Settings, shard_folder
 from codelens.errors import CodelensError, FleetIncomplete, IndexCorrupt
-from codelens.fleet.cache import local_copy, release
+from codelens.fleet.cache import copy_shard, release_copy
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import open_store
 from codelens.fleet.workers import OBJECTS
@@ -38,23 +38,23 @@ class OpenShards:
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """Shard → its answers, from all at once. Raises ShardLostError."""
-        return self._all("answers", {number: (list(message),) for number, message in messages.items()})
+        return self._ask_all("answers", {number: (list(message),) for number, message in messages.items()})
 
     def statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
         """Shard → the contents of its repositories. Raises ShardLostError."""
-        return self._all("statuses", dict.fromkeys(shards, (settings,)))
+        return self._ask_all("statuses", dict.fromkeys(shards, (settings,)))
 
     def _read_facts(self, shards: Sequence[int]) -> None:
         """Ask for them; shards that do not answer are lost."""
-        self.facts |= self._each("facts", dict.fromkeys(shards, ()))
+        self.facts |= self._ask_each("facts", dict.fromkeys(shards, ()))
 
-    def _all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        answers = self._each(method, calls)
+    def _ask_all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        answers = self._ask_each(method, calls)
         if missing := sorted(calls.keys() - answers.keys()):
             raise ShardLostError("; ".join(f"shard {number + 1}: {self.lost[number]}" for number in missing))
         return answers
 
-    def _each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def _ask_each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Shard → what a method of HeldShard gives there; a shard without an answer is noted in `lost`."""
         answers = {}
         for of_shards in self._call(method, calls):
@@ -82,14 +82,14 @@ class HeldShard(Shard):
         """
         gc.set_threshold(OBJECTS)
         key = f"{url} {entry.file}"
-        store = _OPEN.get(key) if shared else None
+        store = _OPEN_STORES.get(key) if shared else None
         if store is None:
             folder = shard_folder() or Path(gettempdir(), "codelens-shards")
-            file = local_copy(open_store(url), entry, folder, most_bytes)
+            file = copy_shard(open_store(url), entry, folder, most_bytes)
             store = Store.read(file, accepted=True)
-            finalize(store, release, file)
+            finalize(store, release_copy, file)
             if shared:
-                _OPEN[key] = store
+                _OPEN_STORES[key] = store
         super().__init__(store)
 
     def statuses(self, settings: Settings) -> list[RepositoryStatus]:
@@ -99,7 +99,7 @@ class HeldShard(Shard):
         return list(Index(self.store, settings).status().repositories)
 
 
-_OPEN: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
+_OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
 
 
 class HeldShards:

@@ -103,7 +103,7 @@ class FleetManifest:
                 raise NoIndex(f"{store.url}/{MANIFEST} is of another version of codelens", again)
             return cls(
                 tuple(FleetRepository(**row) for row in record["repositories"]),
-                tuple(shard_of(row) for row in record["shards"]),
+                tuple(to_shard(row) for row in record["shards"]),
                 tuple(tuple(names) for names in record["planned"]),
                 *(record[key] for key in ("recipe", "superseded", "generation")),
             )
@@ -138,8 +138,8 @@ class FleetManifest:
             "recipe": self.recipe,
             "superseded": dict(self.superseded),
             "planned": self.planned,
-            "shards": [row_of(shard) for shard in self.shards],
-            "repositories": [row_of(repository) for repository in self.repositories],
+            "shards": [to_row(shard) for shard in self.shards],
+            "repositories": [to_row(repository) for repository in self.repositories],
         }
         store.write(MANIFEST, to_json(record))
         return made
@@ -150,12 +150,12 @@ def to_json(record: object) -> bytes:
     return (json.dumps(record) + "\n").encode()
 
 
-def row_of(noun: Any) -> dict[str, Any]:
+def to_row(noun: Any) -> dict[str, Any]:
     """The fields of a record."""
     return dict(zip(names_of(type(noun)), values_of(noun), strict=True))
 
 
-def shard_of(row: Mapping[str, Any]) -> ShardEntry:
+def to_shard(row: Mapping[str, Any]) -> ShardEntry:
     """The entry in a record."""
     return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
 
@@ -167,7 +167,7 @@ class Member(NamedTuple):
     group: str = ""  # Only repositories of one group share a shard
 
 
-def grouped(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
+def group_into_shards(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
     """Names by shard: together until a shard has `most` bytes. What was together stays together, and newcomers are put last,
     so that a new repository leaves other shards as they are.
 

@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeVar
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
-from codelens.cluster.store import ShardedStore, Whole
+from codelens.cluster.store import ClusterInfo, ShardedStore
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, NoIndex
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
 from codelens.fleet.stores import FleetStore, StoreFault, open_store
-from codelens.fleet.workers import connect, sketch_file
+from codelens.fleet.workers import connect, name_sketch
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
@@ -50,7 +50,7 @@ class FleetPlace(NamedTuple):
 
     def open(self, settings: Settings) -> FleetIndex:
         """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
-        connection = self._at_rest()
+        connection = self._take_resting()
         if connection is None:
             connection = FleetConnection(self, settings)
         return FleetIndex(connection, self, settings)
@@ -63,7 +63,7 @@ class FleetPlace(NamedTuple):
         """A hash of what the shards hold, as answers name it. Raises NoIndex."""
         return FleetManifest.read(open_store(self.store)).snapshot
 
-    def _at_rest(self) -> FleetConnection | None:
+    def _take_resting(self) -> FleetConnection | None:
         for connection in list(_RESTING):
             if connection.shards_of != self[:3]:
                 continue
@@ -101,11 +101,12 @@ class FleetConnection:
 
     def store(self, place: FleetPlace) -> ShardedStore:
         """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
-        seen, missing = self._seen(place)
+        seen, missing = self._find_visible(place)
         lost = {number: why for number, why in self._shards.lost.items() if number in seen}
         counted = place.visible == EVERY
         absent = [
-            f"{self._named(n, counted)} did not answer: {why}; the answer is without it" for n, why in lost.items()
+            f"{self._describe_shard(n, counted)} did not answer: {why}; the answer is without it"
+            for n, why in lost.items()
         ]
         if not seen:
             raise NoIndex(
@@ -117,7 +118,7 @@ class FleetConnection:
         key = answering, (*absent, *missing)
         if key not in self._stores:
             facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
-            whole = Whole(Path(place.store), self.manifest.snapshot, key[1], self._rest)
+            whole = ClusterInfo(Path(place.store), self.manifest.snapshot, key[1], self._keep_for_next)
             self._stores[key] = ShardedStore(whole, self._shards, facts, self._homes(answering))
         self._uses += 1
         if self._uses == USES_BEFORE:
@@ -128,18 +129,18 @@ class FleetConnection:
     def _read_sketches(self, store: FleetStore) -> None:
         for number, entry in enumerate(self.manifest.shards):
             with suppress(StoreFault, ValueError):  # such a shard is asked for every word
-                if packed := store.read(sketch_file(entry.file)):
+                if packed := store.read(name_sketch(entry.file)):
                     self._sketches[number] = Sketch.from_bytes(packed)
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
         """The contents of the shards that may be seen."""
-        seen, _ = self._seen(place)
+        seen, _ = self._find_visible(place)
         told = self._shards.statuses(sorted(seen - self._shards.lost.keys()), settings)
         repositories = [repository for number in sorted(told) for repository in told[number]]
         size = sum(self.manifest.shards[number].bytes for number in seen)
         return Status(index.info(), tuple(repositories), size, {}, "", "")
 
-    def _seen(self, place: FleetPlace) -> tuple[set[int], list[str]]:
+    def _find_visible(self, place: FleetPlace) -> tuple[set[int], list[str]]:
         """(the shards of which every repository may be seen, a sentence on repositories that share one with others).
 
         A shard is seen as a whole or not at all: its counts decide scores, so a part of it would tell of the rest.
@@ -154,7 +155,7 @@ class FleetConnection:
         text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
-    def _named(self, number: int, counted: bool) -> str:
+    def _describe_shard(self, number: int, counted: bool) -> str:
         """A shard for people; `counted` tells how many there are."""
         names = self.manifest.shards[number].repositories
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -178,7 +179,7 @@ class FleetConnection:
         """The folder of its files; its name, if they are in none as they were indexed."""
         return Path(repository.name if repository.url or repository.ref else repository.path)
 
-    def _rest(self) -> None:
+    def _keep_for_next(self) -> None:
         """Keep it for the next question."""
         if self not in _RESTING:
             _RESTING.append(self)
@@ -211,7 +212,7 @@ class FleetIndex(Index):
         """Go on without shards that were lost. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
 
-    def _again(self, ask: Callable[[], T]) -> T:
+    def _retry_without_lost(self, ask: Callable[[], T]) -> T:
         """Each try is without one shard more."""
         while True:
             try:
@@ -221,24 +222,24 @@ class FleetIndex(Index):
 
     def search(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """As of one index."""
-        return self._again(lambda: super(FleetIndex, self).search(query, options))
+        return self._retry_without_lost(lambda: super(FleetIndex, self).search(query, options))
 
     def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """As of one index."""
-        return self._again(lambda: super(FleetIndex, self).search_lines(query, options))
+        return self._retry_without_lost(lambda: super(FleetIndex, self).search_lines(query, options))
 
     def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """As of one index."""
-        return self._again(lambda: super(FleetIndex, self).why(query, targets, options))
+        return self._retry_without_lost(lambda: super(FleetIndex, self).why(query, targets, options))
 
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
         """As of one index."""
-        return self._again(lambda: super(FleetIndex, self).files(options))
+        return self._retry_without_lost(lambda: super(FleetIndex, self).files(options))
 
     def symbols(self, path: str) -> list[UnitRow]:
         """As of one index."""
-        return self._again(lambda: super(FleetIndex, self).symbols(path))
+        return self._retry_without_lost(lambda: super(FleetIndex, self).symbols(path))
 
     def status(self, check: bool = False) -> Status:
         """The contents of the shards. The trees may be elsewhere, so they are not compared."""
-        return self._again(lambda: self._connection.status(self._place, self._settings, self))
+        return self._retry_without_lost(lambda: self._connection.status(self._place, self._settings, self))

@@ -86,7 +86,7 @@ def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
         empty = f"{fleet} lists no repositories"
     if not sources:
         raise UsageError(empty, "name a folder of clones, or a file with [[repository]] tables or JSON Lines")
-    _refuse_repeated(sources, fleet)
+    _refuse_repetitions(sources, fleet)
     return sources
 
 
@@ -146,7 +146,7 @@ def _source(row: Any, place: str, fleet: Path) -> FleetSource:
     )  # TOML has dates, JSON has none
 
 
-def _refuse_repeated(sources: Sequence[FleetSource], fleet: Path) -> None:
+def _refuse_repetitions(sources: Sequence[FleetSource], fleet: Path) -> None:
     names: dict[str, FleetSource] = {}
     places: dict[tuple[str, str], FleetSource] = {}
     for source in sources:
@@ -214,7 +214,7 @@ def _files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]
 
 
 @contextmanager
-def laid(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
+def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
     """(the folder to index, its state). What is not a work tree is laid out in the user's cache, and removed afterwards.
 
     The folder's path depends on the source alone, so that a later run can update what was indexed there. Raises GitError,

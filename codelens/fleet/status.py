@@ -19,7 +19,7 @@ def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) ->
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
     there = {file.name: file.bytes for file in store.files(SHARDS)}
-    shown = tuple(_shown(manifest.repositories, looking))
+    shown = tuple(_describe_repositories(manifest.repositories, looking))
     sizes = {r.name: r.bytes for r in manifest.repositories}
     shards = tuple(
         ShardStatus(
@@ -49,18 +49,18 @@ def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) ->
     )
 
 
-def _shown(repositories: Sequence[FleetRepository], looking: bool) -> Iterator[FleetRepositoryStatus]:
+def _describe_repositories(repositories: Sequence[FleetRepository], looking: bool) -> Iterator[FleetRepositoryStatus]:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
-        stale = threads.map(lambda r: _stale(r, looking), repositories)
+        stale = threads.map(lambda r: _find_staleness(r, looking), repositories)
         for r, reason in zip(repositories, stale, strict=True):
             yield FleetRepositoryStatus(
                 r.name, r.path or r.url, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure, reason
             )
 
 
-def _stale(repository: FleetRepository, looking: bool) -> str:
+def _find_staleness(repository: FleetRepository, looking: bool) -> str:
     if looking and repository.path:
         seen = look(repository.source)
         if seen.fault:

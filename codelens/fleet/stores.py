@@ -105,11 +105,11 @@ class FolderStore(FleetStore):
             raise StoreFault(f"{self._folder / name} cannot be read: {fault.strerror}") from None
 
     def write(self, name: str, content: bytes) -> None:
-        with self._replaced(name) as part, part.open("wb") as file:
+        with self._replace_file(name) as part, part.open("wb") as file:
             file.write(content)
 
     def upload(self, file: Path, name: str) -> None:
-        with self._replaced(name) as part:
+        with self._replace_file(name) as part:
             try:
                 file.rename(part)
             except OSError as fault:
@@ -156,7 +156,7 @@ class FolderStore(FleetStore):
         return writer_lock(self._folder / "manifest.json")
 
     @contextmanager
-    def _replaced(self, name: str) -> Iterator[Path]:
+    def _replace_file(self, name: str) -> Iterator[Path]:
         """A file to fill; afterwards it is on the disk, and has taken the place of the one with that name."""
         place = self._folder / name
         try:

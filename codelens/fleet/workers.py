@@ -17,8 +17,8 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
-from codelens.fleet.manifest import FleetRepository, ShardEntry, row_of, shard_of, to_json
-from codelens.fleet.sources import FleetSource, SourceLook, laid, place_of
+from codelens.fleet.manifest import FleetRepository, ShardEntry, to_json, to_row, to_shard
+from codelens.fleet.sources import FleetSource, SourceLook, lay_out, place_of
 from codelens.fleet.stores import FleetStore, digest_of, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.processes.python import guard_children
@@ -32,7 +32,7 @@ SHARDS = "shards"  # Folder of a store
 
 
 @contextmanager
-def client_of(scheduler: str, workers: int) -> Iterator[Any]:
+def open_client(scheduler: str, workers: int) -> Iterator[Any]:
     """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
 
     Raises MissingExtra if Dask is not installed, and UsageError if the scheduler does not answer.
@@ -132,7 +132,7 @@ def build_shard(job: ShardJob) -> ShardBuilt:
     built = ShardBuilt()
     try:
         if fleet_recipe(job.settings) == job.recipe:
-            built = _built(job)
+            built = _build(job)
         else:
             text = "the worker has another version of codelens, of a grammar or of the model than the coordinator"
             built = ShardBuilt(fault=text, is_hopeless=True)
@@ -158,9 +158,9 @@ def _worker_fact(name: str) -> str:
         return ""
 
 
-def _built(job: ShardJob) -> ShardBuilt:
+def _build(job: ShardJob) -> ShardBuilt:
     store = open_store(job.store)
-    if found := _stored_before(store, _record_of(job, job.wanted)):
+    if found := _find_stored_shard(store, _name_record(job, job.wanted)):
         return found
     with ExitStack() as held:
         # Dask removes the worker's folder, even after a kill.
@@ -174,48 +174,48 @@ def _built(job: ShardJob) -> ShardBuilt:
         failures = {}
         for source, seen in job.wanted:
             try:
-                trees[source.name] = source, *held.enter_context(laid(source, seen, job.settings.max_file_size))
+                trees[source.name] = source, *held.enter_context(lay_out(source, seen, job.settings.max_file_size))
             except (GitError, OSError, CodelensError) as fault:
                 if getattr(fault, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
                     raise
                 failures[source.name] = str(fault)
         if not trees or (failures and not job.last):
             return ShardBuilt(failures=failures)
-        record = _record_of(job, [(source, seen) for source, _, seen in trees.values()])
-        if found := _stored_before(store, record):
+        record = _name_record(job, [(source, seen) for source, _, seen in trees.values()])
+        if found := _find_stored_shard(store, record):
             return replace(found, failures=failures)
-        return replace(_indexed(job, store, record, scratch / "shard.db", trees), failures=failures)
+        return replace(_index_repositories(job, store, record, scratch / "shard.db", trees), failures=failures)
 
 
-def _record_of(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
+def _name_record(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
     """The name of a shard's record: the same for the same content, so that what is there is not built again."""
     states = {r.name: (r.path or r.url, r.ref, r.state) for r in job.kept}
     states |= {source.name: (source.place, source.ref, seen.state) for source, seen in read}
     return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.json"
 
 
-def record_of(file: str) -> str:
+def name_record(file: str) -> str:
     """The name of the record that is stored after a shard: without it, the shard does not count."""
     return f"{file.rpartition('-')[0]}.json"
 
 
-def sketch_file(file: str) -> str:
+def name_sketch(file: str) -> str:
     """The name of a shard's sketch."""
     return f"{file.removesuffix('.db')}.sketch"
 
 
-def _stored_before(store: FleetStore, name: str) -> ShardBuilt | None:
+def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
     content = store.read(name)
     if content is None:
         return None
     record = parse_json(content)
-    entry = shard_of(record["shard"])
+    entry = to_shard(record["shard"])
     indexed = tuple(FleetRepository(**row) for row in record["indexed"])
     file = store.find(entry.file)
     return ShardBuilt(entry, indexed, found=True) if file and file.bytes == entry.bytes else None
 
 
-def _indexed(
+def _index_repositories(
     job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
     from codelens.cluster.sketch import sketch_of
@@ -230,7 +230,7 @@ def _indexed(
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
         FleetRepository(
-            **row_of(source),
+            **to_row(source),
             root=str(root),
             commit=seen.commit,
             state=seen.state,
@@ -245,9 +245,9 @@ def _indexed(
     entry = ShardEntry(file, names, index.stat().st_size, digest)
     with Store.read(index, accepted=True) as opened:
         sketch = sketch_of(opened).to_bytes()
-    store.write(sketch_file(file), sketch)
+    store.write(name_sketch(file), sketch)
     store.upload(index, file)
-    record = {"shard": row_of(entry), "indexed": [row_of(repository) for repository in indexed]}
+    record = {"shard": to_row(entry), "indexed": [to_row(repository) for repository in indexed]}
     store.write(name, to_json(record))
     return ShardBuilt(entry, indexed)
 

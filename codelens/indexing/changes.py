@@ -23,7 +23,7 @@ from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReaso
 from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
-from codelens.store.documents import DocumentState, RepositoryRow, telling_names
+from codelens.store.documents import DocumentState, RepositoryRow, name_by_roots
 from codelens.store.memory import MemoryWriter
 from codelens.store.store import Store
 from codelens.store.traces import TracesWriter
@@ -122,7 +122,7 @@ def _language(path: str, file: Path) -> str:
 def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
     """Root → its repository, added to the index if necessary, which may rename others."""
     rows = {row.root: row for row in store.documents.repositories()}
-    names = telling_names([*dict.fromkeys((*rows, *roots))])
+    names = name_by_roots([*dict.fromkeys((*rows, *roots))])
     if all(root in rows and rows[root].name == names[root] for root in roots):
         return rows
     transaction.begin()

@@ -139,7 +139,7 @@ class MemoryNotebook:
         self._must_be_on()
         last = self.last()
         by_number = hit.isascii() and hit.isdigit()
-        place = self._numbered(int(hit), last).place if by_number else self._place(hit)
+        place = self._find_hit(int(hit), last).place if by_number else self._place(hit)
         held = last is not None and any(one.place == place for one in last.places)
         if query is None and last is not None and held:
             query, words = last.query, last.words
@@ -197,7 +197,7 @@ class MemoryNotebook:
         meant: list[AnsweredPlace] = []
         for target in targets:
             named = [one for one in last.places if self._means(target, one)]
-            meant += named or ([self._numbered(int(target), last)] if target.isdecimal() else [])
+            meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
         return self._used(last, sorted(set(meant)))
 
     def used_in(self, diff: str) -> list[Place]:
@@ -217,7 +217,7 @@ class MemoryNotebook:
         """Record the use of the last answer's hit with this number."""
         self._must_be_on()
         last = self.last()
-        one = self._numbered(number, last)
+        one = self._find_hit(number, last)
         if last is not None:
             self._use(last, [one])
 
@@ -237,7 +237,7 @@ class MemoryNotebook:
     def hit(self, number: int) -> tuple[AnsweredPlace, Path]:
         """The last answer's hit with this number, and its file. Raises UsageError, MemoryOff."""
         self._must_be_on()
-        one = self._numbered(number, self.last())
+        one = self._find_hit(number, self.last())
         with self._store.reading():
             roots = {row.name: row.root for row in self._store.documents.repositories()}
             documents = self._store.documents.by_path(one.place.path)
@@ -247,7 +247,7 @@ class MemoryNotebook:
         os_path = next((d.os_path for d in documents if names[d.repository] == one.place.repository), one.place.path)
         return one, roots[one.place.repository] / os_path
 
-    def _numbered(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
+    def _find_hit(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
         if last is None:
             raise UsageError("no answer is recorded", NO_ANSWER)
         found = next((one for one in last.places if one.rank == number), None)
@@ -273,7 +273,7 @@ class MemoryNotebook:
         """Place → its records; with a target only the places that it names."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
-        meant = self._meant(target, recalled.places) if target is not None else set(recalled.places)
+        meant = self._find_meant(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
     def current(self, places: Collection[Place]) -> dict[Place, str]:
@@ -283,7 +283,7 @@ class MemoryNotebook:
     def forget(self, target: str) -> list[Place]:
         """Remove all records about a target. Raises TargetError if nothing is recorded."""
         with Memory.reading(self.path) as memory:
-            places = self._meant(target, memory.places())
+            places = self._find_meant(target, memory.places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
         with MemoryWriter.recording(self.path) as memory:
@@ -299,7 +299,7 @@ class MemoryNotebook:
 
     # Places
 
-    def _meant(self, target: str, among: Iterable[Place]) -> set[Place]:
+    def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
         """The recorded places that a target names: by their own names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         found = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}

@@ -101,7 +101,7 @@ class LineSearch:
 
     def files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""
-        for document in self.store.one_by_one(self._candidates(), *self.reads):
+        for document in self.store.prefetch_each(self._candidates(), *self.reads):
             if self.left <= 0:
                 return
             blocks = self._blocks(document)

@@ -85,7 +85,7 @@ def open_reader(path: Path) -> apsw.Connection:
         raise NoIndex(f"no index at {path}")
     try:
         try:
-            return _checked(_connect(path, "mode=ro"))
+            return _prepare_reader(_connect(path, "mode=ro"))
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if _is_unfinished(path):
                 raise IndexCorrupt(
@@ -93,7 +93,7 @@ def open_reader(path: Path) -> apsw.Connection:
                 ) from None
             # WAL mode needs a shared-memory file next to the index. Where nobody can write, the file cannot change
             # either.
-            return _checked(_connect(path, "mode=ro&immutable=1"))
+            return _prepare_reader(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
     except apsw.IOError as fault:
@@ -181,7 +181,7 @@ def _with_vfs(path: Path, vfs: str | None, options: str, flags: int) -> apsw.Con
     return connection
 
 
-def _checked(connection: apsw.Connection) -> apsw.Connection:
+def _prepare_reader(connection: apsw.Connection) -> apsw.Connection:
     connection.execute(f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{READER_CACHE_KIB}").fetchall()
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
@@ -215,8 +215,8 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
         return _with_vfs(path, vfs, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     if path.with_name(f"{path.name}-journal").exists():
         with suppress(apsw.Error):
-            return _checked(_with_vfs(path, vfs, "mode=rw", apsw.SQLITE_OPEN_READWRITE))
-    return _checked(_with_vfs(path, vfs, "mode=ro", apsw.SQLITE_OPEN_READONLY))
+            return _prepare_reader(_with_vfs(path, vfs, "mode=rw", apsw.SQLITE_OPEN_READWRITE))
+    return _prepare_reader(_with_vfs(path, vfs, "mode=ro", apsw.SQLITE_OPEN_READONLY))
 
 
 def remove_database(path: Path) -> bool:

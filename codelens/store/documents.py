@@ -87,7 +87,7 @@ _STAMP = ("size", "mtime_ns", "inode", "ctime_ns")
 _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
-def telling_names(roots: Sequence[Path]) -> dict[Path, str]:
+def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
     """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
     ends = {root: _ends(root) for root in dict.fromkeys(roots)}
     held = Counter(end for of_root in ends.values() for end in of_root)
@@ -157,7 +157,7 @@ class Documents(Tables):
     def _name_repositories(self) -> None:
         """Rename repositories, with their keys in `meta`, where another root has made their name ambiguous."""
         rows = self.repositories()
-        names = telling_names([row.root for row in rows])
+        names = name_by_roots([row.root for row in rows])
         changed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
         for row, _ in changed:  # first out of the way of each other
             self._run("UPDATE repositories SET name = '/' || id WHERE id = ?", row.id)
@@ -193,10 +193,7 @@ class Documents(Tables):
 
     def _first_free(self) -> int:
         """The next id. An id is never reused in a run, because edges may still lead to it."""
-        if not self._next:
-            row = self._row("SELECT coalesce(max(id), 0) + 1 FROM documents")
-            assert row is not None
-            self._next = int(row[0])
+        self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM documents")
         return self._next
 
     def remove(self, document: DocumentId) -> None:

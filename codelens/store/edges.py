@@ -38,12 +38,30 @@ BEGIN
     INSERT OR IGNORE INTO touched SELECT e.target FROM units u JOIN edges e ON e.source = u.id WHERE u.document_id = new.id;
 END;
 """
+
+
+def _list_ids(ids: Iterable[int]) -> str:
+    """Ids in order, each once, as `json_each` takes them."""
+    return json.dumps(sorted(set(ids)))
+
+
+def _list_kinds(kinds: Iterable[str]) -> str:
+    """The numbers of kinds, as SQL lists them; unknown kinds have none."""
+    return ", ".join(str(KINDS[kind]) for kind in sorted(kinds) if kind in KINDS)
+
+
 _COUNTED = (
     "INSERT INTO uses SELECT e.target, count(DISTINCT d.id) FROM edges e JOIN units t ON t.id = e.target "
     "LEFT JOIN units s ON s.id = e.source JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
-    f"WHERE e.kind NOT IN ({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'member_of'))}) "
+    f"WHERE e.kind NOT IN ({_list_kinds(('inherits', 'overrides', 'member_of'))}) "
     "AND d.id <> t.document_id AND d.roles NOT LIKE '%test%'"
 )
+
+
+def _to_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
+    source, kind, target, line, number = row
+    tier = TIER_OF_NUMBER[number]
+    return Edge(source, NAME_OF_KIND[kind], target, line, tier.provenance, tier.confidence)
 
 
 class EdgeTable(Tables):
@@ -68,14 +86,12 @@ class EdgeTable(Tables):
         if (add_missing := self.add_missing) is not None:
             self.add_missing = None
             add_missing()
-        wanted = f"AND e.kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds) if k in KINDS)})" if kinds else ""
+        wanted = f"AND e.kind IN ({_list_kinds(kinds)})" if kinds else ""
         sql = (
             f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e "
             f"ON e.{end} = n.value {wanted} LIMIT {int(limit)}"
         )
-        for source, kind, target, line, tier in self._rows(sql, json.dumps(sorted(set(nodes)))):
-            found = TIER_OF_NUMBER[tier]
-            yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
+        return map(_to_edge, self._rows(sql, _list_ids(nodes)))
 
     def around(
         self, nodes: Iterable[NodeNumber], widest: int, outside: bool = False
@@ -85,7 +101,7 @@ class EdgeTable(Tables):
         Incoming edges are left out at a node that has more than `widest` of them: so many say little. Rows come as SQLite gives
         them, since a walk reads thousands.
         """
-        numbers = json.dumps(sorted(set(nodes)))
+        numbers = _list_ids(nodes)
         out = (
             "SELECT e.source, e.target, e.kind, e.tier, 1 FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
             f"{'' if outside else f'WHERE e.target < {EXTERNAL}'}"
@@ -102,7 +118,7 @@ class EdgeTable(Tables):
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
         chunks.
         """
-        numbers = json.dumps(sorted(set(nodes)))
+        numbers = _list_ids(nodes)
         up = (
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
             "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
@@ -119,29 +135,25 @@ class EdgeTable(Tables):
 
     def degree(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
         """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""
-        numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
         sql = (
             f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
-            f"AND e.kind IN ({numbers}) GROUP BY e.target"
+            f"AND e.kind IN ({_list_kinds(kinds)}) GROUP BY e.target"
         )
-        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
+        return dict(self._rows(sql, _list_ids(nodes)))
 
     @merged(take_highest)
     def surest_into(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
         found: dict[int, float] = {}
-        for target, tier in self._rows(sql, json.dumps(sorted(set(nodes)))):
+        for target, tier in self._rows(sql, _list_ids(nodes)):
             found[target] = max(TIER_OF_NUMBER[tier].confidence, found.get(target, 0.0))
         return found
 
     def every(self, kinds: Collection[str]) -> Iterator[Edge]:
         """All edges of these kinds, in no particular order."""
-        numbers = ", ".join(str(KINDS[k]) for k in sorted(kinds))
-        sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({numbers})"
-        for source, kind, target, line, tier in self._rows(sql):
-            found = TIER_OF_NUMBER[tier]
-            yield Edge(source, NAME_OF_KIND[kind], target, line, found.provenance, found.confidence)
+        sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({_list_kinds(kinds)})"
+        return map(_to_edge, self._rows(sql))
 
     def ends_from(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
         """Tuples (source, kind, target) of all edges that start in these documents, in no particular order."""
@@ -163,7 +175,7 @@ class EdgeTable(Tables):
         An import at the top of a file is an edge of the document itself.
         """
         sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
+        return dict(self._rows(sql, _list_ids(nodes)))
 
     def note_targets(self) -> None:
         """From now on, note the targets of the edges that this connection changes, for `count_uses`; triggers do it, wherever edges
@@ -199,7 +211,7 @@ class EdgeTable(Tables):
     def incoming_counts(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Node → number of its incoming edges; nodes without any are left out."""
         sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
-        return dict(self._rows(sql, json.dumps(sorted(set(nodes)))))
+        return dict(self._rows(sql, _list_ids(nodes)))
 
     @merged(order_by_value)
     def externals_named(self, prefix: str) -> dict[Node, str]:
@@ -235,7 +247,7 @@ class EdgeTable(Tables):
 
     def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
         """Delete edges that start at these nodes, of these kinds (default: all)."""
-        wanted = f" AND kind IN ({', '.join(str(KINDS[k]) for k in sorted(kinds))})" if kinds else ""
+        wanted = f" AND kind IN ({_list_kinds(kinds)})" if kinds else ""
         self._run_many(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources])
 
     def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
@@ -247,8 +259,8 @@ class EdgeTable(Tables):
 
     def remove_implied(self, sources: Sequence[int]) -> None:
         """Delete edges that start at these nodes and follow from other edges, except those for members of types."""
-        kinds = f"({', '.join(str(KINDS[kind]) for kind in ('inherits', 'overrides', 'implements'))})"
-        sql = f"DELETE FROM edges WHERE source = ? AND kind IN {kinds} AND line = 0"
+        kinds = _list_kinds(("inherits", "overrides", "implements"))
+        sql = f"DELETE FROM edges WHERE source = ? AND kind IN ({kinds}) AND line = 0"
         self._run_many(sql, [(s,) for s in sources])
 
     def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
@@ -360,7 +372,7 @@ class EdgeTable(Tables):
             "JOIN repositories r ON r.id = d.repository_id UNION ALL "
             f"SELECT x.id + {EXTERNAL}, '', x.name FROM json_each(?1) n CROSS JOIN externals x ON x.id = n.value - {EXTERNAL}"
         )
-        return iter(self._rows(sql, json.dumps(sorted(set(nodes)))))
+        return iter(self._rows(sql, _list_ids(nodes)))
 
 
 _WORDS = re.compile(r"[\w$]+")

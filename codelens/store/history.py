@@ -150,7 +150,7 @@ class Messages(Tables):
         super().__init__(connection)
         self._phrases = Phrases(connection)
 
-    def _having(self, term: str) -> str:
+    def _match_term(self, term: str) -> str:
         """The FTS5 expression for messages with a term. The table has no positions, so that several tokens cannot be a phrase."""
         if term.endswith(BEGINNING):
             return self._phrases.any_of([term])
@@ -166,7 +166,7 @@ class Messages(Tables):
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
         sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
-        row = self._row(sql, self._having(term))
+        row = self._row(sql, self._match_term(term))
         return int(row[0])
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
@@ -177,7 +177,7 @@ class Messages(Tables):
             "WHERE message_terms MATCH ? AND m.weight > 0"
         )
         for term in rarity:
-            rows = self._rows(sql, self._having(term))
+            rows = self._rows(sql, self._match_term(term))
             for number, weight in rows:
                 weights[number] = weight
                 terms_of.setdefault(number, []).append(term)
@@ -213,7 +213,7 @@ class Messages(Tables):
             "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
         )
         for term in dict.fromkeys(terms):
-            rows = self._rows(sql, self._having(term))
+            rows = self._rows(sql, self._match_term(term))
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
             for number, time, *names, subject in rows:
                 found.setdefault(number, ((-time, *names), subject, []))[2].append(term)
@@ -283,7 +283,7 @@ class LineHistories(Tables):
         self._run_many(
             "INSERT OR REPLACE INTO written_lines VALUES (?,?,?,?,?)",
             [
-                (repository, path, lines.blob, lines.last, _packed(lines.runs))
+                (repository, path, lines.blob, lines.last, _pack_runs(lines.runs))
                 for path, lines in sorted(files.items())
                 if old.get(path) != lines
             ],
@@ -298,7 +298,7 @@ class LineHistories(Tables):
         self._run("INSERT OR REPLACE INTO line_histories VALUES (?,?,?,?)", repository, *read)
 
 
-def _packed(runs: tuple[LineRun, ...]) -> bytes:
+def _pack_runs(runs: tuple[LineRun, ...]) -> bytes:
     """Pack each commit once, then (lines, position of the commit) of each run."""
     from codelens.zstd import zstd
 

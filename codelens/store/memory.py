@@ -79,17 +79,19 @@ class Memory(FileBeside):
         found: dict[Place, dict[str, Any]] = {}
         among = json.dumps(sorted(set(paths)))
         for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
-            for place, (value,) in self._of(table, columns, among, ""):
+            for place, (value,) in self._find_records(table, columns, among, ""):
                 found.setdefault(place, {})[table] = value
         columns = "t.useful, t.digest, t.implied, t.query"
-        for place, (useful, digest, implied, query) in self._of("feedback", columns, among, ", t.id"):
+        for place, (useful, digest, implied, query) in self._find_records("feedback", columns, among, ", t.id"):
             judged = Feedback(bool(useful), str(digest), bool(implied), str(query))
             found.setdefault(place, {}).setdefault("feedback", []).append(judged)
-        for place, (at,) in self._of("stamps", "t.at", among, ", t.at"):
+        for place, (at,) in self._find_records("stamps", "t.at", among, ", t.at"):
             found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
-        return PlaceRecords({place: _remembered(row) for place, row in sorted(found.items())})
+        return PlaceRecords({place: _to_place_record(row) for place, row in sorted(found.items())})
 
-    def _of(self, table: str, columns: str, paths: str, order: str) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+    def _find_records(
+        self, table: str, columns: str, paths: str, order: str
+    ) -> Iterator[tuple[Place, tuple[Any, ...]]]:
         sql = (
             f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n CROSS JOIN places p ON p.path = n.value "
             f"JOIN {table} t ON t.place = p.id ORDER BY p.path, p.repository, p.name, p.kind{order}"
@@ -142,12 +144,12 @@ class Memory(FileBeside):
             "stamps": "t.at",
             "vocabulary": "t.word, t.count, t.at",
         }
-        found = {table: self._exported(table, names) for table, names in columns.items()}
+        found = {table: self._export_table(table, names) for table, names in columns.items()}
         answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
         found["answers"] = [_answer_record(self._answer(row[:4], row[4])) for row in answers]
         return found
 
-    def _exported(self, table: str, columns: str) -> list[dict[str, Any]]:
+    def _export_table(self, table: str, columns: str) -> list[dict[str, Any]]:
         names = ["repository", "path", "name", "kind", *(c.removeprefix("t.") for c in columns.split(", "))]
         order = "t.word, " if table == "vocabulary" else ""
         last = ", t.id" if table in ("feedback", "stamps") else ""
@@ -245,7 +247,7 @@ class MemoryWriter(Memory):
         return int(row[0])
 
 
-def _remembered(row: dict[str, Any]) -> PlaceRecord:
+def _to_place_record(row: dict[str, Any]) -> PlaceRecord:
     return PlaceRecord(
         pinned=bool(row.get("pins")),
         rating=row.get("ratings"),

@@ -76,12 +76,12 @@ class Phrases:
         if not term.endswith(BEGINNING):
             return (quoted(term),)
         if term not in self._known:
-            self._known[term] = tuple(self._of_beginning(term.removesuffix(BEGINNING)))
+            self._known[term] = tuple(self._phrases_of_prefix(term.removesuffix(BEGINNING)))
         return self._known[term]
 
     def any_of(self, terms: Iterable[str | InColumns]) -> str:
         """The FTS5 expression for a text with any of these terms."""
-        return " OR ".join(phrase for term in terms for phrase in self._each(term))
+        return " OR ".join(phrase for term in terms for phrase in self._phrases_of(term))
 
     def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
@@ -97,15 +97,15 @@ class Phrases:
     def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
         """An expression for each phrase of `any_in`, in the same order."""
         limited = f"{{{' '.join(columns)}}} : " if columns else ""
-        return [f"{limited}({phrase})" for term in terms for phrase in self._each(term)]
+        return [f"{limited}({phrase})" for term in terms for phrase in self._phrases_of(term)]
 
-    def _each(self, term: str | InColumns) -> tuple[str, ...]:
+    def _phrases_of(self, term: str | InColumns) -> tuple[str, ...]:
         if isinstance(term, str):
             return self.of(term)
         columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
         return (f"{columns}{quoted(term.words)}{' *' * term.begins}",)
 
-    def _of_beginning(self, begun: str) -> Iterator[str]:
+    def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
         own = self.stem(begun)
         carrier = next((begun + end for end in CARRIERS if self.stem(begun + end) == begun), "")

@@ -68,7 +68,7 @@ class SnapshotLog(Tables):
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
         for found, blob in self._rows(sql, number):
-            newer = newest if newer is None else _unpacked(bytes(blob), newer)
+            newer = newest if newer is None else _unpack_lines(bytes(blob), newer)
             if found == number:
                 return newer
         return None
@@ -83,7 +83,7 @@ class SnapshotLog(Tables):
             self.forget_facts(0)
         else:
             sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-            self._run(sql, _packed(older))
+            self._run(sql, _pack_lines(older))
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
         self._run(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
@@ -137,14 +137,14 @@ class SnapshotLog(Tables):
         return self._rows(sql)
 
 
-def _packed(older: OlderFacts) -> bytes:
+def _pack_lines(older: OlderFacts) -> bytes:
     from codelens.zstd import zstd
 
     head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
     return zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
 
 
-def _unpacked(blob: bytes, newer: bytes) -> bytes:
+def _unpack_lines(blob: bytes, newer: bytes) -> bytes:
     head, *others = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob))).split(b"\n")
     without, places = json.loads(head)
     gone = frozenset(without)

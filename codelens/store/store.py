@@ -314,7 +314,6 @@ class Store(Tables):
                 raise
             except apsw.IOError as fault:
                 raise unreadable(self.path, fault) from fault
-                raise
             except Exception:
                 self._tell_damage()  # damaged values can make a reader raise anything
                 raise
@@ -362,7 +361,7 @@ class Store(Tables):
         is made of rehearses it with its own, and what it read need not be asked for again.
         """
 
-    def one_by_one(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+    def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
         """These documents, each of which these methods will be asked about, by its id. A store that lies elsewhere asks about
         some documents ahead, and forgets what belongs to those that are done.
         """
@@ -415,13 +414,13 @@ class Store(Tables):
         if before.limited and apart:
             self.budget = before.rest()
         elif seconds and not before.limited:
-            self.budget = self.limited_to(seconds)
+            self.budget = self.make_budget(seconds)
         try:
             yield
         finally:
             self.budget = before
 
-    def limited_to(self, seconds: float) -> TimeBudget:
+    def make_budget(self, seconds: float) -> TimeBudget:
         """A budget for one query."""
         return TimeBudget(seconds)
 

@@ -42,7 +42,7 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
 
     `accepted` accepts any index. Raises IndexNotTrusted for all others.
     """
-    fits = _fits(connection, place) or _has_moved(connection, place)
+    fits = _has_mark(connection, place) or _has_moved(connection, place)
     if fits and not tracks(place):
         return True
     if accepted or _is_accepted(place):
@@ -50,7 +50,7 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
     if fits:
         raise IndexNotTrusted(f"git tracks {place}, so others can change it")
     before = marked_place(connection)
-    if before is not None and before != place and _fits(connection, before):
+    if before is not None and before != place and _has_mark(connection, before):
         raise IndexNotTrusted(f"{place} was made at {before} and moved or copied here")
     raise IndexNotTrusted(f"{place} was not made here by codelens for you")
 
@@ -77,13 +77,13 @@ def accept(place: Path) -> str:
     """Put the file in its present state on the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
     import json
 
-    if left := _left_beside(place):
+    if left := _find_log_beside(place):
         raise IndexNotTrusted(f"{left.name} is next to {place}: the index was not finished where it was made")
     folder = data_folder()
     if folder is None:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_stat(place), "sha256": _digest(place)}
-    listed = {**_accepted(), os.fspath(place): entry}
+    listed = {**_read_accepted(), os.fspath(place): entry}
     try:
         _write_private(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
     except OSError as fault:
@@ -117,7 +117,7 @@ def can_sign() -> bool:
     return (_key() or _new_key()) is not None
 
 
-def _fits(connection: apsw.Connection, place: Path) -> bool:
+def _has_mark(connection: apsw.Connection, place: Path) -> bool:
     key, mark = _key(), _meta(connection, MARK)
     if key is None or not mark:
         return False
@@ -131,7 +131,7 @@ def _has_moved(connection: apsw.Connection, place: Path) -> bool:
     the times of its last run. No program can set a change time, and none can foresee both.
     """
     before = marked_place(connection)
-    if before in (None, place) or _meta(connection, FOLDER) != _folder_id(place) or not _fits(connection, before):
+    if before in (None, place) or _meta(connection, FOLDER) != _folder_id(place) or not _has_mark(connection, before):
         return False
     return is_owned(place) and is_owned(_folder(place)) and _holds_indexed_file(connection, place)
 
@@ -243,8 +243,8 @@ def _write_private(path: Path, content: bytes, replace: bool) -> None:
 
 def _is_accepted(place: Path) -> bool:
     """True if the file is on the list, by its times and size or else by its content."""
-    entry = _accepted().get(os.fspath(place))
-    if not isinstance(entry, dict) or _left_beside(place):
+    entry = _read_accepted().get(os.fspath(place))
+    if not isinstance(entry, dict) or _find_log_beside(place):
         return False
     try:
         return {**_stat(place), "sha256": entry.get("sha256")} == entry or _digest(place) == entry.get("sha256")
@@ -252,7 +252,7 @@ def _is_accepted(place: Path) -> bool:
         return False
 
 
-def _accepted() -> dict[str, Any]:
+def _read_accepted() -> dict[str, Any]:
     import json
 
     folder = data_folder()
@@ -265,7 +265,7 @@ def _accepted() -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _left_beside(place: Path) -> Path | None:
+def _find_log_beside(place: Path) -> Path | None:
     """A log or journal that SQLite would read with an index, and that could hold anything."""
     beside = (place.with_name(place.name + suffix) for suffix in BESIDE if suffix != "-shm")
     return next((file for file in beside if file.exists() and file.stat().st_size), None)

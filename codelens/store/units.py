@@ -185,10 +185,7 @@ class Units(Tables):
         return {UnitId(row[0]) for row in self._rows(sql, json.dumps(sorted(ids)))}
 
     def _first_free(self) -> int:
-        if not self._next:
-            row = self._row("SELECT coalesce(max(id), 0) + 1 FROM units")
-            assert row is not None
-            self._next = int(row[0])
+        self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM units")
         return self._next
 
     def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
@@ -294,20 +291,27 @@ class Units(Tables):
 
     def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
         """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
-        sql = (
-            f"{_IN_ORDER_OF_DOCUMENTS} "
-            f"WHERE u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})) "
-            f"SELECT name, id, document_id FROM found ORDER BY place, {PLACE_ORDER}"
-        )
-        return iter(self._rows(sql, json.dumps(documents)))
+        where = f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})"
+        return self._in_documents("u.name, u.id, u.document_id", documents, where)
 
     def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
         """Tuples (container, name, unit, document) of members that are not local, in the given order of documents, then
         by place.
         """
+        where = f"u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})"
+        return self._in_documents("u.container, u.name, u.id, u.document_id", documents, where)
+
+    def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
+        """Tuples (document, kind, name, container, start line, signature) of symbols that are not local, by place
+        within each document.
+        """
+        columns = "u.document_id, u.kind, u.name, u.container, u.start_line, u.signature"
+        return self._in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
+
+    def _in_documents(self, columns: str, documents: Sequence[DocumentId], where: str) -> Iterator[Any]:
         sql = (
-            f"{_IN_ORDER_OF_DOCUMENTS} WHERE u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})) "
-            f"SELECT container, name, id, document_id FROM found ORDER BY place, {PLACE_ORDER}"
+            f"SELECT {columns} FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE {where} "
+            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
         return iter(self._rows(sql, json.dumps(documents)))
 
@@ -385,17 +389,6 @@ class Units(Tables):
         values = (json.dumps(documents),) if kinds is None else (json.dumps(documents), json.dumps(sorted(kinds)))
         return iter(self._rows(sql, *values))
 
-    def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
-        """Tuples (document, kind, name, container, start line, signature) of symbols that are not local, by place
-        within each document.
-        """
-        sql = (
-            "SELECT u.document_id, u.kind, u.name, u.container, u.start_line, u.signature FROM json_each(?) n "
-            f"CROSS JOIN units u ON u.document_id = n.value WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}) "
-            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
-        )
-        return iter(self._rows(sql, json.dumps(documents)))
-
     def places(
         self, units: Iterable[UnitNumber]
     ) -> list[tuple[UnitNumber, DocumentNumber, UnitNumber | None, str, str, str, bool]]:
@@ -411,9 +404,9 @@ class Units(Tables):
     ) -> InOrder[UnitId]:
         """Units whose folded name is exactly this; only in documents of these languages, if given."""
         if not languages:
-            return self._by_folded("u.folded = ?1", (folded,), within, limit)
+            return self._find_by_name("u.folded = ?1", (folded,), within, limit)
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
-        return self._by_folded(where, (folded, json.dumps(sorted(languages))), within, limit)
+        return self._find_by_name(where, (folded, json.dumps(sorted(languages))), within, limit)
 
     def named_as(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name is that of `name`, the likeliest to be meant first.
@@ -425,26 +418,26 @@ class Units(Tables):
             f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
             f"OR {on_path.format('.')}) AND ?3 <> ''"
         )
-        return self._by_folded(
+        return self._find_by_name(
             "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, *_LIKELIER)
         )
 
     def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
-        return self._by_folded("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
+        return self._find_by_name("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
     def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
         where = (
             f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         )
-        return self._by_folded(where, (text,), within, limit)
+        return self._find_by_name(where, (text,), within, limit)
 
     def in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols in folders, or in a file without its ending, of this name in lower case."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
-        return self._by_folded(where, (text,), within, limit)
+        return self._find_by_name(where, (text,), within, limit)
 
     def grouped(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
         """Pairs (symbol, group) of these documents.
@@ -489,7 +482,7 @@ class Units(Tables):
         sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
         return [f"{holder}{dot}{row[0]}" for row in self._rows(sql, *values)]
 
-    def _by_folded(
+    def _find_by_name(
         self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
     ) -> InOrder[UnitId]:
         """Units that satisfy `where`; those that satisfy the conditions `first` go first."""

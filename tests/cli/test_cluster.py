@@ -17,7 +17,7 @@ from codelens.fleet.build import index_fleet
 from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.sources import read_fleet
 from codelens.fleet.stores import open_store
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 from tests.commands import SAMPLES, Run
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "clones/extra/coupon.py").write_text(
         "def apply_coupon(order, coupon):\n    return order.total - coupon\n"
     )
-    with client_of("", workers=1) as client:
+    with open_client("", workers=1) as client:
         index_fleet(client, read_fleet(folder / "clones"), str(folder / "store"), Settings(), most=1)
     yield folder
 

@@ -17,12 +17,12 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import CannotWrite, IndexBusy, NoIndex, UsageError
 from codelens.fleet.build import index_fleet
-from codelens.fleet.cache import local_copy, release
+from codelens.fleet.cache import copy_shard, release_copy
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.fleet.sources import FleetSource, read_fleet
 from codelens.fleet.status import fleet_status
 from codelens.fleet.stores import FleetStore, StoreFault, digest_of, open_store
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from tests.fleet.clones import clone
@@ -80,7 +80,7 @@ def test_a_fleet_is_indexed_into_a_bucket_and_read_from_it(bucket: str, tmp_path
     url = f"{bucket}/whole"
     for name in "abc":
         clone(tmp_path / "clones" / name)
-    with client_of("", workers=2) as client:
+    with open_client("", workers=2) as client:
         with pytest.raises(NoIndex):
             FleetManifest.read(open_store(url))
         first = index_fleet(client, read_fleet(tmp_path / "clones"), url, Settings(), most=1)
@@ -96,11 +96,11 @@ def test_a_fleet_is_indexed_into_a_bucket_and_read_from_it(bucket: str, tmp_path
     assert fleet_status(url, Settings()).stale == 0
     words = []
     for shard in again.shards:
-        copy = local_copy(store, shard, tmp_path / "cache", 10**9)
+        copy = copy_shard(store, shard, tmp_path / "cache", 10**9)
         assert (copy.stat().st_size, digest_of(copy)) == (shard.bytes, shard.digest)
         with Index.open(copy, TRUSTING) as index:
             words += [hit.unit.name for hit in index.search("kind:function second", SearchOptions()).hits]
-        release(copy)
+        release_copy(copy)
     assert {"a_second", "d_second"} <= set(words)
     again.write(store)
     with pytest.raises(IndexBusy):
@@ -112,7 +112,7 @@ def test_an_upload_to_a_bucket_that_does_not_exist_is_listed(bucket: str, tmp_pa
     clone(tmp_path / "clones/a")
     store = open_store(bucket.replace("fleets", "none-of-that-name"))
     assert store.read("manifest.json") is None
-    with client_of("", workers=1) as client, pytest.raises(CannotWrite):
+    with open_client("", workers=1) as client, pytest.raises(CannotWrite):
         index_fleet(client, [FleetSource("a", str(tmp_path / "clones/a"))], store.url, Settings())
 
 
@@ -138,7 +138,7 @@ def test_the_least_recently_used_copy_goes_first(stored: Any, tmp_path: Path) ->
     store, entries = stored
     folder = tmp_path / "cache"
     for entry in (*entries[:2], entries[0], entries[2]):  # 0 is used again before 2 needs its room
-        release(local_copy(store, entry, folder, 2500))
+        release_copy(copy_shard(store, entry, folder, 2500))
         time.sleep(0.02)
     assert _held(folder) == ["0", "2"]
 
@@ -147,18 +147,18 @@ def test_a_copy_that_is_open_stays(stored: Any, tmp_path: Path) -> None:
     """In this process, and in another."""
     store, entries = stored
     folder = tmp_path / "cache"
-    here = local_copy(store, entries[0], folder, 2500)
-    release(local_copy(store, entries[1], folder, 2500))
+    here = copy_shard(store, entries[0], folder, 2500)
+    release_copy(copy_shard(store, entries[1], folder, 2500))
     program = "import fcntl, sys\nlock = open(sys.argv[1])\nfcntl.flock(lock, fcntl.LOCK_SH)\nprint('held', flush=True)\ninput()"
     command = [sys.executable, "-c", program, str(folder / "1.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdin and other.stdout
         other.stdout.readline()
         with pytest.raises(CannotWrite, match="leave no room"):
-            local_copy(store, entries[2], folder, 2500)
+            copy_shard(store, entries[2], folder, 2500)
         assert _held(folder) == ["0", "1"]
         other.stdin.close()
-    local_copy(store, entries[2], folder, 2500)
+    copy_shard(store, entries[2], folder, 2500)
     assert _held(folder) == ["0", "2"]
     assert here.read_bytes() == bytes(1000)
 
@@ -168,10 +168,10 @@ def test_a_shard_that_is_not_as_it_was_stored_is_refused(stored: Any, damage: by
     store, entries = stored
     store.write(entries[0].file, damage)
     with pytest.raises(StoreFault, match="has changed since it was stored"):
-        local_copy(store, entries[0], tmp_path / "cache", 10**6)
+        copy_shard(store, entries[0], tmp_path / "cache", 10**6)
     store.remove(entries[1].file)
     with pytest.raises(StoreFault, match="missing"):
-        local_copy(store, entries[1], tmp_path / "cache", 10**6)
+        copy_shard(store, entries[1], tmp_path / "cache", 10**6)
     assert [file.name for file in (tmp_path / "cache").iterdir() if file.suffix != ".lock"] == []
 
 
@@ -181,7 +181,7 @@ def test_many_processes_share_one_cache(stored: Any, tmp_path: Path) -> None:
     program = f"""
 import random, sys
 from pathlib import Path
-from codelens.fleet.cache import _locked, local_copy, release
+from codelens.fleet.cache import _wait_for_lock, copy_shard, release_copy
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import digest_of, open_store
 store = open_store({store.url!r})
@@ -189,12 +189,12 @@ entries = [ShardEntry(f"shards/{{n}}.db", (), 1000, digest) for n, digest in enu
 luck = random.Random(int(sys.argv[1]))
 for _ in range(30):
     entry = luck.choice(entries)
-    copy = local_copy(store, entry, Path({str(tmp_path / "cache")!r}), 3500)
+    copy = copy_shard(store, entry, Path({str(tmp_path / "cache")!r}), 3500)
     assert digest_of(copy) == entry.digest
-    with _locked(copy.parent / "room.lock"):  # copies come and go while a folder is listed
+    with _wait_for_lock(copy.parent / "room.lock"):  # copies come and go while a folder is listed
         copies = {{file.stem for file in copy.parent.iterdir() if file.suffix in (".db", ".room")}}
     assert len(copies) <= 3, copies
-    release(copy)
+    release_copy(copy)
 """
     others = [subprocess.Popen([sys.executable, "-c", program, str(n)], stderr=subprocess.PIPE) for n in range(3)]
     for other in others:
@@ -204,7 +204,7 @@ for _ in range(30):
 
 def test_a_folder_needs_no_copy(tmp_path: Path) -> None:
     entry = ShardEntry("shards/0.db", (), 0, "")
-    assert local_copy(open_store(f"file://{tmp_path}"), entry, tmp_path / "cache", 0) == tmp_path / entry.file
+    assert copy_shard(open_store(f"file://{tmp_path}"), entry, tmp_path / "cache", 0) == tmp_path / entry.file
     assert not (tmp_path / "cache").exists()
 
 

@@ -20,13 +20,13 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import GRACE_SECONDS, Seldom, index_fleet
-from codelens.fleet.manifest import FleetManifest, Member, grouped
+from codelens.fleet.build import GRACE_SECONDS, Throttle, index_fleet
+from codelens.fleet.manifest import FleetManifest, Member, group_into_shards
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import FleetSource, read_fleet
 from codelens.fleet.status import fleet_status
 from codelens.fleet.stores import open_store
-from codelens.fleet.workers import client_of, record_of
+from codelens.fleet.workers import name_record, open_client
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
@@ -46,7 +46,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("distributed")
     before = os.environ.get("XDG_CACHE_HOME")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    with client_of("", workers=2) as client:
+    with open_client("", workers=2) as client:
         yield client
     os.environ.pop("XDG_CACHE_HOME")
     if before is not None:
@@ -67,7 +67,7 @@ class Fleet:
     ) -> FleetManifest:
         self.lines.clear()
         sources = read_fleet(self.clones) if fleet is None else fleet
-        manifest = index_fleet(self.client, sources, self.url, settings, told=self.lines.append, **how)
+        manifest = index_fleet(self.client, sources, self.url, settings, report=self.lines.append, **how)
         assert FleetManifest.read(open_store(self.url)) == manifest
         stored = {file.name for file in open_store(self.url).files("shards")}
         assert {shard.file for shard in manifest.shards} <= stored
@@ -174,7 +174,7 @@ def test_other_settings_build_all_shards_before_the_manifest_names_one(fleet: Fl
         seen.append(FleetManifest.read(open_store(fleet.url)).shards == before.shards)
 
     settings = replace(UNLIMITED, fuzzy=False)
-    after = index_fleet(fleet.client, read_fleet(fleet.clones), fleet.url, settings, most=1, told=told)
+    after = index_fleet(fleet.client, read_fleet(fleet.clones), fleet.url, settings, most=1, report=told)
     assert seen == [True] * 4
     assert after.recipe != before.recipe
     assert not {shard.file for shard in after.shards} & {shard.file for shard in before.shards}
@@ -196,7 +196,7 @@ def test_superseded_shards_go_after_a_while(fleet: Fleet) -> None:
     last = fleet.index()
     assert last.superseded == {}
     names = {file.name for file in shards.iterdir() if file.suffix != ".sketch"}
-    assert names == {Path(second.shards[0].file).name, Path(record_of(second.shards[0].file)).name, ".left.db.part"}
+    assert names == {Path(second.shards[0].file).name, Path(name_record(second.shards[0].file)).name, ".left.db.part"}
     assert first.shards[0].file not in names
 
 
@@ -307,7 +307,7 @@ def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
     clone(tmp_path / "clones/z")
     for number in range(3000):
         (tmp_path / f"clones/z/more{number}.py").write_text(f"def more_{number}(): pass\n" * 20)
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), client_of("", workers=1) as client:
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), open_client("", workers=1) as client:
         begun, over = threading.Event(), threading.Event()
 
         def kill() -> None:
@@ -328,7 +328,7 @@ def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
 
         try:
             fleet = read_fleet(tmp_path / "clones")
-            manifest = index_fleet(client, fleet, str(tmp_path / "store"), UNLIMITED, most=1, told=told)
+            manifest = index_fleet(client, fleet, str(tmp_path / "store"), UNLIMITED, most=1, report=told)
         finally:
             begun.set()
             over.set()
@@ -353,9 +353,9 @@ def test_the_status_of_a_store(fleet: Fleet) -> None:
 
 def test_a_new_repository_leaves_other_shards_as_they_are() -> None:
     members = {name: Member(10) for name in "abcd"}
-    assert grouped(members, 20, [["a"], ["c"]]) == [["a"], ["c", "b"], ["d"]]
-    assert grouped(members | {"b": Member(10, "x")}, 40, [["a", "b"]]) == [["a", "c", "d"], ["b"]]
-    assert grouped({"a": Member(99), "b": Member(1)}, 20, []) == [["a"], ["b"]]
+    assert group_into_shards(members, 20, [["a"], ["c"]]) == [["a"], ["c", "b"], ["d"]]
+    assert group_into_shards(members | {"b": Member(10, "x")}, 40, [["a", "b"]]) == [["a", "c", "d"], ["b"]]
+    assert group_into_shards({"a": Member(99), "b": Member(1)}, 20, []) == [["a"], ["b"]]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -374,12 +374,12 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.fleet.build import index_fleet
 from codelens.fleet.sources import read_fleet
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 if __name__ == "__main__":
     try:
-        with client_of("", workers=1) as client:
+        with open_client("", workers=1) as client:
             told = lambda line: print(line, flush=True)
-            index_fleet(client, read_fleet(Path(sys.argv[1])), sys.argv[2], Settings(), most=1, told=told)
+            index_fleet(client, read_fleet(Path(sys.argv[1])), sys.argv[2], Settings(), most=1, report=told)
     except KeyboardInterrupt as ending:
         print(ending, file=sys.stderr)
         sys.exit(130)
@@ -411,12 +411,12 @@ def test_ctrl_c_ends_a_run_with_one_line_and_the_next_goes_on(fleet: Fleet, tmp_
 def test_the_manifest_takes_a_share_of_the_time() -> None:
     """It grows with each shard: replaced after each, it would take most of the time in the end."""
     now, replaced = 0.0, 0
-    writing = Seldom(0.05, lambda: now)
+    writing = Throttle(0.05, lambda: now)
     for shard in range(1000):
         now += 10.0
         if writing.is_due():
             replaced += 1
-            with writing.measured():
+            with writing.measure():
                 now += 0.01 * shard
     assert now <= 1.06 * 1000 * 10.0
     assert 50 < replaced < 1000

@@ -17,7 +17,7 @@ from codelens.errors import FleetIncomplete, UsageError
 from codelens.fleet.build import index_fleet
 from codelens.fleet.open import FleetConnection, FleetPlace
 from codelens.fleet.sources import read_fleet
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.request import SearchOptions
@@ -59,7 +59,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
     folder = tmp_path_factory.mktemp("held")
     for name, source in (("copy", "shop"), ("notes", "notes"), ("shop", "shop")):
         shutil.copytree(SAMPLES / source / "repo", folder / "clones" / name)
-    with client_of("", workers=2) as client:
+    with open_client("", workers=2) as client:
         manifest = index_fleet(client, read_fleet(folder / "clones"), str(folder / "store"), UNLIMITED, most=1)
         Index.build(folder / "one.db", [Path(r.path) for r in manifest.searched], UNLIMITED)
         yield Held(folder, client.scheduler.address, client)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.fleet.sources import FleetSource, laid, look, read_fleet
+from codelens.fleet.sources import FleetSource, lay_out, look, read_fleet
 from tests.fleet.clones import clone, git
 
 TOML = """
@@ -140,7 +140,7 @@ def test_a_ref_names_the_files_of_a_commit(tmp_path: Path, monkeypatch: pytest.M
         source = FleetSource("a", str(tmp_path / place), ref=ref)
         seen = look(source)
         assert (seen.state, seen.fault) == (git(tmp_path / "a", "rev-parse", ref or "HEAD"), "")
-        with laid(source, seen, 2_000_000) as (folder, _):
+        with lay_out(source, seen, 2_000_000) as (folder, _):
             assert len(list(folder.glob("*.py"))) == files
         assert not folder.exists()
     assert "no commit 'v9'" in look(FleetSource("a", str(tmp_path / "a"), ref="v9")).fault
@@ -166,7 +166,7 @@ def test_git_runs_nothing_that_the_other_side_configures(tmp_path: Path, monkeyp
     for path in tmp_path.glob("mark*"):
         path.unlink()
     source = FleetSource("a", url=f"file://{tmp_path}/a")
-    with laid(source, look(source), 2_000_000) as (folder, seen):
+    with lay_out(source, look(source), 2_000_000) as (folder, seen):
         assert (folder / "a.py").read_text() == (tmp_path / "a/a.py").read_text()
         assert seen.commit == git(folder, "rev-parse", "HEAD")
         found = subprocess.run(["git", "-C", str(folder), "ls-files"], capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
 from codelens.model.request import SearchOptions
-from codelens.store.documents import telling_names
+from codelens.store.documents import name_by_roots
 from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.migrate import newest_version
 from codelens.store.store import Store
@@ -552,7 +552,7 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
     ],
 )
 def test_a_name_is_the_shortest_end_of_a_path_that_tells_it_apart(roots: list[str], names: list[str]) -> None:
-    assert telling_names([Path(root) for root in roots]) == dict(zip(map(Path, roots), names, strict=True))
+    assert name_by_roots([Path(root) for root in roots]) == dict(zip(map(Path, roots), names, strict=True))
 
 
 def test_settings_of_one_root_leave_the_skips_of_another_alone(tree: Tree) -> None:

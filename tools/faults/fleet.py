@@ -168,7 +168,7 @@ def coordinate(scheduler: str, clones: str, store: str) -> None:
 
     with Client(scheduler) as client:
         index_fleet(
-            client, read_fleet(Path(clones)), store, Settings(), most=MOST, told=lambda line: print(line, flush=True)
+            client, read_fleet(Path(clones)), store, Settings(), most=MOST, report=lambda line: print(line, flush=True)
         )
 
 

@@ -19,7 +19,7 @@ from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import read_fleet
 from codelens.fleet.stores import open_store
-from codelens.fleet.workers import client_of
+from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.server.http.gate import rules_for
@@ -59,7 +59,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "def charge(order):\n    return order\n\n\ndef settle(order):\n    charge(order)\n"
     )
     (folder / "fleet.jsonl").write_text("\n".join(lines))
-    with client_of("", workers=1) as client:
+    with open_client("", workers=1) as client:
         index_fleet(client, read_fleet(folder / "fleet.jsonl"), str(folder / "fleet.d"), Settings())
     Index.build(folder / "full.db", [folder / name for name in SEPARATE], Settings(jobs=1))
     Index.build(folder / "part.db", [folder / "shop", folder / "shop-copy"], Settings(jobs=1))
