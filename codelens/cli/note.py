@@ -8,15 +8,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.cli.declare import argument, command, group, option
+from codelens.cli.declare import command, group, option, required
 from codelens.cli.editor import has_editor, note_text, open_editor, utf8
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import inform, say, write, write_record
+from codelens.cli.streams import inform, say, write_answer
 from codelens.cli.workplace import Workplace, named_index, scope_of, settings_at, working_folder
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
 from codelens.notes.folder import NoteFile, NoteFolder
-from codelens.notes.note import OPEN, Anchor, Note, path_and_line
+from codelens.notes.note import OPEN, Anchor, path_and_line
 from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 
@@ -64,23 +64,23 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
     return NoteTree(roots[0], NoteFolder(roots[0]), place)
 
 
-def find_anchors(ground: NoteTree, places: Sequence[str]) -> list[Anchor]:
+def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
     from codelens.notes.finder import anchor_on_disk, parse_symbol_anchor
     from codelens.notes.note import is_path
 
     found: list[Anchor] = []
-    with ground.opened() as index:
+    with tree.opened() as index:
         for one in places:
-            text = _below_root(one, ground.root)
+            text = _below_root(one, tree.root)
             if index is not None:
-                anchor, remark = index.notes.anchor(ground.root, text)
+                anchor, remark = index.notes.anchor(tree.root, text)
                 if remark:
                     say(f"note: {remark}")
             else:
                 path, line = path_and_line(text)
-                named = not line and not is_path(path) and not (ground.root / path).is_file()
-                anchor = parse_symbol_anchor(text) if named else anchor_on_disk(path, line, ground.root)
+                named = not line and not is_path(path) and not (tree.root / path).is_file()
+                anchor = parse_symbol_anchor(text) if named else anchor_on_disk(path, line, tree.root)
             found.append(anchor)
     return found
 
@@ -97,46 +97,42 @@ def _below_root(name: str, root: Path) -> str:
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
 
-def find_places(ground: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
+def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Path of a note → where its places are now; empty without an index."""
-    with ground.opened() as index:
+    with tree.opened() as index:
         if index is None:
             return {}
-        return {n.path: index.notes.find(ground.root, n.note.links) for n in notes if n.note.links}
+        return {n.path: index.notes.find(tree.root, n.note.links) for n in notes if n.note.links}
 
 
-def update_note(ground: NoteTree, note: NoteFile, quiet: bool) -> None:
-    """Bring the index up to date with one file that was written or removed, or say who will."""
+def warn_of_faults(note: NoteFile) -> None:
+    """Say what in its front matter is wrong."""
     for fault in note.note.faults:
         say(f"warning: {note.path}: {fault}")
-    if ground.place is None:
-        if not quiet:
-            say(f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
+
+
+def update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
+    """Bring the index up to date with one file that was written or removed, or say who will."""
+    warn_of_faults(note)
+    if tree.place is None:
+        inform(flags, f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
     try:
-        Index.update_file(ground.place.index_path, ground.root, note.path, ground.place.settings)
+        Index.update_file(tree.place.index_path, tree.root, note.path, tree.place.settings)
     except IndexBusy:
         say("note: another process writes the index; the next `codelens index` includes the note")
 
 
-def is_wanted(note: Note, task: bool, status: str | None, tags: Sequence[str]) -> bool:
-    """True if a note matches the options."""
-    if task and note.kind != "task":
-        return False
-    return (status is None or note.status == status) and set(tags) <= set(note.tags)
-
-
-def show_written(flags: JsonFlags, ground: NoteTree, note: NoteFile) -> None:
+def show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
     """One line of what was written, or the record of it."""
     from codelens.render.notes import list_lines, note_record
 
-    if getattr(flags, "quiet", False):
-        return
-    places = find_places(ground, [note])
-    if flags.json:
-        write_record({"schema": 1, **note_record(note, places.get(note.path)), "exit_code": 0})
-    else:
-        write(list_lines([note], places))
+    places = find_places(tree, [note])
+    write_answer(
+        flags,
+        lambda: {"schema": 1, **note_record(note, places.get(note.path)), "exit_code": 0},
+        lambda: list_lines([note], places),
+    )
 
 
 PLACES: Any = option(None, "--at PLACE", "Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable")
@@ -149,7 +145,7 @@ MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of
 class NoteAddFlags(CommonFlags, JsonFlags):
     """Options: the contents of the note."""
 
-    title: str | None = argument(None, "TITLE", "What it is about, in a few words")
+    title: str = required("TITLE", "What it is about, in a few words")
     task: bool = option(False, "--task", "Make it a task, with a status")
     status: str | None = option(None, "--status WORD", "Of a task: open, doing, done … [default: open]")
     tag: list[str] | None = TAGS
@@ -160,28 +156,26 @@ class NoteAddFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
 def add(flags: NoteAddFlags) -> int:
     """Write a new note into .codelens/notes, and add it to the index. Its title gives its id."""
-    title = " ".join((flags.title or "").split())
-    if not title:
-        raise UsageError("what is it about?", '`codelens note add "TITLE"`')
+    title = one_line(flags.title)
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
-    ground = find_note_tree(flags)
-    anchors = find_anchors(ground, flags.at or ())
+    tree = find_note_tree(flags)
+    anchors = find_anchors(tree, flags.at or ())
     text = note_text(flags.message)
     fields: dict[str, Value] = {
-        "title": one_line(title),
+        "title": title,
         "kind": "task" if flags.task else "note",
         "status": one_line(flags.status or OPEN) if flags.task else "",
         "tags": tuple(one_line(tag) for tag in flags.tag or ()),
         "links": tuple(anchor.item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
-    note: NoteFile = ground.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
+    note: NoteFile = tree.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
     if text is None and has_editor():
         open_editor(note.file)
-        note = ground.notes.find(note.note.id)
-    update_note(ground, note, flags.quiet)
-    show_written(flags, ground, note)
+        note = tree.notes.find(note.note.id)
+    update_note(flags, tree, note)
+    show_written(flags, tree, note)
     return 0
 
 
@@ -198,7 +192,7 @@ def one_line(word: str) -> str:
 class NoteEditFlags(CommonFlags, JsonFlags):
     """Which note, and what of it is to change."""
 
-    id: str | None = argument(None, "ID", "The note's id, or its beginning")
+    id: str = required("ID", "The note's id, or its beginning")
     title: str | None = option(None, "--title TEXT", "Change the title; the id stays")
     status: str | None = option(None, "--status WORD", "open, doing, done …; makes a note a task")
     tag: list[str] | None = TAGS
@@ -213,24 +207,22 @@ class NoteEditFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 written, 2 no such note or place, or it cannot be written.")
 def edit(flags: NoteEditFlags) -> int:
     """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
-    if flags.id is None:
-        raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_note_tree(flags)
-    note = ground.notes.find(flags.id)
+    tree = find_note_tree(flags)
+    note = tree.notes.find(flags.id)
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
     if all(one is None for one in changes):
         if not has_editor():
             raise UsageError("nothing to change", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
         open_editor(note.file)
-        note = ground.notes.find(note.note.id)
+        note = tree.notes.find(note.note.id)
     else:
-        note = ground.notes.change(note, _changed(ground, note, flags))
-    update_note(ground, note, flags.quiet)
-    show_written(flags, ground, note)
+        note = tree.notes.change(note, _changed(tree, note, flags))
+    update_note(flags, tree, note)
+    show_written(flags, tree, note)
     return 0
 
 
-def _changed(ground: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
+def _changed(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
     text = note.text
     if flags.message is not None:
         text = f"{text[: note.note.body]}{(note_text(flags.message) or '').strip()}\n"
@@ -243,18 +235,18 @@ def _changed(ground: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         kept = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
         fields["tags"] = tuple(dict.fromkeys([*kept, *map(one_line, flags.tag or ())]))
     if note.note.links or flags.at:
-        fields["links"] = tuple(anchor.item() for anchor in _links(ground, note, flags.at or (), flags.unlink or ()))
+        fields["links"] = tuple(anchor.item() for anchor in _links(tree, note, flags.at or (), flags.unlink or ()))
     try:
         return replace_fields(text, fields)
     except ValueError as fault:
         raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 
 
-def _links(ground: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
-    with ground.opened() as index:
+def _links(tree: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
+    with tree.opened() as index:
         links = list(note.note.links)
-        now = index.notes.find(ground.root, links) if index is not None else None
-        renewed = index.notes.renew_anchors(ground.root, links) if index is not None else links
+        now = index.notes.find(tree.root, links) if index is not None else None
+        renewed = index.notes.renew_anchors(tree.root, links) if index is not None else links
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
@@ -262,7 +254,7 @@ def _links(ground: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequ
                 f"{note.note.id} is not linked to {place}", tuple(a.label for a in links), "name one of its places"
             )
     kept = [renewed[i] for i, known in enumerate(names) if known.isdisjoint(unlinked)]
-    return list(dict.fromkeys([*kept, *find_anchors(ground, more)]))
+    return list(dict.fromkeys([*kept, *find_anchors(tree, more)]))
 
 
 class NoteListFlags(CommonFlags, JsonFlags):
@@ -279,31 +271,31 @@ def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import list_lines, list_record
 
-    ground = find_note_tree(flags)
-    notes = [n for n in ground.notes.notes() if is_wanted(n.note, flags.task, flags.status, flags.tag or ())]
-    places = find_places(ground, notes)
+    tree = find_note_tree(flags)
+    notes = [
+        file
+        for file in tree.notes.notes()
+        if (file.note.kind == "task" or not flags.task)
+        and flags.status in (None, file.note.status)
+        and set(flags.tag or ()) <= set(file.note.tags)
+    ]
+    places = find_places(tree, notes)
     if flags.lost:
         notes = [n for n in notes if any(p.state == "lost" for p in places.get(n.path, ()))]
     exit_code = 0 if notes else 1
-    if flags.quiet:
-        return exit_code
-    for note in notes:
-        for fault in note.note.faults:
-            say(f"warning: {note.path}: {fault}")
-    if flags.json:
-        write_record(list_record(notes, places, exit_code))
-    else:
-        write(list_lines(notes, places))
-        if not notes:
-            filtered = flags.task or flags.status or flags.tag or flags.lost
-            say("no note matches" if filtered else "there are no notes yet")
+    for note in notes if not flags.quiet else ():
+        warn_of_faults(note)
+    write_answer(flags, lambda: list_record(notes, places, exit_code), lambda: list_lines(notes, places))
+    if not (notes or flags.json):
+        filtered = flags.task or flags.status or flags.tag or flags.lost
+        inform(flags, "no note matches" if filtered else "there are no notes yet")
     return exit_code
 
 
 class NoteShowFlags(CommonFlags, JsonFlags):
-    """Which one."""
+    """The note to show."""
 
-    id: str | None = argument(None, "ID", "The note's id, or its beginning")
+    id: str = required("ID", "The note's id, or its beginning")
 
 
 @command(epilog="Exit: 0 shown, 2 no such note.")
@@ -311,42 +303,37 @@ def show(flags: NoteShowFlags) -> int:
     """Print a note. Places that moved are shown where they are now; lost places are reported."""
     from codelens.render.notes import note_lines, note_record
 
-    if flags.id is None:
-        raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_note_tree(flags)
-    note = ground.notes.find(flags.id)
-    places = find_places(ground, [note])
-    if flags.quiet:
-        return 0
-    for fault in note.note.faults:
-        say(f"warning: {note.path}: {fault}")
-    if flags.json:
-        write_record({"schema": 1, **note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0})
-    else:
-        write(note_lines(note, places.get(note.path)))
+    tree = find_note_tree(flags)
+    note = tree.notes.find(flags.id)
+    places = find_places(tree, [note])
+    if not flags.quiet:
+        warn_of_faults(note)
+    write_answer(
+        flags,
+        lambda: {"schema": 1, **note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0},
+        lambda: note_lines(note, places.get(note.path)),
+    )
     return 0
 
 
 class NoteRemoveFlags(CommonFlags):
     """Which ones."""
 
-    ids: list[str] | None = argument(None, "ID...", "Ids of notes, in full")
+    ids: list[str] = required("ID...", "Ids of notes, in full")
 
 
 @command(epilog="Exit: 0 removed, 2 no such note, or it cannot be removed.")
 def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
-    if not flags.ids:
-        raise UsageError("which note?", "`codelens note list` names them")
-    ground = find_note_tree(flags)
-    known = {note.note.id: note for note in ground.notes.notes()}
+    tree = find_note_tree(flags)
+    known = {note.note.id: note for note in tree.notes.notes()}
     for name in flags.ids:
-        note = known.get(name) or ground.notes.find(name)
+        note = known.get(name) or tree.notes.find(name)
         if note.note.id != name:  # a beginning is enough to look, not to delete
             raise UsageError(f"no note is called {name}", f"the only one that begins like this is {note.note.id}")
     for name in dict.fromkeys(flags.ids):
-        ground.notes.remove(known[name])
-        update_note(ground, known[name], flags.quiet)
+        tree.notes.remove(known[name])
+        update_note(flags, tree, known[name])
         inform(flags, f"removed {known[name].path}")
     return 0
 
