@@ -14,6 +14,7 @@ from typing import Any
 
 from codelens.cli.declare import SYMBOLS, Parameter, declared_at
 from codelens.cli.streams import write
+from codelens.errors import UsageError
 
 Offer = Callable[[Any, str], Iterable[str]]  # Context of the command line, text that was begun → words that begin so
 
@@ -65,7 +66,9 @@ SHELLS = (*SCRIPTS, "powershell")
 
 
 def script(shell: str) -> str:
-    """The completion script of one of SHELLS."""
+    """The completion script of a shell. Raises UsageError unless it is one of SHELLS."""
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
     if shell in SCRIPTS:
         return SCRIPTS[shell]
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
@@ -75,11 +78,12 @@ def script(shell: str) -> str:
 
 def install(shell: str) -> Path:
     """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
+    text = script(shell)
     from typer.completion import install as install_script  # type: ignore[attr-defined]
 
     _, path = install_script(shell=shell, prog_name="codelens")
     if shell in SCRIPTS:
-        path.write_text(script(shell), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     return Path(path)
 
 

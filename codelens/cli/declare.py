@@ -39,7 +39,6 @@ class Parameter(NamedTuple):
     most: float | None = None
     is_required: bool = False
     is_hidden: bool = False
-    typer: Mapping[str, Any] = {}  # Further arguments for typer
 
     @property
     def spelling(self) -> str:

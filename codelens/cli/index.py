@@ -1,7 +1,7 @@
 """codelens index: bring the index up to date with the trees, or say what that would do."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFl
 from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
 from codelens.cli.streams import agreed, inform, say, say_plain, write, write_record
-from codelens.cli.workplace import Trees, Workplace, named_index, reading_place, trees_of, working_folder
-from codelens.config import LoadedSettings
+from codelens.cli.workplace import Trees, named_index, reading_place, trees_of, working_folder
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
@@ -79,11 +78,20 @@ def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
     if only_one(flags, ("trust", "remove", "clear_cache")):
         return _trust(flags) if flags.trust else _clear_cache(flags) if flags.clear_cache else _remove_index(flags)
-    place, roots, settings_of = _trees(flags)
+    overrides = {
+        "hidden": flags.hidden or None,
+        "no_ignore": flags.no_ignore or None,
+        "fuzzy": False if flags.no_fuzzy else None,
+        "vector": False if flags.no_vector else None,
+        "detect_encoding": flags.detect_encoding,
+        "jobs": flags.jobs,
+        "allow_network": flags.allow_network or None,
+    }
+    trees = place, roots, settings_of = trees_of(flags, flags.roots or (), overrides)
     if flags.explain_path is not None:
-        return _explain(Path(flags.explain_path), roots, place, settings_of)
+        return _explain(Path(flags.explain_path), trees)
     if flags.dry_run:
-        return _dry_run(roots, place, settings_of, flags)
+        return _dry_run(trees, flags)
     prepare_index_folder(place.index_path)
     reports: tuple[IndexReport, ...] = ()
     try:
@@ -135,13 +143,17 @@ def _remove_index(flags: IndexFlags) -> int:
     if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
         say("kept")
         return 1
-    _remove(index)
-    if not flags.quiet:
-        say(f"removed {index}")
-        if (memory := memory_place(index)).is_file():
-            say(f"note: the memory of its results stays in {memory}")
-        if (traces := traces_place(index)).is_file():
-            say(f"note: its traces stay in {traces}")
+    Index.remove(index)
+    folder = index.parent
+    if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
+        (folder / ".gitignore").unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()
+    inform(flags, f"removed {index}")
+    if (memory := memory_place(index)).is_file():
+        inform(flags, f"note: the memory of its results stays in {memory}")
+    if (traces := traces_place(index)).is_file():
+        inform(flags, f"note: its traces stay in {traces}")
     return 0
 
 
@@ -159,28 +171,6 @@ def _require_index(index: Path) -> None:
         ) from None
 
 
-def _remove(index: Path) -> None:
-    Index.remove(index)
-    folder = index.parent
-    if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
-        (folder / ".gitignore").unlink(missing_ok=True)
-        with suppress(OSError):
-            folder.rmdir()
-
-
-def _trees(flags: IndexFlags) -> Trees:
-    overrides = {
-        "hidden": flags.hidden or None,
-        "no_ignore": flags.no_ignore or None,
-        "fuzzy": False if flags.no_fuzzy else None,
-        "vector": False if flags.no_vector else None,
-        "detect_encoding": flags.detect_encoding,
-        "jobs": flags.jobs,
-        "allow_network": flags.allow_network or None,
-    }
-    return trees_of(flags, flags.roots or (), overrides)
-
-
 def _failures(reports: Sequence[IndexReport]) -> int:
     """Files that could not be read, and grammars that hung or broke; a file that a grammar parses only in part is not an error."""
     broken = sum(fault != PARTLY for r in reports for fault in r.faults.values())
@@ -194,19 +184,16 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
         write_record(index_run_record(reports, exit_code))
     elif not flags.quiet:
         say_plain(summary_lines(reports))
-    if not flags.quiet:
-        for notice in (n for r in reports for n in r.notices):
-            say(f"note: {notice.text}")
+    for notice in (n for r in reports for n in r.notices):
+        inform(flags, f"note: {notice.text}")
     if flags.verbose and reports:
         say(f"index {reports[0].index}")
 
 
-def _dry_run(
-    roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings], flags: IndexFlags
-) -> int:
+def _dry_run(trees: Trees, flags: IndexFlags) -> int:
     from codelens.render.reports import plan_lines, plan_record
 
-    planned = Index.plan(place.index_path, roots, settings_of)
+    planned = Index.plan(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
         write_record(plan_record(planned))
         return 0
@@ -222,15 +209,13 @@ def _dry_run(
     return 0
 
 
-def _explain(
-    named: Path, roots: Sequence[Path], place: Workplace, settings_of: Callable[[Path], LoadedSettings]
-) -> int:
+def _explain(named: Path, trees: Trees) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
     from codelens.render.reports import format_skip
 
-    path = Path(os.path.normpath(place.cwd / named))
-    root = max((r for r in roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=roots[0])
-    verdict = Index.explain_path(place.index_path, root, os.path.relpath(path, root), settings_of)
+    path = Path(os.path.normpath(trees.place.cwd / named))
+    root = max((r for r in trees.roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=trees.roots[0])
+    verdict = Index.explain_path(trees.place.index_path, root, os.path.relpath(path, root), trees.settings_of)
     if verdict is None:
         write([f"{named}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):

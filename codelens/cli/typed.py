@@ -69,7 +69,7 @@ def _callback(command: Command | None, in_group: bool = False) -> Callable[..., 
     return callback
 
 
-def _typed_parameter(declared: Parameter) -> Any:
+def _typed_parameter(declared: Parameter, **more: Any) -> Any:
     settings: dict[str, Any] = {
         "help": declared.help,
         "metavar": declared.metavar,
@@ -79,9 +79,7 @@ def _typed_parameter(declared: Parameter) -> Any:
     }
     if not declared.names:
         return typer.Argument(declared.default, **settings)
-    return typer.Option(
-        declared.default, *declared.names, rich_help_panel=declared.section, **settings, **declared.typer
-    )
+    return typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings, **more)
 
 
 class SectionedCommand(TyperCommand):
@@ -206,57 +204,38 @@ def root(commands: Mapping[str, Mapping[str, str]]) -> Any:
 
 def _show_completion(shell: str | None) -> None:
     if shell:
-        _check_shell(shell)
         write([script(shell)])
         raise typer.Exit
 
 
 def _install_completion(shell: str | None) -> None:
     if shell:
-        _check_shell(shell)
         say(f"installed completion for {shell} in {install(shell)}; it takes effect in a new shell")
         raise typer.Exit
 
 
-def _check_shell(shell: str) -> None:
-    if shell not in SHELLS:
-        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         from codelens.cli.doctor import version_lines
 
         write(version_lines())
         raise typer.Exit
 
 
+def _eager(act: Callable[[Any], None], default: Any, usage: str, help: str, **more: Any) -> Any:
+    """An option of `codelens` itself, which acts as soon as it is read."""
+    return _typed_parameter(option(default, usage, help, **more), callback=act, is_eager=True)
+
+
 def _root(
-    version: bool = _typed_parameter(
-        option(
-            False,
-            "-V --version",
-            "Print the versions of codelens and its parts",
-            typer={"callback": _show_version, "is_eager": True},
-        )
+    version: bool = _eager(_show_version, False, "-V --version", "Print the versions of codelens and its parts"),
+    install_completion: str | None = _eager(
+        *(_install_completion, None, "--install-completion SHELL"),
+        help="Install tab completion for bash, zsh, fish or powershell",
+        values=SHELLS,
     ),
-    install_completion: str | None = _typed_parameter(
-        option(
-            None,
-            "--install-completion SHELL",
-            "Install tab completion for bash, zsh, fish or powershell",
-            values=SHELLS,
-            typer={"callback": _install_completion, "is_eager": True},
-        )
-    ),
-    show_completion: str | None = _typed_parameter(
-        option(
-            None,
-            "--show-completion SHELL",
-            "Print the completion script of a shell",
-            values=SHELLS,
-            typer={"callback": _show_completion, "is_eager": True},
-        )
+    show_completion: str | None = _eager(
+        _show_completion, None, "--show-completion SHELL", "Print the completion script of a shell", values=SHELLS
     ),
 ) -> None:
     """Offline code search that explains every result."""
