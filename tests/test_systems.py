@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cli.main import COMMANDS
+from codelens.cli.help import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 ROWS = [

@@ -12,8 +12,7 @@ from typing import Any
 
 from codelens import __version__
 from codelens.cli.complete import SCRIPTS
-from codelens.cli.help import TOPICS
-from codelens.cli.main import PLACES
+from codelens.cli.help import PLACES, TOPICS
 from codelens.cli.typed import LazyGroup, root
 
 SHARE = Path(__file__).parent.parent / "packaging" / "share"

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
-from codelens.cli.declare import argument, command
+from codelens.cli.declare import Command, CommandGroup, argument, command
 from codelens.cli.streams import write
 from codelens.errors import UsageError
 
@@ -43,30 +45,73 @@ Text that only looks like syntax is searched as text, and a note on stderr says 
 TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 
 
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
+    "Read code": {
+        "symbols": "outlines:symbols",
+        **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
+        "map": "outlines:show_map",
+        "files": "search:search_files",
+    },
+    "Context and agents": {
+        "context": "context:context",
+        "test-scope": "test_scope:test_scope",
+        "mcp": "mcp:mcp",
+        "install": "install:install",
+    },
+    "Many repositories": {"cluster": "cluster:cluster"},
+    "Keep it fresh": {name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve", "lsp")},
+    "Your notes and results": {"note": "note:note", "memory": "memory:memory"},
+    "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
+    "Measure and tune": {"eval": "eval:command", "model": "model:model"},
+    "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
+    "": {"help": "help:help_topic"},
+}
+"""Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. A command that is not
+here is the one of its name in the module of its name; help lists it last."""
+PLACES: Mapping[str, Mapping[str, str]] = {
+    heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
+}
+
+
+def find_place(name: str) -> str:
+    """The place of a command, as MODULE:NAME; empty if there is none of this name."""
+    places = (names[name] for names in PLACES.values() if name in names)
+    return next(places, "") or find_unlisted(name).get(name, "")
+
+
+def find_unlisted(word: str) -> dict[str, str]:
+    """Command → its place, for commands that are not in COMMANDS: that of this name, or all if the word asks for help."""
+    listed = {place.partition(":")[0] for names in COMMANDS.values() for place in names.values()}
+    modules = [path.stem for path in Path(__file__).parent.glob("*.py")] if word in ("-h", "--help") else []
+    if word.replace("-", "_").isidentifier() and find_spec(f"{__package__}.{word.replace('-', '_')}"):
+        modules.append(word.replace("-", "_"))
+    found = {}
+    for module in sorted({*modules} - listed):
+        declared = getattr(import_module(f"{__package__}.{module}"), module, None)
+        if isinstance(declared, Command | CommandGroup):
+            found[declared.name] = f"{__package__}.{module}:{module}"
+    return found
+
+
 class HelpFlags:
-    """Which topic; without one, the list of commands."""
+    """The topic; without one, the list of commands."""
 
     topic: str | None = argument(
-        None, "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:topics"
+        None, "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:list_topics"
     )
 
 
-def topics() -> list[str]:
+def list_topics() -> list[str]:
     """The topics, then the commands: all that can be explained."""
-    main = import_module("codelens.cli.main")
-    return [*TOPICS, *(name for names in main.COMMANDS.values() for name in names)]
+    return [*TOPICS, *(name for names in COMMANDS.values() for name in names)]
 
 
 @command("help", epilog=f"Topics: {', '.join(TOPICS)}.")
 def help_topic(flags: HelpFlags) -> int:
     """Explain a command or a topic."""
-    main = import_module("codelens.cli.main")
-    topic = flags.topic
-    if topic is None:
-        return int(main.main(["--help"]))
-    if any(topic in names for names in main.COMMANDS.values()):
-        return int(main.main([topic, "--help"]))
-    if topic not in TOPICS:
-        raise UsageError(f"no help on '{topic}'", f"topics: {', '.join(topics())}")
-    write([TOPICS[topic]])
+    text = TOPICS.get(flags.topic or "")
+    if text is None:  # `main` shows the help of commands
+        raise UsageError(f"no help on '{flags.topic}'", f"topics: {', '.join(list_topics())}")
+    write([text])
     return 0

@@ -9,44 +9,19 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
 from codelens.cli.complete import ASKING
 from codelens.cli.declare import FINISHED, Command, declared_at, perform
+from codelens.cli.help import PLACES, find_place, find_unlisted
 from codelens.cli.streams import report, say, say_plain, silence_stdout, write
 from codelens.cli.warm import Answer
 from codelens.cli.wellformed import read
 from codelens.errors import CodelensError
 
-COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
-    "Read code": {
-        "symbols": "outlines:symbols",
-        **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
-        "map": "outlines:show_map",
-        "files": "search:search_files",
-    },
-    "Context and agents": {
-        "context": "context:context",
-        "test-scope": "test_scope:test_scope",
-        "mcp": "mcp:mcp",
-        "install": "install:install",
-    },
-    "Many repositories": {"cluster": "cluster:cluster"},
-    "Keep it fresh": {name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve", "lsp")},
-    "Your notes and results": {"note": "note:note", "memory": "memory:memory"},
-    "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
-    "Measure and tune": {"eval": "eval:command", "model": "model:model"},
-    "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
-    "": {"help": "help:help_topic"},
-}
-"""Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name."""
-PLACES: Mapping[str, Mapping[str, str]] = {
-    heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
-}
 INTERRUPTED = 130
 TERMINATED = 143
 
@@ -133,22 +108,24 @@ def _interrupted(ending: BaseException) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """Well-formed lines need no typer, whose import takes longer than that of half of a search."""
+    """Well-formed lines need no typer, whose import takes a fifth of a search's CPU."""
     shell = os.environ.get(ASKING)
+    if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
+        arguments = [*arguments[1:], "--help"]
     if not shell:
         if arguments in (["--version"], ["-V"], ["search", "-V"]):
             from codelens.cli.doctor import version_lines
 
             write(version_lines())
             return 0
-        place = next((names[arguments[0]] for names in PLACES.values() if arguments[0] in names), "")
+        place = find_place(arguments[0])
         command = declared_at(place) if place else None
         if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
             return perform(command.flags, command.run, values)
     from codelens.cli.complete import complete
     from codelens.cli.typed import root
 
-    group = root(PLACES)
+    group = root({**PLACES, "More": find_unlisted(arguments[0]) if arguments else {}})
     if shell:
         complete(shell, arguments, group)
         return 0

@@ -189,7 +189,7 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Called by typer for help: a list for each group."""
-        for heading, names in filter(lambda group: group[0], self.places.items()):
+        for heading, names in filter(all, self.places.items()):
             with formatter.section(heading):
                 formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
 

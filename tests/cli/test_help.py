@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import codelens.cli
 from codelens.cli.declare import declared_at
-from codelens.cli.main import COMMANDS, PLACES
+from codelens.cli.help import COMMANDS, PLACES
 from codelens.cli.typed import LazyGroup, root
 from tests.commands import Run
 
@@ -76,3 +77,13 @@ def test_no_summary_of_a_command_is_cut() -> None:
                 check(command)
 
     check(root(PLACES))
+
+
+def test_a_command_needs_its_module_alone(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "say_hello.py").write_text(
+        "from codelens.cli.declare import command\nfrom codelens.cli.flags import CommonFlags\n\n"
+        '@command()\ndef say_hello(flags: CommonFlags) -> int:\n    """Say hello."""\n    print(\'hello\')\n    return 0\n'
+    )
+    monkeypatch.setattr("codelens.cli.__path__", [*codelens.cli.__path__, str(tmp_path)])
+    assert run("say-hello").out == "hello\n"
+    assert "Say hello." in run("help", "say-hello").out

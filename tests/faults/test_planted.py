@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from codelens.cli.main import COMMANDS
+from codelens.cli.help import COMMANDS
 from tests.hooked import python_with
 from tests.tiers import many
 
