@@ -75,7 +75,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 
 
 def find_place(name: str) -> str:
-    """The place of a command, as MODULE:NAME; empty if there is none of this name."""
+    """The place of a command, as MODULE:NAME; empty if no command has this name."""
     places = (names[name] for names in PLACES.values() if name in names)
     return next(places, "") or find_unlisted(name).get(name, "")
 
