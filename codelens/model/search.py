@@ -360,6 +360,11 @@ class Trace:
     candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, before the limit
     events: list[Event] = field(default_factory=list)
 
+    def match(self, channel: str, rank: int) -> Match | None:
+        """The match at a rank in a channel, from 1; None beyond the channel's cut."""
+        ranking = self.rankings.get(channel, ())
+        return ranking[rank - 1] if rank <= len(ranking) else None
+
     def lap(self, step: str) -> None:
         """Count the time since the last step for this one."""
         now = perf_counter()

@@ -186,10 +186,9 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
     if view.every_part:
         yield from rank_lines(mine, trace)
     if (fused := trace.fused.get(mine.unit.id)) is not None:
-        found = (
-            f"{channel} #{rank}{_match_reason(channel, rank, trace)}" for channel, rank in sorted(mine.channels.items())
-        )
-        yield for_line(f"found with a fused score of {fused:.6f}: {', '.join(found)}")
+        matches = [(f"{name} #{rank}", trace.match(name, rank)) for name, rank in sorted(mine.channels.items())]
+        found = ", ".join(f"{place} ({match.reason})" if match else place for place, match in matches)
+        yield for_line(f"found with a fused score of {fused:.6f}: {found}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
             gap, because = explain_gap(mine, other, view.every_part)
@@ -208,16 +207,10 @@ def rank_lines(candidate: Candidate, trace: Trace) -> Iterator[str]:
     """Its rank in each channel that found it, with the channel's own score."""
     parts = []
     for channel, rank in sorted(candidate.channels.items()):
-        ranking = trace.rankings.get(channel, ())
-        raw = f" ({ranking[rank - 1].raw_score:.4g})" if rank <= len(ranking) else ""
-        parts.append(f"{channel} #{rank}{raw}")
+        match = trace.match(channel, rank)
+        parts.append(f"{channel} #{rank} ({match.raw_score:.4g})" if match else f"{channel} #{rank}")
     if parts:
         yield f"ranks: {', '.join(parts)}"
-
-
-def _match_reason(channel: str, rank: int, trace: Trace) -> str:
-    ranking = trace.rankings.get(channel, ())
-    return f" ({ranking[rank - 1].reason})" if rank <= len(ranking) else ""
 
 
 def loss_lines(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:

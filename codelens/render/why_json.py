@@ -98,12 +98,10 @@ def families_record(contributions: Sequence[Contribution]) -> list[Record]:
 
 def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
     """Channel → what it found: its rank, its own score and its reason."""
-    found: dict[str, Record] = {}
-    for channel, rank in sorted(candidate.channels.items()):
-        ranking = trace.rankings.get(channel, ())
-        if rank <= len(ranking):
-            found[channel] = {"rank": rank} | fields_of(ranking[rank - 1], "raw_score reason")
-    return found
+    matches = {channel: (rank, trace.match(channel, rank)) for channel, rank in sorted(candidate.channels.items())}
+    return {
+        name: {"rank": rank} | fields_of(match, "raw_score reason") for name, (rank, match) in matches.items() if match
+    }
 
 
 def _loss_record(loss: Loss | None) -> Record | None:
