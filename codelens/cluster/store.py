@@ -11,14 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from codelens.cluster.exact import (
-    ShardEdges,
-    ShardLengths,
-    ShardRepositories,
-    ShardSets,
-    ShardVectors,
-    ShardWords,
-)
+from codelens.cluster.exact import ShardEdges, ShardLengths, ShardRepositories, ShardSets, ShardVectors, ShardWords
 from codelens.cluster.fanout import FanOut, MethodCall
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, order_arguments

@@ -66,10 +66,7 @@ def _contents(rows: Mapping[UnitId, UnitRow], store: Store, texts: Texts) -> dic
 
 
 def _digest(
-    own: str,
-    around: Iterable[tuple[str, bool, UnitId]],
-    rows: Mapping[UnitId, UnitRow],
-    content: Mapping[UnitId, str],
+    own: str, around: Iterable[tuple[str, bool, UnitId]], rows: Mapping[UnitId, UnitRow], content: Mapping[UnitId, str]
 ) -> str:
     """Hash names and content of neighbours; row numbers would depend on the index's history."""
     relations = sorted(

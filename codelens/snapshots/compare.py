@@ -14,7 +14,7 @@ from codelens.model.history import EdgePlace, SnapshotDifference, SnapshotDocume
 _Key = Callable[[SymbolPlace], Hashable]
 _PASSES: tuple[_Key, ...] = (
     lambda s: (s.symbol.kind, s.symbol.name, s.symbol.signature),
-    lambda s: (s.repository, s.path, s.symbol.kind, _last(s), s.symbol.signature),
+    lambda s: (s.repository, s.path, s.symbol.kind, s.symbol.name.rpartition(".")[2], s.symbol.signature),
     lambda s: (s.symbol.kind, s.symbol.name),
 )
 """Keys that pair a removed with an added symbol, surest first: same signature in another file; same file, another type;
@@ -27,9 +27,10 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
     gone, come, changed = _by_name(_symbols(before), _symbols(after))
     moved: list[SymbolChange] = []
     for key in _PASSES:
-        pairs = _pairs(gone, come, key)
-        olds, news = {pair.old for pair in pairs}, {pair.new for pair in pairs}
-        gone, come = [s for s in gone if s not in olds], [s for s in come if s not in news]
+        removed, added = _find_unique(gone, key), _find_unique(come, key)
+        pairs = [SymbolChange(removed[k], added[k]) for k in removed if k in added]
+        paired = {symbol for pair in pairs for symbol in (pair.old, pair.new)}
+        gone, come = [s for s in gone if s not in paired], [s for s in come if s not in paired]
         moved += pairs
     fewer, more = _edges(before, after, moved)
     return SnapshotDifference(
@@ -63,12 +64,7 @@ def _by_name(
     return gone, come, [pair for pair in both if pair.old.symbol.signature != pair.new.symbol.signature]
 
 
-def _pairs(gone: Sequence[SymbolPlace], come: Sequence[SymbolPlace], key: _Key) -> list[SymbolChange]:
-    olds, news = _alone(gone, key), _alone(come, key)
-    return [SymbolChange(olds[k], news[k]) for k in olds if k in news]
-
-
-def _alone(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:
+def _find_unique(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:
     counts = Counter(map(key, symbols))
     return {key(symbol): symbol for symbol in symbols if counts[key(symbol)] == 1}
 
@@ -101,10 +97,6 @@ def _under_new_names(place: EdgePlace, now: dict[_End, _End]) -> EdgePlace:
 
 def _end(place: SymbolPlace) -> _End:
     return (place.repository, place.path, place.symbol.name)
-
-
-def _last(place: SymbolPlace) -> str:
-    return place.symbol.name.rpartition(".")[2]
 
 
 def _order(place: SymbolPlace) -> tuple[str, str, int, str, str]:

@@ -41,7 +41,9 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
         return
     is_next = last and last.kept and (last.snapshot, last.root) == before
     older = _older_facts(store) if is_next else None
-    line = LoggedSnapshot(0, snapshot, root, _time(store), len(leaves), *store.log.counts(), kept=True)
+    histories = [store.history.read(row.id) for row in store.documents.repositories()]
+    time = max((history.time for history in histories if history and not history.fault), default=0)
+    line = LoggedSnapshot(0, snapshot, root, time, len(leaves), *store.log.counts(), kept=True)
     store.log.add(line, older, keep)
     store.log.forget_lines(MOST_LINES)
 
@@ -79,8 +81,3 @@ def _changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     places = {document: place for place, document in enumerate(paths, start=1) if document in changed}
     return zip(places.values(), lines_of(store, paths, list(places)), strict=True)
-
-
-def _time(store: Store) -> int:
-    reads = [store.history.read(row.id) for row in store.documents.repositories()]
-    return max((read.time for read in reads if read and not read.fault), default=0)

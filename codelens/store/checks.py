@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -131,6 +131,14 @@ _MANY = (
 )
 
 
+_PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = (
+    ("refs", "packed", "references", (unpack_references, unpack_bindings)),
+    ("written_lines", "runs", "lines", (unpack_runs,)),
+    ("messages", "changes", "changed paths", (unpack_changes,)),
+)
+"""(table, column of packed values, their name, functions that unpack them)."""
+
+
 def quick_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """Counts that must agree. Pages are checked by `checksums.file_faults`, the schema when the file is opened."""
     for table, (text, sql) in _FEW.items():
@@ -152,18 +160,13 @@ def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
 
 def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
     """Packed values that cannot be unpacked, and texts that do not match their digests."""
-    texts = (_is_text(connection, row) for row in _texts(connection))
+    sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
+    texts = (_is_text(connection, row) for row in connection.execute(sql))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)
-    rows = connection.execute("SELECT packed FROM refs")
-    yield from _count_faulty("refs", "references that cannot be unpacked", map(_is_references, rows))
-    packed: Any = connection.execute("SELECT runs FROM written_lines")
-    yield from _count_faulty(
-        "written_lines", "lines that cannot be unpacked", (_works(unpack_runs, bytes(row[0])) for row in packed)
-    )
-    packed = connection.execute("SELECT changes FROM messages")
-    yield from _count_faulty(
-        "messages", "changed paths that cannot be unpacked", (_works(unpack_changes, bytes(row[0])) for row in packed)
-    )
+    for table, column, values, unpackers in _PACKED:
+        rows: Any = connection.execute(f"SELECT {column} FROM {table}")
+        can_unpack = (all(_works(unpack, bytes(row[0])) for unpack in unpackers) for row in rows)
+        yield from _count_faulty(table, f"{values} that cannot be unpacked", can_unpack)
     blocks: Any = connection.execute("SELECT block, ids, bits FROM vector_bits")
     matching = (pack_signs(connection, block) == (ids, bits) for block, ids, bits in blocks)
     yield from _count_faulty("vector_bits", "blocks of signs that are not those of the vectors", matching)
@@ -194,12 +197,6 @@ def _works(unpack: Any, packed: Any) -> bool:
     return True
 
 
-def _texts(connection: apsw.Connection) -> Any:
-    return connection.execute(
-        "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
-    )
-
-
 def _is_text(connection: apsw.Connection, row: Any) -> bool:
     """True if a document's bytes, which a large document has in parts, match the stored hashes."""
     document, packed, size, content_hash, digest = row
@@ -215,7 +212,3 @@ def _is_text(connection: apsw.Connection, row: Any) -> bool:
     except IndexCorrupt:
         return False
     return (read, content.digest()) == (size, content_hash) and digest in (b"", whole.digest())
-
-
-def _is_references(row: Any) -> bool:
-    return _works(unpack_references, bytes(row[0])) and _works(unpack_bindings, bytes(row[0]))

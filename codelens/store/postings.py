@@ -458,11 +458,7 @@ class OccurrenceCounter(Tables):
     """
 
     def __init__(
-        self,
-        connection: apsw.Connection,
-        sets: UnitSets,
-        unchanging: bool = False,
-        arrays: TermArrays | None = None,
+        self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False, arrays: TermArrays | None = None
     ) -> None:
         super().__init__(connection)
         self._sets, self._arrays = sets, arrays

@@ -237,9 +237,7 @@ def text_of(document: DocumentRow, store: Store) -> DocumentText:
             raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
         return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
     return DocumentText(
-        document,
-        store.parts.places(document.id),
-        lambda number: decompress(store.parts.bytes_of(document.id, number)),
+        document, store.parts.places(document.id), lambda number: decompress(store.parts.bytes_of(document.id, number))
     )
 
 
