@@ -365,17 +365,17 @@ class Index:
 
     def listed(self, options: SearchOptions) -> list[IndexedFile]:
         """The documents in the options' scope, by repository and path."""
-        from codelens.search.sources import listed
+        from codelens.search.sources import list_files
 
         with self._store.reading():
-            return listed(self._store, options)
+            return list_files(self._store, options)
 
     def source(self, path: str, repository: str = "") -> SourceFile:
         """One file as it was indexed. Raises TargetError if it is not indexed, or is in several repositories and none is named."""
-        from codelens.search.sources import source
+        from codelens.search.sources import read_source
 
         with self._store.reading():
-            return source(self._store, path, repository)
+            return read_source(self._store, path, repository)
 
     def passage(self, target: str) -> tuple[SourceFile, UnitRow | None, int]:
         """The file of a PATH, PATH:LINE or name, the symbol that is meant (None for a file), and the line to begin at.
@@ -581,9 +581,9 @@ class MemoryTopic:
     def learnable(query: str) -> tuple[str, ...]:
         """The words of a query that may be linked to the results used for it."""
         from codelens.query.parser import parse_query
-        from codelens.search.recollection import learnable
+        from codelens.search.recollection import find_learnable_words
 
-        return learnable(part.text for part in parse_query(query).ranking_texts)
+        return find_learnable_words(part.text for part in parse_query(query).ranking_texts)
 
 
 class HistoryTopic:

@@ -23,9 +23,9 @@ from codelens.search.expansion import UNKNOWN_WORDS
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
-from codelens.search.recency import running_by
+from codelens.search.recency import open_runtime_reader
 from codelens.search.scope import documents_in_scope
-from codelens.search.walk import Spreading, nearness, spread
+from codelens.search.walk import SpreadSettings, measure_nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -115,14 +115,16 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
     """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
-        walked = knowing.walk_from(dict.fromkeys(seed_ids, 1.0), knowing.Walking(**profile.composite["walk"]), store)
+        walked = knowing.walk_from(
+            dict.fromkeys(seed_ids, 1.0), knowing.WalkSettings(**profile.composite["walk"]), store
+        )
         masses = {unit: mass for unit, mass in walked.held().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
-        every_seed = replace(Spreading(**profile.graph), seeds=len(seeds))
+        every_seed = replace(SpreadSettings(**profile.graph), seeds=len(seeds))
         walk = spread([(1.0, Candidate(row)) for row in seeds], every_seed, store)
-        shares = nearness(walk) if walk else {}
+        shares = measure_nearness(walk) if walk else {}
     else:
         return None
     return {unit: share for unit, share in shares.items() if share >= FAINT and unit not in seed_ids}
@@ -147,7 +149,7 @@ Scoring = Callable[[UnitRow, float, int], float]
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
     """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
     confidences = _read_confidences(store, [row.id for row in rows])
-    running = running_by(store, now, notices)(rows)
+    running = open_runtime_reader(store, now, notices)(rows)
 
     def score(row: UnitRow, blast: float, hops: int) -> float:
         confidence, recency = confidences.get(row.id, 0.0), STATIC_RECENCY

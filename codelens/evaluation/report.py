@@ -23,7 +23,7 @@ from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, index_infos
 from codelens.evaluation.tasks import Task
 from codelens.model.request import SearchOptions
 from codelens.query.parser import parse_query
-from codelens.search.intent import intent_of
+from codelens.search.intent import detect_intent
 from codelens.search.profiles import load_profile
 
 # Metrics with a confidence interval. Bootstrapping all of them takes longer than searching some repositories.
@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 def query_shape(query: str) -> str:
     """The query's shape as the ranking sees it; 'conditions' for a query of filters only."""
-    intent = intent_of(parse_query(query))
+    intent = detect_intent(parse_query(query))
     return intent.name if intent else "conditions"
 
 

@@ -28,7 +28,7 @@ from codelens.query.parser import parse_query
 from codelens.search.pipeline import rank
 from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
-from codelens.search.recollection import learnable
+from codelens.search.recollection import find_learnable_words
 from codelens.store.store import Store
 
 Change = Callable[[Profile], Profile]  # A change of a profile; picklable if there are several processes
@@ -203,7 +203,7 @@ def _teach(task: Task, store: Store, options: SearchOptions, setup: Setup) -> No
     """Search, record the answer, and report what is right of it as used."""
     result, candidates = run_task(task, store, options, setup)
     notebook = MemoryNotebook(store, on=True, now=options.now)
-    words = learnable(part.text for part in parse_query(task.query).ranking_texts)
+    words = find_learnable_words(part.text for part in parse_query(task.query).ranking_texts)
     shown = enumerate(candidates[:CUTOFF], start=1)
     notebook.record(task.query, words, [(place, c.unit, c.unit.start_line) for place, c in shown])
     for place, entry in enumerate(result.judged.credited, start=1):

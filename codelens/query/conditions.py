@@ -41,8 +41,8 @@ from codelens.query.nodes import (
     Word,
     asks_todos,
     conjunction,
+    expand_kinds,
     is_exact,
-    kinds_meant,
     positive_leaves,
     required_parts,
 )
@@ -81,7 +81,7 @@ def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | Non
     """(kinds that a match can have, the remaining conditions on these); None if any kind can match."""
     parts = required_parts(node)
     kind_filters = [part for part in parts if isinstance(part, Filter) and part.field == "kind"]
-    kinds = [kinds_meant(part.values) for part in kind_filters]
+    kinds = [expand_kinds(part.values) for part in kind_filters]
     rest = tuple(part for part in parts if part not in kind_filters or DOC in part.values)
     return (frozenset.intersection(*kinds) if kinds else None), And(rest)
 
@@ -190,8 +190,8 @@ def _decide_leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching)
         case Filter(name, values):
             return FIELD_TESTS[name](facts, values, matching)
         case AnyWord(words):
-            found = any(not words.isdisjoint(words_of(known, matching.case != "yes")) for known in _known(facts))
-            return found or (None if text is None else False)
+            has_word = any(not words.isdisjoint(words_of(known, matching.case != "yes")) for known in _known(facts))
+            return has_word or (None if text is None else False)
     return True
 
 

@@ -53,11 +53,11 @@ class Metadata:
     def of(self, repository: str, path: str) -> Mapping[str, Scalar]:
         """The values for a file: its own, else its folder's, else its repository's."""
         parts = path.split("/")
-        found: dict[str, Scalar] = {}
+        values: dict[str, Scalar] = {}
         for depth in range(len(parts) + 1):
             for named in ("", repository):
-                found |= self.rows.get((named, "/".join(parts[:depth])), NOTHING)
-        return found
+                values |= self.rows.get((named, "/".join(parts[:depth])), NOTHING)
+        return values
 
 
 EMPTY = Metadata({}, frozenset(), 0)
@@ -91,10 +91,10 @@ def _parsed(text: str, path: str) -> Metadata:
 
 
 def _json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = parse_json(text)
-    if not isinstance(found, list):
+    rows = parse_json(text)
+    if not isinstance(rows, list):
         raise ValueError("it is not a list of objects")
-    for number, row in enumerate(found, start=1):
+    for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise ValueError(f"entry {number} is not an object")
         yield f"entry {number}", {column: value for column, value in row.items() if value is not None}
@@ -379,12 +379,12 @@ def _of_lines(
 ) -> LastChange:
     """The youngest commit among those that wrote its lines; of several at one time the one with the lowest number."""
     first = bisect_right(ends, unit.start_line - 1)
-    found = set()
+    numbers = set()
     for place in range(first, len(ends)):
         if place > first and ends[place - 1] >= unit.end_line:
             break
-        found.add(lines.runs[place].commit)
-    known = {number: commits[number] for number in found if number in commits}
+        numbers.add(lines.runs[place].commit)
+    known = {number: commits[number] for number in numbers if number in commits}
     if not known:
         return LastChange(oldest, exact=False)
     last = min(known, key=lambda number: (-known[number].time, number))

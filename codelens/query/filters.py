@@ -23,7 +23,7 @@ from codelens.query.facts import (
     occurs,
     unix_seconds,
 )
-from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, kinds_meant
+from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
 from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
 
@@ -91,7 +91,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
         return Filter(field, _comparisons(values))
     if field in ("after", "before"):
         for value in values:
-            if day_start(value) is None:
+            if find_day_start(value) is None:
                 raise BadValueError(f"'{field}:{excerpt(value)}' is not a day, as in {field}:2026-01-31;")
     known = _known(field, languages)
     if not known:
@@ -103,19 +103,19 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
 
 def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
     """NAME=VALUE each. A value alone is another value for the name before it."""
-    found: list[str] = []
+    comparisons: list[str] = []
     name = ""
     for value in values:
         if compared := COMPARISON.fullmatch(value):
             name = compared[1].lower()
-            found.append(f"{name}{compared[2]}{compared[3]}")
+            comparisons.append(f"{name}{compared[2]}{compared[3]}")
         elif name:
-            found.append(f"{name}={value}")
+            comparisons.append(f"{name}={value}")
         else:
             raise BadValueError(
                 f"'meta:{excerpt(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
             )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(comparisons))
 
 
 def kinds_filter(kinds: Sequence[str]) -> Filter | None:
@@ -130,13 +130,13 @@ def kinds_filter(kinds: Sequence[str]) -> Filter | None:
 
 
 @lru_cache(maxsize=16)
-def day_start(text: str) -> int | None:
+def find_day_start(text: str) -> int | None:
     """The first second (unix, UTC) of a day, month or year: 2026-01-31, 2026-01 or 2026; None for other texts."""
-    if not (found := _DAY.fullmatch(text)):
+    if not (match := _DAY.fullmatch(text)):
         return None
     from datetime import UTC, datetime  # few queries name a day
 
-    year, month, day = (int(part) if part else 1 for part in found.groups())
+    year, month, day = (int(part) if part else 1 for part in match.groups())
     try:
         return int(datetime(year, month, day, tzinfo=UTC).timestamp())
     except ValueError:
@@ -158,8 +158,8 @@ def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:
 
 
 def _canonical(field: str, value: str, known: Mapping[str, str]) -> str:
-    if (found := known.get(value.lower())) is not None:
-        return found
+    if (canonical := known.get(value.lower())) is not None:
+        return canonical
     meant = suggest_value(value, tuple(sorted(known)))
     hint = (
         f", did you mean '{field}:{meant}'?"
@@ -185,16 +185,16 @@ def _role(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
 def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | None:
     if not isinstance(facts, UnitFacts):
         return None
-    if facts.kind in kinds_meant(value for value in values if value != DOC):
+    if facts.kind in expand_kinds(value for value in values if value != DOC):
         return True
     return DOC in values and facts.kind in KIND_GROUPS[DOC] and is_prose(facts.language)
 
 
 def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(facts.repository in repositories_meant(value, matching) for value in values)
+    return any(facts.repository in find_repositories(value, matching) for value in values)
 
 
-def repositories_meant(value: str, matching: Matching) -> Collection[str]:
+def find_repositories(value: str, matching: Matching) -> Collection[str]:
     """The names of the repositories whose name or root's path ends in the value, in whole parts, as `web/app` does in `app`.
 
     A value that is the end of no root is a part of a name, or of a path if it has a slash.
@@ -235,13 +235,13 @@ def _metadata(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> boo
 def _compares(known: Mapping[str, Scalar], comparison: str) -> bool:
     """Compare a column with a value: as numbers, as times, or as texts ignoring case. False if the column is missing."""
     parts = COMPARISON.fullmatch(comparison)
-    if parts is None or (held := _column(known, parts[1])) is None:
+    if parts is None or (value := _column(known, parts[1])) is None:
         return False
     how, wanted = parts[2], parts[3]
-    left: float | str | None = number_of(held)
+    left: float | str | None = number_of(value)
     right: float | str | None = _moment(wanted) if parts[1] == UPDATED else number_of(wanted)
     if left is None or right is None:
-        left, right = fold(_text(held)), fold(wanted)
+        left, right = fold(_text(value)), fold(wanted)
     return _COMPARISONS[how](left, right)
 
 
@@ -289,7 +289,7 @@ def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -
 def _after(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if changed on that day or later. No part of a file is younger than the file."""
     last = matching.last
-    if last is None or last.time < min(day_start(value) or 0 for value in values):
+    if last is None or last.time < min(find_day_start(value) or 0 for value in values):
         return False
     return None if last.whole_file else last.exact
 
@@ -299,7 +299,7 @@ def _before(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bo
     last = matching.last
     if last is None:
         return False
-    if last.time < max(day_start(value) or 0 for value in values):
+    if last.time < max(find_day_start(value) or 0 for value in values):
         return True
     return None if last.whole_file else False
 

@@ -26,8 +26,8 @@ from codelens.query.patterns import (
     find_all,
     find_first_in_lines,
     find_in_lines,
+    find_reach,
     has_upper,
-    reach_of,
     required_literals,
     required_text,
 )
@@ -90,10 +90,6 @@ class LineQuery:
     def plan(self) -> Plan:
         """The substrings that every text with such a line contains."""
         return ANY if self.invert or self.text is None else _plan(self.text)
-
-    def texts(self) -> list[LineText]:
-        """The texts and patterns that are not negated, in order."""
-        return list(_texts(self.text)) if self.text is not None else []
 
 
 class FoundLine(NamedTuple):
@@ -209,21 +205,21 @@ class _Lines:
             case NotOnLine(part):
                 return self.without(self.of(part))
             case AnyOnLine(parts):
-                found: dict[int, FoundLine] = {}
+                lines: dict[int, FoundLine] = {}
                 for part in parts:
                     for number, line in self.of(part).items():
-                        found[number] = _joined(found[number], line) if number in found else line
-                return found
+                        lines[number] = _joined(lines[number], line) if number in lines else line
+                return lines
             case AllOnLine(parts):
                 return self._all_of(parts)
 
     def _all_of(self, parts: Iterable[LineNode]) -> Lines:
         """Conditions on places and negations only narrow down what the texts found, so they come last."""
         ordered = sorted(parts, key=lambda part: isinstance(part, NotOnLine | LinePlace))
-        found: Lines | None = None
+        lines: Lines | None = None
         for part in ordered:
-            found = self.of(part) if found is None else self.narrowed(found, part)
-        return found or {}
+            lines = self.of(part) if lines is None else self.narrowed(lines, part)
+        return lines or {}
 
     def narrowed(self, lines: Lines, node: LineNode) -> Lines:
         """Those of the lines that satisfy a part of the query."""
@@ -244,14 +240,14 @@ class _Lines:
 
     def all(self) -> Lines:
         """Every line."""
-        found: dict[int, FoundLine] = {}
+        lines: dict[int, FoundLine] = {}
         begin = 0
         while begin < len(self.text):
             end = self.text.find("\n", begin)
             end = end if end >= 0 else len(self.text)
-            found[len(found)] = FoundLine(len(found), begin, self._before_return(begin, end), ())
+            lines[len(lines)] = FoundLine(len(lines), begin, self._before_return(begin, end), ())
             begin = end + 1
-        return found
+        return lines
 
     def without(self, lines: Lines) -> Lines:
         """The lines that are not among these."""
@@ -263,11 +259,11 @@ class _Lines:
         if spans is None:
             return lines
         numbers = sorted(lines)
-        kept: dict[int, FoundLine] = {}
+        within: dict[int, FoundLine] = {}
         for first, last in spans:
             for at in range(bisect_left(numbers, first), bisect_right(numbers, last)):
-                kept[numbers[at]] = lines[numbers[at]]
-        return kept
+                within[numbers[at]] = lines[numbers[at]]
+        return within
 
     def _ranges(self, leaf: LineText) -> Iterable[tuple[int, int]]:
         """Ranges in the text of a leaf of the query, in order."""
@@ -275,7 +271,7 @@ class _Lines:
         if not leaf.is_pattern:
             return self._occurrences(leaf.text, whole_word)
         program = compile_pattern(leaf.text, self.query.ignore_case, whole_word, self.query.whole_line)
-        reach, every = reach_of(leaf.text), self.query.every_match
+        reach, every = find_reach(leaf.text), self.query.every_match
         if reach is LineReach.OVER_LINES:
             return find_all(program, self.text, self.budget)
         if reach is LineReach.MAY_CROSS or self.returns:
@@ -303,7 +299,7 @@ class _Lines:
 
     def _on_lines(self, ranges: Iterable[tuple[int, int]]) -> Lines:
         """Ranges in the text → lines with ranges in them; empty ranges make a line match without marking anything."""
-        text, found = self.text, dict[int, FoundLine]()
+        text, lines = self.text, dict[int, FoundLine]()
         number = begin = 0
         stop, parts = -1, list[tuple[int, int]]()
         for start, end in ranges:
@@ -311,7 +307,7 @@ class _Lines:
                 if start == len(text) and (not text or text.endswith("\n")):  # no line follows the last line break
                     break
                 if stop >= 0:
-                    found[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+                    lines[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
                 number += text.count("\n", begin, start)
                 begin = text.rfind("\n", 0, start) + 1
                 stop = text.find("\n", start)
@@ -319,8 +315,8 @@ class _Lines:
             if end > start:
                 parts.append((start - begin, min(end, self._before_return(begin, stop)) - begin))
         if stop >= 0:
-            found[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
-        return found
+            lines[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+        return lines
 
     def _before_return(self, begin: int, stop: int) -> int:
         return stop - 1 if stop > begin and self.text[stop - 1] == "\r" else stop

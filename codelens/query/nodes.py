@@ -37,7 +37,7 @@ KINDS: Mapping[str, str] = {kind: kind for kind in (*SYMBOL_KINDS, *CHUNK_KINDS,
 """Value of `kind:` → the kind or group that it stands for."""
 
 
-def kinds_meant(values: Iterable[str]) -> frozenset[str]:
+def expand_kinds(values: Iterable[str]) -> frozenset[str]:
     """The kinds of units that values of `kind:` select. For `doc` the document must also be prose."""
     return frozenset(kind for value in values for kind in KIND_GROUPS.get(value, (value,)))
 
@@ -206,7 +206,7 @@ MARKS = frozenset({"TODO", "FIXME", "XXX", "HACK"})
 """Words that open a comment about something to be done. Such a query asks for these comments."""
 
 
-def mark_of(node: Node | None) -> str:
+def find_todo_mark(node: Node | None) -> str:
     """The mark of TODO comments that a query is; empty for any other query."""
     return node.text if isinstance(node, Word) and node.text in MARKS else ""
 
@@ -214,8 +214,8 @@ def mark_of(node: Node | None) -> str:
 def asks_todos(node: Node | None) -> bool:
     """True if a query asks for TODO comments, which searches otherwise leave out."""
     leaves = positive_leaves(node)
-    return bool(mark_of(node)) or any(
-        isinstance(f, Filter) and f.field == "kind" and TODO in kinds_meant(f.values) for f in leaves
+    return bool(find_todo_mark(node)) or any(
+        isinstance(f, Filter) and f.field == "kind" and TODO in expand_kinds(f.values) for f in leaves
     )
 
 

@@ -224,27 +224,27 @@ class Lexer:
         return self._filter(at, negated)
 
     def _phrase(self, at: int) -> tuple[Leaf, int] | None:
-        found = _QUOTED.match(self.text, at)
-        if found is None:
+        match = _QUOTED.match(self.text, at)
+        if match is None:
             self.faults.add("quote", at, lambda: "a '\"' is not closed; searched as text")
-        elif not found[1]:
+        elif not match[1]:
             self.faults.add("quote", at, lambda: "the quotes hold nothing; searched as text")
-            self.position = found.end()
-        return (Phrase(unescape(found[1])), found.end()) if found and found[1] else None
+            self.position = match.end()
+        return (Phrase(unescape(match[1])), match.end()) if match and match[1] else None
 
     def _identifier(self, at: int) -> tuple[Leaf, int] | None:
-        found = _TICKED.match(self.text, at)
-        if found is None:
+        match = _TICKED.match(self.text, at)
+        if match is None:
             self.faults.add("quote", at, lambda: "a '`' is not closed, or holds nothing; searched as text")
-        return (Identifier(found[1].strip()), found.end()) if found else None
+        return (Identifier(match[1].strip()), match.end()) if match else None
 
     def _pattern(self, at: int) -> tuple[Leaf, int] | None:
         """A pattern in /…/, if its first bare slash ends the word and it parses. An invalid one with spaces is prose,
         without a notice."""
-        found = _SLASHED.match(self.text, at)
-        if found is None or not self._ends_word(found.end()):
+        match = _SLASHED.match(self.text, at)
+        if match is None or not self._ends_word(match.end()):
             return None
-        source = found[1]
+        source = match[1]
         if self.patterns >= MOST_PATTERNS:
             self.faults.add(
                 "limit", at, lambda: f"a query has {MOST_PATTERNS} patterns at most; others are searched as text"
@@ -258,21 +258,21 @@ class Lexer:
                 self.faults.add("pattern", at + 1 + fault.position, lambda: message)
             return None
         self.patterns += 1
-        return Pattern(source), found.end()
+        return Pattern(source), match.end()
 
     def _ends_word(self, at: int) -> bool:
         rest = self.text[at : at + 1]
         return not rest or rest.isspace() or (rest == ")" and self._closes())
 
     def _filter(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
-        found = _FIELD.match(self.text, at)
-        if found is None:
+        match = _FIELD.match(self.text, at)
+        if match is None:
             return None
-        name = ACCEPTED.get(found[1], found[1])
+        name = ACCEPTED.get(match[1], match[1])
         if name not in FIELD_TESTS:
             self.faults.add("filter", at, lambda: _unknown(name))
             return None
-        values = self._values(found.end())
+        values = self._values(match.end())
         if values is None:
             return None
         try:
@@ -305,8 +305,8 @@ def unescape(quoted: str) -> str:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _unknown(name: str) -> str:
@@ -379,7 +379,7 @@ def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Fau
 
 def _demote(tokens: list[QueryToken], text: str, faults: Faults) -> list[QueryToken]:
     """Turn operators that lack an operand into words, so that the tokens fit the grammar."""
-    kept: list[QueryToken] = []
+    demoted: list[QueryToken] = []
     begins = _operand_begins(tokens)
     ended = False  # the previous token ends an operand
     for token, follows in zip(tokens, begins[1:], strict=True):
@@ -387,8 +387,8 @@ def _demote(tokens: list[QueryToken], text: str, faults: Faults) -> list[QueryTo
         ended = token.kind == "close" or (token.kind == "leaf" and not _is_case(token))
         if token.kind in ("or", "and", "not") and lacks:
             token = _as_word(token, text, faults)
-        kept.append(token)
-    return kept
+        demoted.append(token)
+    return demoted
 
 
 def _operand_begins(tokens: list[QueryToken]) -> list[bool]:

@@ -62,23 +62,23 @@ def parse_tree(source: str) -> Tree:
     exact = not _POSIX_CLASS.search(source)
     dotted = source.isascii() and not _CODE_ESCAPE.search(source)
     flags = parsed.state.flags
-    return Tree(items_of(parsed), bool(flags & re.VERBOSE), exact, dotted, bool(flags & re.DOTALL))
+    return Tree(read_items(parsed), bool(flags & re.VERBOSE), exact, dotted, bool(flags & re.DOTALL))
 
 
 _HINT = "quote it to search for it as text"
 
 
-def items_of(sequence: Any) -> tuple[tuple[str, Any], ...]:
+def read_items(sequence: Any) -> tuple[tuple[str, Any], ...]:
     """A parsed sequence with operators as names: 'LITERAL', 'MAX_REPEAT', …"""
     return tuple((str(operator), argument) for operator, argument in sequence)
 
 
-def repeat_of(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, Any], ...]] | None:
+def read_repetition(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, Any], ...]] | None:
     """(least, most, body) of a repetition, else None; `most` is large for an unbounded one."""
     if operator not in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         return None
     least, most, body = argument
-    return int(least), int(most), items_of(body)
+    return int(least), int(most), read_items(body)
 
 
 LONGEST_QUOTED = 60  # Characters of a pattern that a notice repeats
@@ -90,7 +90,7 @@ _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledPattern:
     """A compiled pattern."""
 
     source: str
@@ -100,7 +100,9 @@ class Compiled:
 
 
 @lru_cache(maxsize=256)
-def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False, whole_line: bool = False) -> Compiled:
+def compile_pattern(
+    source: str, ignore_case: bool, whole_word: bool = False, whole_line: bool = False
+) -> CompiledPattern:
     """Compile a pattern. With `whole_word` (-w) a match begins and ends at word borders, with `whole_line` (-x) at those of a
     line. Raises QueryError for bad syntax.
     """
@@ -117,10 +119,10 @@ def compile_pattern(source: str, ignore_case: bool, whole_word: bool = False, wh
         program = engine.compile(text, flags)
     except (engine.error, RecursionError, OverflowError, ValueError, TypeError, KeyError, IndexError) as fault:
         raise QueryError(f"bad regular expression: {fault}", source, 0, "quote it to search for it as text") from None
-    return Compiled(source, ignore_case, program, tree.dotted)
+    return CompiledPattern(source, ignore_case, program, tree.dotted)
 
 
-def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
+def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
     """Half-open character ranges of the matches, in order, at most `limit` unless that is 0; some may be empty.
 
     Raises OutOfTime when the budget is spent; `budget.cut` then names the pattern.
@@ -129,18 +131,20 @@ def find_all(compiled: Compiled, text: str, budget: TimeBudget, limit: int = 0) 
     if left <= 0:
         raise OutOfTime
     subject = _readable(compiled, text)
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     try:
         for match in compiled.program.finditer(subject, timeout=None if left == math.inf else left):
-            found.append(match.span())
-            if len(found) == limit:
+            ranges.append(match.span())
+            if len(ranges) == limit:
                 break
     except TimeoutError:
         raise _out_of_time(compiled, budget) from None
-    return tuple(found)
+    return tuple(ranges)
 
 
-def find_in_lines(compiled: Compiled, text: str, budget: TimeBudget, every: bool = True) -> Iterator[tuple[int, int]]:
+def find_in_lines(
+    compiled: CompiledPattern, text: str, budget: TimeBudget, every: bool = True
+) -> Iterator[tuple[int, int]]:
     """Character ranges of the matches within each line, as if the line were the whole text; of each line the first, or with
     `every` all. Raises as `find_all` does.
     """
@@ -161,7 +165,7 @@ def find_in_lines(compiled: Compiled, text: str, budget: TimeBudget, every: bool
         raise _out_of_time(compiled, budget) from None
 
 
-def find_first_in_lines(compiled: Compiled, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
+def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
     """The same for a pattern whose matches stay in lines (`reach_of`): the first of each line. It looks at no line twice."""
     subject, timeout = _readable(compiled, text), None if budget.left == math.inf else max(budget.left, 0.001)
     begin = 0
@@ -175,12 +179,12 @@ def find_first_in_lines(compiled: Compiled, text: str, budget: TimeBudget) -> It
         raise _out_of_time(compiled, budget) from None
 
 
-def _readable(compiled: Compiled, text: str) -> str:
+def _readable(compiled: CompiledPattern, text: str) -> str:
     """The text for the engine, of the same length."""
     return text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
 
 
-def _out_of_time(compiled: Compiled, budget: TimeBudget) -> OutOfTime:
+def _out_of_time(compiled: CompiledPattern, budget: TimeBudget) -> OutOfTime:
     """The exception for a slow pattern, which `budget.cut` then names."""
     slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
     if slow not in budget.cut:
@@ -199,7 +203,7 @@ class LineReach(Enum):
 
 
 @lru_cache(maxsize=256)
-def reach_of(source: str) -> LineReach:
+def find_reach(source: str) -> LineReach:
     """The reach of a pattern that parses."""
     tree = parse_tree(source)
     if tree.dot_all:
@@ -220,16 +224,16 @@ def _reach_of_item(operator: str, argument: Any) -> LineReach:
     if operator in ("ANY", "AT", "GROUPREF", "FAILURE"):
         return LineReach.IN_LINE
     if operator == "IN":
-        return _reach_of_set(items_of(argument))
+        return _reach_of_set(read_items(argument))
     if operator == "BRANCH":
-        return _reach(tuple(item for branch in argument[1] for item in items_of(branch)))
+        return _reach(tuple(item for branch in argument[1] for item in read_items(branch)))
     if operator == "SUBPATTERN":
-        return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(items_of(argument[-1]))
+        return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(read_items(argument[-1]))
     if operator in ("ASSERT", "ASSERT_NOT"):
-        return _reach(items_of(argument[1]))
+        return _reach(read_items(argument[1]))
     if operator == "ATOMIC_GROUP":
-        return _reach(items_of(argument))
-    if repeat := repeat_of(operator, argument):
+        return _reach(read_items(argument))
+    if repeat := read_repetition(operator, argument):
         return _reach(repeat[2])
     return LineReach.MAY_CROSS
 
@@ -408,9 +412,9 @@ class _LiteralRun:
         elif operator == "IN" and (one := _one_letter(argument)):
             self.add(one)
         elif operator == "SUBPATTERN":
-            self.walk(items_of(argument[-1]))
+            self.walk(read_items(argument[-1]))
         elif operator == "ATOMIC_GROUP":
-            self.walk(items_of(argument))
+            self.walk(read_items(argument))
         elif operator == "AT":
             pass  # no width: the literals before and after are adjacent
         else:
@@ -421,8 +425,8 @@ class _LiteralRun:
 def _apart(operator: str, argument: Any) -> Plan:
     """The plan of an item that ends a run of literals."""
     if operator == "BRANCH":
-        return any_of(_sequence(items_of(branch)) for branch in argument[1])
-    if repeat := repeat_of(operator, argument):
+        return any_of(_sequence(read_items(branch)) for branch in argument[1])
+    if repeat := read_repetition(operator, argument):
         return _sequence(repeat[2]) if repeat[0] > 0 else ANY
     if operator in _OPAQUE:
         return ANY

@@ -52,13 +52,13 @@ class Company:
         for unit in units:
             if unit.id in self._standing:
                 seeds.setdefault(unit.document, []).append(unit.id)
-        found: dict[UnitId, float] = {}
+        values: dict[UnitId, float] = {}
         for unit in units:
             of_file = seeds.get(unit.document, ())
             other = next((one for one in of_file if one != unit.id), None) if of_file else None
             if other is not None:
-                found[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
-        return found
+                values[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
+        return values
 
     def _by_edges(self, units: set[UnitId], store: Store) -> dict[str, dict[UnitId, float]]:
         lifted: dict[tuple[str, UnitId], set[UnitId]] = {}
@@ -67,13 +67,13 @@ class Company:
         ):
             if other in units and kind in _USES and node != other:
                 lifted.setdefault((USED_BY if goes_out else USES, UnitId(other)), set()).add(UnitId(node))
-        found: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
+        values: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
         places = {unit: place for place, unit in enumerate(self._votes)}
         for (feature, unit), seeds in lifted.items():
             rest = max(LEAST_REST, 1.0 - self._votes.get(unit, 0.0))
-            found[feature][unit] = math.fsum(self._votes[seed] for seed in seeds) / rest
+            values[feature][unit] = math.fsum(self._votes[seed] for seed in seeds) / rest
             self._best[feature, unit] = min(seeds, key=lambda seed: places[seed])
-        return found
+        return values
 
     def describe(self, feature: str, unit: UnitRow) -> str:
         """The reason of a value."""

@@ -23,7 +23,7 @@ LEAST_RELATED = 0.5
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 
-def signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
+def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
     """Sign → its value, 0 to 1, in absolute terms: none is a share of the best candidate."""
     folded = fold_identifier(unit.name)
     find = e.verbatim.get(unit.id)
@@ -42,7 +42,7 @@ def _is_related(unit: UnitRow, e: Evidence) -> bool:
     return e.related.get(unit.id, 0.0) > 0.0 and e.said[unit.id] >= LEAST_RELATED
 
 
-def chance_of_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
+def estimate_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
     """The probability that no hit is what a query in prose asks for, from the first hit's score and the best cosine.
 
     `unit` is the best score that ranks alone can give: features are in this unit.
@@ -51,7 +51,9 @@ def chance_of_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapp
     return 1.0 / (1.0 + math.exp(-odds))
 
 
-def confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:
+def estimate_confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:
     """0 to 1."""
-    odds = math.fsum([weights[BIAS], *(weights.get(name, 0.0) * value for name, value in signs(unit, e).items())])
+    odds = math.fsum(
+        [weights[BIAS], *(weights.get(name, 0.0) * value for name, value in measure_signs(unit, e).items())]
+    )
     return 1.0 / (1.0 + math.exp(-odds))

@@ -19,7 +19,7 @@ from codelens.model.search import ExpandedQuery
 from codelens.search.channels import Findings
 from codelens.search.lexicon import LEXICON
 from codelens.search.run import SearchRun
-from codelens.search.terms import load_words, stem, words_said
+from codelens.search.terms import collect_words, load_words, stem
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
@@ -87,8 +87,8 @@ def _words_and_stems(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @lru_cache(maxsize=10_000)
 def _fields_with(counts: bytes) -> tuple[tuple[tuple[int, int], ...], bool]:
     """((place of a field, count) for the fields that hold a word, whether name or container are among them)."""
-    held = tuple((field, n) for field, n in enumerate(counts) if n)
-    return held, any(field in _NAMED for field, _ in held)
+    fields = tuple((field, n) for field, n in enumerate(counts) if n)
+    return fields, any(field in _NAMED for field, _ in fields)
 
 
 Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
@@ -133,7 +133,7 @@ class Evidence:
 
     def _read_query(self) -> None:
         query = self.query
-        self.query_words = words_said(query)
+        self.query_words = collect_words(query)
         self._term_of = _TermsOfNames(query)
         self.words_of_name = self._term_of.find
         self.names = {t.text: t for t in reversed(query.names)}
@@ -205,15 +205,15 @@ class Evidence:
             *([("occurrences.in_files", (uncounted, self.asked))] if uncounted else []),
             *([("messages.weigh", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
         )
-        found = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
-        self.found |= found
+        occurrences = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
+        self.found |= occurrences
         if not self._means:
             lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
             self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
         self._store.budget.check()
-        self._weigh(found)
+        self._weigh(occurrences)
         if self._vector:
             distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
@@ -228,26 +228,26 @@ class Evidence:
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
 
-    def _weigh(self, found: Mapping[UnitId, Occurrences]) -> None:
+    def _weigh(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
         """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that each
         unit and its name hold. A word counts in part where only a related one stands.
 
         BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
         """
         rarity, scales, stands_for = self.rarity, self._scales, self._stands_for
-        for unit, held in found.items():
-            lengths = held.lengths
+        for unit, in_unit in occurrences.items():
+            lengths = in_unit.lengths
             named: list[int] = []
             parts: list[tuple[float, float]] = []
             related: list[tuple[float, float]] = []
-            for place, counts in held.counts.items():
+            for place, counts in in_unit.counts.items():
                 fields, is_named = _fields_with(counts)
                 frequency = math.fsum([n * scales[field][lengths[field]] for field, n in fields])
                 (related if place in stands_for else parts).append((rarity[place], frequency))
                 if is_named:
                     named.append(place)
             self.bm25[unit], self.related[unit] = score_text(parts, SATURATION), score_text(related, SATURATION)
-            self.said[unit] = self._compute_shares(tuple(held.counts))[0]
+            self.said[unit] = self._compute_shares(tuple(in_unit.counts))[0]
             self.related_names[unit] = self._compute_shares(tuple(named))[1]
 
     def _compute_shares(self, places: tuple[int, ...]) -> tuple[float, float]:
@@ -263,10 +263,10 @@ class Evidence:
             self._shares[places] = self._share(said | related), self._share(related)
         return self._shares[places]
 
-    def _share(self, held: Mapping[int, float]) -> float:
+    def _share(self, shares: Mapping[int, float]) -> float:
         """The share of the query's words, by rarity, of which so much is held."""
         whole = self.of_words
-        return math.fsum([self.rarity[word] * share for word, share in held.items()]) / whole if whole else 0.0
+        return math.fsum([self.rarity[word] * share for word, share in shares.items()]) / whole if whole else 0.0
 
     def _count_messages(self) -> None:
         """The rarity of the query's words in the messages of past commits."""
@@ -281,10 +281,10 @@ class Evidence:
     def _gather_messages(self, documents: set[DocumentId]) -> None:
         """Read what the messages of the commits that changed these files say of the query."""
         rarity = self._in_messages
-        for document, held in self._store.messages.weigh(documents, rarity).items() if rarity else ():
-            norm = weigh_length(held.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
-            score = score_text(((rarity[word], weight) for word, weight in held.terms.items()), norm)
-            self.messages[document] = score / self._of_messages, held.best
+        for document, messages in self._store.messages.weigh(documents, rarity).items() if rarity else ():
+            norm = weigh_length(messages.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
+            score = score_text(((rarity[word], weight) for word, weight in messages.terms.items()), norm)
+            self.messages[document] = score / self._of_messages, messages.best
 
     def find_message(self, document: DocumentId) -> PastCommit:
         """The commit whose message says most of the query, of those that changed a file in `messages`."""
@@ -299,18 +299,18 @@ class Evidence:
         for place, of_term in enumerate(holding):
             for document, count in of_term.items():
                 counts[document].append((place, count))
-        for document, found in counts.items():
+        for document, counts_in_file in counts.items():
             norm = weigh_length(lengths.get(document, 1), mean, SATURATION, IN_FILE_LENGTH_SHARE)
-            self.files[document] = score_text(((self.rarity[place], count) for place, count in found), norm)
-            held = math.fsum([self.rarity[place] for place, _ in found if place < self.words])
-            self._said_in_files[document] = held / self.of_words if self.of_words else 0.0
+            self.files[document] = score_text(((self.rarity[place], count) for place, count in counts_in_file), norm)
+            rarity = math.fsum([self.rarity[place] for place, _ in counts_in_file if place < self.words])
+            self._said_in_files[document] = rarity / self.of_words if self.of_words else 0.0
 
     # What features ask
 
     def holds_instead(self, unit: UnitId) -> bool:
         """True if the unit holds an abbreviation or alias of one of the query's words."""
-        found = self.found.get(unit)
-        return found is not None and any(self.terms[place] in self._instead for place in found.counts)
+        in_unit = self.found.get(unit)
+        return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
 
     def share_in_scope(self, unit: UnitRow) -> float:
         """The share of the words before the query's colon (`fix(parser): …`, `lib/parse.c: …`) that path or container say."""
@@ -320,8 +320,8 @@ class Evidence:
             self._path_words[unit.path] = frozenset(
                 stem(w) for part in unit.path.split("/") for w in split_identifier(part)
             )
-        own = frozenset(stem(w) for w in split_identifier(unit.qualified_name))
-        return sum(w in own or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
+        name_words = frozenset(stem(w) for w in split_identifier(unit.qualified_name))
+        return sum(w in name_words or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""
@@ -333,7 +333,7 @@ class Evidence:
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
 
 
-def reading_of(run: SearchRun) -> Reading:
+def choose_reading(run: SearchRun) -> Reading:
     """The work of reading candidates of a run whose terms are known: their rows alone, if its ranker measures nothing."""
     if run.profile.ranker != "learned" or not run.weights:
         return read_rows

@@ -8,7 +8,7 @@ from functools import partial
 from codelens.model.budget import TERMS
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import ExpandedQuery
-from codelens.search.lexicon import own_aliases, with_corrections, with_related
+from codelens.search.lexicon import add_corrections, add_related_words, load_aliases
 from codelens.search.run import SearchRun
 from codelens.search.terms import expand, plain_texts
 from codelens.store.store import Store
@@ -41,13 +41,13 @@ def expand_query(run: SearchRun, prefetch_matches: Callable[[SearchRun], None]) 
         store.at_once(*prefetching)
     else:
         store.budget.limits += terms.left_out
-        aliases = own_aliases(run.settings.aliases) if run.settings.aliases else {}
+        aliases = load_aliases(run.settings.aliases) if run.settings.aliases else {}
         by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
-        related = partial(with_related, terms, store, aliases, profile.related if by_lexicon else {})
+        related = partial(add_related_words, terms, store, aliases, profile.related if by_lexicon else {})
         terms, *_ = store.at_once(related, *prefetching)
         if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
             with store.budget.part(TERMS, "unknown words were not corrected"):
-                terms = with_corrections(terms, store)
+                terms = add_corrections(terms, store)
         note_unknown_words(run, terms)
     terms = mark_common(terms, store)
     if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:

@@ -131,8 +131,8 @@ def _exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
     names = {folded: term for folded, term in e.names.items() if term.tier != "pair"}
 
     def value(unit: UnitRow, origin: str) -> float:
-        held = fold_identifier(unit.qualified_name).endswith(fold_identifier(origin))
-        if not held and not unit.is_called(".".join(split_qualified(origin))):
+        ends_so = fold_identifier(unit.qualified_name).endswith(fold_identifier(origin))
+        if not ends_so and not unit.is_called(".".join(split_qualified(origin))):
             return OTHER_CONTAINER
         return 1.0 if unit.name in origin else OTHER_SPELLING
 
@@ -187,8 +187,8 @@ def _name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
     def value(folded: str) -> float:
-        held = [len(part) for part in parts if part in folded and (alone or len(part) < len(folded))]
-        return max(held) / len(folded) if held else 0.0
+        lengths = [len(part) for part in parts if part in folded and (alone or len(part) < len(folded))]
+        return max(lengths) / len(folded) if lengths else 0.0
 
     return list(map(value, pool.folded)) if parts else ()
 

@@ -24,8 +24,8 @@ from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult, Findings
 from codelens.search.channels.vector import VectorChannel, query_vector
 from codelens.search.evidence import OF_AN_EXTRA
-from codelens.search.fuse import fuse, normalised
-from codelens.search.lexicon import LETTERS_PER_SLIP, own_aliases, with_related
+from codelens.search.fuse import fuse, normalise_weights
+from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
 from codelens.search.order import add_factors, drop_below, finish_ranking, sort
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
@@ -55,7 +55,9 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
         *(("files.on_path", (term, field)) for term in weights for field in ("concepts", "path")),
     )
     counts_of = {term: _count_in_fields(term, store) for term in weights}
-    lengths = store.files.named_units({d for fields in counts_of.values() for held in fields.values() for d in held})
+    lengths = store.files.named_units(
+        {d for fields in counts_of.values() for in_field in fields.values() for d in in_field}
+    )
     mean = names / documents if documents else 1.0
     parts: dict[DocumentId, list[tuple[float, float]]] = {}
     matched: dict[DocumentId, dict[str, list[str]]] = {}
@@ -123,7 +125,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     query, files = run.query, FilesInScope(run)
     run.trace.lap("scope")
     terms = expand(plain_texts(query), query.identifiers, query.text)
-    terms = with_related(terms, store, own_aliases(settings.aliases) if settings.aliases else {}, {})
+    terms = add_related_words(terms, store, load_aliases(settings.aliases) if settings.aliases else {}, {})
     run = replace(run, terms=terms, abilities=run.find_abilities())
     run.budget.limits += terms.left_out
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.words, *terms.extra)]
@@ -138,7 +140,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
 
     rows = _file_units(findings.units | named.keys() | findings.literal, files, store)
     k = options.rrf_k or profile.rrf_k
-    channels = normalised(weights["channels"], findings.channels)
+    channels = normalise_weights(weights["channels"], findings.channels)
     candidates = fuse(findings.matches, channels, k, rows, options.fusion)
     add_factors(candidates, terms, weights["factors"])
     by_unit = {candidate.unit.id: candidate for candidate in candidates}
@@ -213,14 +215,14 @@ class FilesInScope:
         return self._compared(_like_names, names)
 
     def _compared(self, compare: NameComparison, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
-        found: dict[DocumentId, tuple[float, str]] = {}
+        named_documents: dict[DocumentId, tuple[float, str]] = {}
         if self._chosen is not None:
-            found = compare(names, ((row.id, row.path) for row in self._chosen.values()))
+            named_documents = compare(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
                 parts = self._store.in_parts(partial(_compared_in, compare, names))
-                found = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
-        return {_unit(document): named for document, named in found.items()}
+                named_documents = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
+        return {_unit(document): named for document, named in named_documents.items()}
 
 
 def _compared_in(compare: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
@@ -260,7 +262,7 @@ class FileVectorsChannel:
         if not vector:
             return ChannelResult([])
         near = {d: cosine(far) for d, far in self.files.near(vector, limit).items()}
-        found = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+        matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
         units = VectorChannel().retrieve(run, self.units).matches if self.units else ()
         rows = run.store.units.rows([match.unit for match in units])
         in_scope = self.files.rows({row.document for row in rows.values()})
@@ -269,9 +271,9 @@ class FileVectorsChannel:
             if row.document in in_scope and match.raw_score > near.get(row.document, least):
                 near[row.document] = match.raw_score
                 reason = f"{match.reason} of {row.qualified_name}"
-                found[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        order = self.files.best({document: match.raw_score for document, match in found.items()}, limit)
-        return ChannelResult([found[document] for document in order])
+                matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
+        order = self.files.best({document: match.raw_score for document, match in matches.items()}, limit)
+        return ChannelResult([matches[document] for document in order])
 
 
 def _retrieve(run: SearchRun, files: FilesInScope, weights: Mapping[str, Mapping[str, float]]) -> Findings:
@@ -299,7 +301,7 @@ def _possible_names(query: Query) -> Iterator[str]:
 
 def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
     """Documents whose path ends in a name → (value, reason). One word alone also names a file without its ending."""
-    found: dict[DocumentId, tuple[float, str]] = {}
+    named: dict[DocumentId, tuple[float, str]] = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
     for document, below in paths:
         path = f"/{below}"
@@ -307,11 +309,11 @@ def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) ->
         for name, end, folded_end, is_word in ends_sought:
             if folded.endswith(folded_end):
                 value = 1.0 if path.endswith(end) else OTHER_CASE
-                found[document] = max(found.get(document, (0.0, "")), (value, f"its path ends in {name}"))
+                named[document] = max(named.get(document, (0.0, "")), (value, f"its path ends in {name}"))
             if is_word and dot and stem.casefold().endswith(folded_end):
                 value = WITHOUT_ENDING * (1.0 if stem.endswith(end) else OTHER_CASE)
-                found[document] = max(found.get(document, (0.0, "")), (value, f"its name is {name} with an ending"))
-    return found
+                named[document] = max(named.get(document, (0.0, "")), (value, f"its name is {name} with an ending"))
+    return named
 
 
 def _names_to_resemble(run: SearchRun, named: Mapping[UnitId, tuple[float, str]]) -> list[str]:
@@ -331,19 +333,19 @@ def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
     sought = [(name, part) for name in names if len(part := _folded_stem(name)) >= SHORTEST_LIKE]
-    found: dict[DocumentId, tuple[float, str]] = {}
+    named: dict[DocumentId, tuple[float, str]] = {}
     for document, path in paths:
-        own = _folded_stem(path)
-        for name, part in sought if own else ():
-            best = found.get(document, (0.0, ""))
-            most = min(len(own), len(part)) // LETTERS_PER_SLIP
-            if part in own:
-                value = LIKE_ITS_NAME * (1.0 + len(part) / len(own)) / 2
-                found[document] = max(best, (value, f"its name has {name}"))
-            elif 0 < (slips := OSA.distance(part, own, score_cutoff=most)) <= most:
+        stem = _folded_stem(path)
+        for name, part in sought if stem else ():
+            best = named.get(document, (0.0, ""))
+            most = min(len(stem), len(part)) // LETTERS_PER_SLIP
+            if part in stem:
+                value = LIKE_ITS_NAME * (1.0 + len(part) / len(stem)) / 2
+                named[document] = max(best, (value, f"its name has {name}"))
+            elif 0 < (slips := OSA.distance(part, stem, score_cutoff=most)) <= most:
                 said = f"{name} ~ {path.rpartition('/')[2]}, {slips} typing mistake{'s' * (slips > 1)}"
-                found[document] = max(best, (LIKE_ITS_NAME / slips, said))
-    return found
+                named[document] = max(best, (LIKE_ITS_NAME / slips, said))
+    return named
 
 
 def _folded_stem(path: str) -> str:

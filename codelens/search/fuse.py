@@ -16,7 +16,7 @@ from codelens.search.run import SearchRun
 FUSIONS = ("rrf", "weighted", "minmax")
 
 
-def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[str, float]:
+def normalise_weights(weights: Mapping[str, float], channels: Sequence[str]) -> dict[str, float]:
     """The weights of these channels, divided by their sum."""
     total = math.fsum(weights.get(c, 0.0) for c in channels)
     return {c: weights.get(c, 0.0) / total if total else 0.0 for c in channels}
@@ -24,7 +24,7 @@ def normalised(weights: Mapping[str, float], channels: Sequence[str]) -> dict[st
 
 def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
     """Fuse with the profile's weights and k, and the fusion that the options name."""
-    weights = normalised(run.profile.channels, sorted(matches))
+    weights = normalise_weights(run.profile.channels, sorted(matches))
     return fuse(matches, weights, run.profile.rrf_k, find_rows(run, matches), run.options.fusion)
 
 

@@ -60,7 +60,7 @@ SHARPNESS = 2.5
 .514, of repositories that were left out)."""
 
 
-def intent_of(query: Query, chosen: str = "") -> Intent | None:
+def detect_intent(query: Query, chosen: str = "") -> Intent | None:
     """The intent that `asked` names, else the one found from the query; None if nothing ranks. Raises UsageError."""
     if chosen:
         if chosen not in INTENTS:
@@ -79,7 +79,7 @@ def intent_of(query: Query, chosen: str = "") -> Intent | None:
     return _prose(text, len(words))
 
 
-def with_everyday(intent: Intent, found: float) -> Intent:
+def add_everyday_share(intent: Intent, found: float) -> Intent:
     """The intent with the share of everyday words; `found` is the best share of the words' BM25F that a candidate has.
 
     A single name stays what it is.
@@ -87,7 +87,7 @@ def with_everyday(intent: Intent, found: float) -> Intent:
     share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
     if share < LEAST_SHARE or "identifier" in intent.shares:
         return intent
-    shares = {name: kept for name, value in intent.shares.items() if (kept := value * (1.0 - share)) >= LEAST_SHARE}
+    shares = {name: rest for name, value in intent.shares.items() if (rest := value * (1.0 - share)) >= LEAST_SHARE}
     reason = f"{intent.reason}; no candidate has more than {found:.0%} of the words"
     return Intent(
         EVERYDAY if share > 0.5 else intent.name, reason, {**shares, EVERYDAY: 1.0 - math.fsum(shares.values())}
@@ -108,9 +108,9 @@ def _prose(text: str, count: int) -> Intent:
     shares[as_what] += sentence * (1.0 - long)
     name = max(shares, key=lambda n: shares[n])
     reason = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
-    kept = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
-    total = math.fsum(kept.values())
-    return Intent(name, reason, {n: share / total for n, share in kept.items()})
+    large = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
+    total = math.fsum(large.values())
+    return Intent(name, reason, {n: share / total for n, share in large.items()})
 
 
 def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:

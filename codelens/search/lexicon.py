@@ -79,7 +79,9 @@ def shipped_lexicon() -> Lexicon:
     return Lexicon(SHIPPED)
 
 
-def with_related(query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float]) -> ExpandedQuery:
+def add_related_words(
+    query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float]
+) -> ExpandedQuery:
     """The query with related words. `weights` is a profile's table `related`; without it the lexicon gives short forms alone."""
     entries = list(find_entries(query, aliases, shipped_lexicon()))
     known = {word.text for word in query.words}
@@ -102,26 +104,26 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
     terms, taken = {term.text for term in query.words}, set[str]()
 
     def look_up(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
-        own = aliases.get(" ".join(words))
-        return lexicon.look_up(words) if own is None else tuple((word, ALIAS) for word in own)
+        words_of_alias = aliases.get(" ".join(words))
+        return lexicon.look_up(words) if words_of_alias is None else tuple((word, ALIAS) for word in words_of_alias)
 
     for text in query.texts:
         words = [word for word in map(str.casefold, tokens(text)) if word not in SKIPPED]
         for length in range(LONGEST_PHRASE, 1, -1):
             for start in range(len(words) - length + 1):
                 phrase = words[start : start + length]
-                if taken.isdisjoint(phrase) and (found := look_up(phrase)):
+                if taken.isdisjoint(phrase) and (related := look_up(phrase)):
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
-                    yield LexiconEntry(" ".join(phrase), asked, found)
+                    yield LexiconEntry(" ".join(phrase), asked, related)
     stems = set[str]()
     for term in query.words:
         word = term.text.removesuffix(BEGINNING)
         if word in taken or (stem := lexicon.stem(word)) in stems:
             continue
-        if (found := look_up([word])) or word in aliases:
+        if (related := look_up([word])) or word in aliases:
             stems.add(stem)
-            yield LexiconEntry(term.text, (term.text,), found)
+            yield LexiconEntry(term.text, (term.text,), related)
 
 
 def lexicon_terms(
@@ -165,7 +167,7 @@ MOST_READ = 5  # Units that are searched for the whole word of a stem
 MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word
 
 
-def with_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
+def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.document_frequency(word)]
@@ -229,7 +231,7 @@ LARGEST = 1_000_000  # Bytes of a file of aliases
 HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication authorization'"
 
 
-def own_aliases(path: str) -> Aliases:
+def load_aliases(path: str) -> Aliases:
     """The aliases of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
     return _parsed(read_own_file(path, "aliases", HINT, LARGEST), path)
 

@@ -187,13 +187,16 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
     `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it.
     """
     text = dedent(text)  # a method as it stands in its class
-    language, found = _extracted(text, [language] if language else _likely(store))
-    entries = _entries(text.encode(), found.units if found else ())
+    language, extraction = _extracted(text, [language] if language else _likely(store))
+    entries = _entries(text.encode(), extraction.units if extraction else ())
     vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
     used = Counter(
-        token for r in (found.references if found else ()) if r.kind not in LITERAL_KINDS for token in tokens(r.name)
+        token
+        for r in (extraction.references if extraction else ())
+        if r.kind not in LITERAL_KINDS
+        for token in tokens(r.name)
     )
-    names = dict.fromkeys(unit.name for unit in _definitions(found.units if found else ()))
+    names = dict.fromkeys(unit.name for unit in _definitions(extraction.units if extraction else ()))
     return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
 
 
@@ -211,13 +214,13 @@ def _extracted(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]
     without_definition: tuple[str, Extraction | None] = (tried[0] if len(tried) == 1 else PLAIN_TEXT, None)
     for language in tried:
         try:
-            found = extract_captures(utf8, language)
+            extraction = extract_captures(utf8, language)
         except GrammarMissing:
             continue
-        if len(tried) == 1 or (not found.fault and found.units):
-            return language, found
-        if not found.fault and found.references and without_definition[1] is None:
-            without_definition = language, found
+        if len(tried) == 1 or (not extraction.fault and extraction.units):
+            return language, extraction
+        if not extraction.fault and extraction.references and without_definition[1] is None:
+            without_definition = language, extraction
     return without_definition
 
 

@@ -25,7 +25,7 @@ from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchRes
 from codelens.query.conditions import Conditions, evaluate
 from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query
 from codelens.query.nodes import Node, Query, asks_todos
-from codelens.search.run import AUTHORS_CUT, absences, read_query
+from codelens.search.run import AUTHORS_CUT, find_absences, read_query
 from codelens.search.scope import asks_for, documents_in_scope, read_conditions, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -92,7 +92,7 @@ class LineSearch:
             settings=settings,
             query=query,
             wanted=replace(wanted, every_match=marked),
-            notices=[*query.notices, *absences(store), *([AUTHORS_CUT] if cut else [])],
+            notices=[*query.notices, *find_absences(store), *([AUTHORS_CUT] if cut else [])],
             roots={row.id: row.root for row in repositories},
             conditions=replace(conditions, matching=replace(conditions.matching, budget=TimeBudget())),
             skip=options.offset,
@@ -155,10 +155,10 @@ class LineSearch:
         budget = TimeBudget(seconds) if seconds else TimeBudget()
         try:
             for first, text in _texts(document, self.store, self.parts.get(document.id, ())):
-                found = find_lines(text, self.wanted, places.before(first), budget) if self.left > 0 else []
+                lines = find_lines(text, self.wanted, places.before(first), budget) if self.left > 0 else []
                 if self.wanted.text is None:
-                    found = [places.with_name(line, first, text) for line in found]
-                yield Block(first, text, self._taken(found))
+                    lines = [places.with_name(line, first, text) for line in lines]
+                yield Block(first, text, self._taken(lines))
                 if self.left <= 0 and not self.options.context_after:
                     return
         except OutOfTime:
@@ -166,10 +166,10 @@ class LineSearch:
             hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
             raise UsageError(fault, hint) from None
 
-    def _taken(self, found: list[FoundLine]) -> list[FoundLine]:
+    def _taken(self, lines: list[FoundLine]) -> list[FoundLine]:
         """The next lines without those that --offset and -m leave out."""
-        taken = found[self.skip : self.skip + self.left]
-        self.skip -= min(self.skip, len(found))
+        taken = lines[self.skip : self.skip + self.left]
+        self.skip -= min(self.skip, len(lines))
         self.left -= len(taken)
         return taken
 
@@ -177,8 +177,8 @@ class LineSearch:
         if self.options.context_before or self.options.context_after:
             yield from _with_context(blocks, self.options.context_before, self.options.context_after)
             return
-        for first, text, found in blocks:
-            for line in found:
+        for first, text, lines in blocks:
+            for line in lines:
                 yield MatchedLine(first + line.number + 1, _whole(text, line), line.ranges)
 
     def answer(self, info: IndexInfo) -> SearchResult:
@@ -257,17 +257,17 @@ def _texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Itera
 
 def _texts_of_parts(text: DocumentText, parts: Collection[int]) -> Iterator[tuple[int, str]]:
     """A line that goes on in the next part is joined, up to LONGEST_HELD characters."""
-    places, held, first = text.places, "", 0
+    places, unfinished, first = text.places, "", 0
     for number, place in enumerate(places):
         ends_line = number + 1 == len(places) or not places[number + 1].before
-        if parts and number not in parts and not held and ends_line:
+        if parts and number not in parts and not unfinished and ends_line:
             continue
-        first = first if held else place.line - 1
-        own = held + text.stored(text.span_of(number))
-        end = len(own) if ends_line or len(own) > LONGEST_HELD else own.rfind("\n") + 1
+        first = first if unfinished else place.line - 1
+        joined = unfinished + text.stored(text.span_of(number))
+        end = len(joined) if ends_line or len(joined) > LONGEST_HELD else joined.rfind("\n") + 1
         if end:
-            yield first, own[:end]
-        first, held = first + own.count("\n", 0, end), own[end:]
+            yield first, joined[:end]
+        first, unfinished = first + joined.count("\n", 0, end), joined[end:]
 
 
 def _whole(text: str, line: FoundLine) -> str:
@@ -279,8 +279,8 @@ def _with_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[
     """The matching lines and the lines around them, each once."""
     last = owed = 0
     passed: deque[MatchedLine] = deque(maxlen=before)
-    for first, text, found in blocks:
-        ranges = {line.number: line.ranges for line in found}
+    for first, text, lines in blocks:
+        ranges = {line.number: line.ranges for line in lines}
         for number, line in enumerate(text.removesuffix("\n").split("\n")):
             shown = MatchedLine(first + number + 1, line, ranges.get(number, ()), number in ranges)
             if shown.matched:

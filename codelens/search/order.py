@@ -20,13 +20,13 @@ from codelens.model.search import (
     Trace,
     in_order,
 )
-from codelens.search.confidence import FLOOR, chance_of_weakness
+from codelens.search.confidence import FLOOR, estimate_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.rankers import Ranking
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun, limit_notices
 from codelens.search.scope import SearchScope
-from codelens.search.terms import words_said
-from codelens.search.walk import Expanding, add_expansion
+from codelens.search.terms import collect_words
+from codelens.search.walk import ExpansionSettings, add_expansion
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 
@@ -52,7 +52,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
     if profile.expansion:
         run.trace.lap("order")
         with run.budget.part(ORDER, "the expansion was left out"):
-            expanding = Expanding(**profile.expansion)
+            expanding = ExpansionSettings(**profile.expansion)
             candidates, reached = add_expansion(candidates, expanding, run.store, run.allows())
             if expanding.closed:
                 kept = reached | ranking.findings.literal | ranking.findings.targets.keys()
@@ -71,7 +71,7 @@ def put_in_order(ranking: Ranking) -> Ranking:
             run.budget.check()
             candidates = rerank(run, candidates)
     candidates = drop_low_scores(replace(ranking, candidates=candidates))
-    chance = find_chance_of_none(replace(ranking, candidates=candidates))
+    chance = estimate_chance_of_none(replace(ranking, candidates=candidates))
     if chance is not None and chance >= run.profile.weakness["least"]:
         run.notice(
             WEAK, "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
@@ -87,7 +87,7 @@ def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
     return replace(ranking, candidates=candidates)
 
 
-def find_chance_of_none(ranking: Ranking) -> float | None:
+def estimate_chance_of_none(ranking: Ranking) -> float | None:
     """The probability that no candidate is what a query in prose asks for; None for other queries."""
     run, candidates, findings = ranking.run, ranking.candidates, ranking.findings
     weights, intent = run.profile.weakness, run.trace.intent
@@ -101,7 +101,7 @@ def find_chance_of_none(ranking: Ranking) -> float | None:
         return None
     if "vector" not in findings.matches or (run.within is not None and candidates[0].unit.kind in PROSE):
         return None  # scores of documents, which conditions may ask for, are lower than those of code
-    return chance_of_weakness(candidates[0], ranking.evidence, 1.0 / (run.profile.rrf_k + 1), weights)
+    return estimate_weakness(candidates[0], ranking.evidence, 1.0 / (run.profile.rrf_k + 1), weights)
 
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
@@ -109,7 +109,7 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
 
     It suits sums that are never negative, such as ranks; a profile with features has features for this.
     """
-    words = words_said(terms) if factors else frozenset()
+    words = collect_words(terms) if factors else frozenset()
     for candidate in candidates if factors else ():
         for role, asking in ROLE_WORDS.items():
             if role in factors and role in candidate.unit.roles and not asking & words:
@@ -164,11 +164,11 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     for candidate in best:
         share, had = near.get(candidate.unit.id, 0.0), candidate.score
         # A sum that is not positive has no multiple above it: then the cosine itself is the score.
-        of, kept = (most, 1.0 + share) if most > 0 else (1.0, share)
+        of, share_kept = (most, 1.0 + share) if most > 0 else (1.0, share)
         reason = f"cosine {share:.3f}" if candidate.unit.id in near else "no vector of it"
-        operands = {"of": of, "kept": kept, "had": had}
+        operands = {"of": of, "kept": share_kept, "had": had}
         part = Contribution(
-            "rerank", of * kept - had, f"{reason}, so {kept:.3f} times the best score", "inherit", operands
+            "rerank", of * share_kept - had, f"{reason}, so {share_kept:.3f} times the best score", "inherit", operands
         )
         candidate.recorded.append(part)
     return in_order(ordered)
@@ -200,7 +200,7 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
 def find_least_confidence(ranking: Ranking) -> float:
     """The profile's floor, with a notice, if no candidate reaches it; 0 if the answer is worth showing all the same."""
     run, candidates = ranking.run, ranking.candidates
-    floor, chance = run.profile.confidence[FLOOR], find_chance_of_none(ranking)
+    floor, chance = run.profile.confidence[FLOOR], estimate_chance_of_none(ranking)
     if (
         ranking.findings.literal
         or "exact" not in ranking.findings.matches

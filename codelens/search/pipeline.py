@@ -18,7 +18,7 @@ from codelens.query.facts import Scalar, load_metadata
 from codelens.query.nodes import Query
 from codelens.search.channels.path import find_places
 from codelens.search.expansion import expand_query
-from codelens.search.intent import intent_of
+from codelens.search.intent import detect_intent
 from codelens.search.order import adjust_scores, put_in_order
 from codelens.search.present import answer
 from codelens.search.profile import Profile
@@ -80,7 +80,7 @@ def find_terms(run: SearchRun) -> SearchRun:
     if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text:
         run.notice("no-words", f"'{text}' has no word to look for; -F finds it as text, --regex as a pattern")
     if run.profile.by_intent:
-        run.trace.intent = intent_of(run.query, run.options.intent)
+        run.trace.intent = detect_intent(run.query, run.options.intent)
     run.trace.lap("terms")
     return run if run.store.is_one else replace(run, prefetch=CandidatePrefetch(run))
 

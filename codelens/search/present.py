@@ -21,7 +21,7 @@ from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import compute_idfs, stem
-from codelens.search.verbatim import fragment_of
+from codelens.search.verbatim import find_fragment
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.counts import quantity
@@ -102,10 +102,10 @@ def _inner(run: SearchRun, page: Sequence[Candidate]) -> Mapping[UnitId, Sequenc
     units = [c.unit.id for c in page if c.unit.id > 0]
     run.store.foresee((_rows_inside, units))
     pairs, rows = _rows_inside(run.store, units)
-    found: dict[UnitId, list[UnitRow]] = {}
+    inside: dict[UnitId, list[UnitRow]] = {}
     for outer, inner in pairs:
-        found.setdefault(outer, []).append(rows[inner])
-    return found
+        inside.setdefault(outer, []).append(rows[inner])
+    return inside
 
 
 def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
@@ -121,10 +121,10 @@ def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWo
     marks: dict[int, Ranges] = dict(places)
     shares: dict[int, float] = {}
     if not (options.literal or options.regex):
-        held = {n for row in inner for n in range(row.start_line, row.end_line + 1)}
-        for number, (ranges, share) in said.found(unit, lines).items():
+        inner_lines = {n for row in inner for n in range(row.start_line, row.end_line + 1)}
+        for number, (ranges, share) in said.mark_lines(unit, lines).items():
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
-            if number not in held:
+            if number not in inner_lines:
                 shares[number] = share
     places = places or _typed_place(run, findings.evidence, unit, lines)
     find, words = findings.evidence.verbatim.get(unit.id), len(run.terms.text.split())
@@ -165,15 +165,15 @@ def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root:
 
 def _find_lines(words: Iterable[str], lines: Sequence[str]) -> set[int]:
     """Places of the lines that have one of these words, whatever the case of their letters."""
-    folded, found = "\n".join(lines).casefold(), set[int]()
+    folded, places = "\n".join(lines).casefold(), set[int]()
     for word in words:
         at, place, counted = folded.find(word), 0, 0
         while at >= 0:
             place, counted = place + folded.count("\n", counted, at), at
-            found.add(place)
+            places.add(place)
             end = folded.find("\n", at)
             at = folded.find(word, end + 1) if end >= 0 else -1
-    return found
+    return places
 
 
 class QueryWords(dict[str, frozenset[str]]):
@@ -190,9 +190,9 @@ class QueryWords(dict[str, frozenset[str]]):
             whole = [w for w in words if not w.endswith(BEGINNING)]
             self._stems |= {self._stem(word): idf for word, idf in compute_idfs(run.store, whole).items()}
 
-    def found(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
+    def mark_lines(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
         """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
-        found: dict[int, tuple[Ranges, float]] = {}
+        lines_found: dict[int, tuple[Ranges, float]] = {}
         last = min(unit.end_line, unit.start_line + SCANNED_LINES)
         scanned = [line[:SCANNED_CHARACTERS] for line in lines[unit.start_line - 1 : last]]
         # Looking for a few words is ten times as fast as looking at all tokens.
@@ -202,8 +202,8 @@ class QueryWords(dict[str, frozenset[str]]):
             if said:
                 words = said[0][1].union(*[words for _, words in said[1:]])
                 rarity = math.fsum([self._stems.get(word, 1.0) for word in words])
-                found[number] = tuple([span for span, _ in said]), rarity
-        return found
+                lines_found[number] = tuple([span for span, _ in said]), rarity
+        return lines_found
 
     def __missing__(self, token: str) -> frozenset[str]:
         said: set[str] = set()
@@ -219,7 +219,7 @@ class QueryWords(dict[str, frozenset[str]]):
 def _typed_place(run: SearchRun, evidence: TextEvidence, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
     """The first line that has what the query is as it was typed, or the fragment that it is; empty for a name that has it."""
     find = evidence.verbatim.get(unit.id)
-    text = fragment_of(run) if unit.id in evidence.fragments else find.text if find and find.token else ""
+    text = find_fragment(run) if unit.id in evidence.fragments else find.text if find and find.token else ""
     if not text or text.casefold() in unit.qualified_name.casefold():
         return {}
     for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
@@ -281,8 +281,8 @@ def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]
         if not kind_of_path(document.path):
             continue
         finder = AnchorFinder(run.store, document.repository)
-        found = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
-        texts += [f"{document.path}: {place.description}" for place in found if place.state is not AnchorState.HERE]
+        places = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
+        texts += [f"{document.path}: {place.description}" for place in places if place.state is not AnchorState.HERE]
     if len(texts) > MOST_MOVED:
         more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"
         texts = [*texts[:MOST_MOVED], more]

@@ -59,13 +59,13 @@ class Profile:
     def weights(self, intent: Intent | None) -> Mapping[str, float]:
         """Feature → what it weighs for such a query, without those of no weight."""
         unit, shares = 1.0 / (self.rrf_k + 1), intent.shares if intent else {}
-        found = {}
+        weights = {}
         for name, weight in self.features.items():
             if not isinstance(weight, float | int):
                 weight = math.fsum(weight.get(shape, 0.0) * share for shape, share in shares.items())
             if weight:
-                found[name] = weight * unit
-        return found
+                weights[name] = weight * unit
+        return weights
 
     def takes(self, channel: str) -> bool:
         """True if what this channel finds can become a candidate: it has a weight, or finds for another part of the profile.

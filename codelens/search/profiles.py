@@ -54,9 +54,9 @@ def _with_own(row: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, An
     }
 
 
-def merged(held: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
+def merged(shipped: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
     """A table with the values of another; the weights of kinds of edges are merged in turn."""
-    return {**held, **{key: merged(held[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
+    return {**shipped, **{key: merged(shipped[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
 
 
 def replaces(own: str, profile: str) -> bool:
@@ -83,34 +83,38 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if not isinstance(row, dict) or not row or not all(t in tables and isinstance(row[t], dict) for t in row):
         allowed = ", ".join(f"[{name}.{table}]" for table in tables)
         raise ValueError(f"for profile '{name}' only the tables {allowed} are allowed")
-    found: dict[str, Any] = {}
+    tables_given: dict[str, Any] = {}
     for table, values in row.items():
         if table == SECTION:
-            found[table] = {feature: _weight(feature, weight) for feature, weight in values.items()}
+            tables_given[table] = {feature: _weight(feature, weight) for feature, weight in values.items()}
         else:
-            held = shipped[table]
-            found[table] = {key: _setting(f"{table}.{key}", held.get(key), value) for key, value in values.items()}
-    return found
+            shipped_table = shipped[table]
+            tables_given[table] = {
+                key: _setting(f"{table}.{key}", shipped_table.get(key), value) for key, value in values.items()
+            }
+    return tables_given
 
 
-def _setting(key: str, held: Any, value: Any) -> Any:
+def _setting(key: str, shipped: Any, value: Any) -> Any:
     """A value of a stage, of the kind that the shipped one has. Raises ValueError."""
-    if held is None:
+    if shipped is None:
         raise ValueError(f"there is no '{key}'")
-    if isinstance(held, bool) or isinstance(value, bool):
-        if isinstance(held, bool) and isinstance(value, bool):
+    if isinstance(shipped, bool) or isinstance(value, bool):
+        if isinstance(shipped, bool) and isinstance(value, bool):
             return value
-        raise ValueError(f"'{key}' must be {'true or false' if isinstance(held, bool) else 'a number'}, not {value!r}")
+        raise ValueError(
+            f"'{key}' must be {'true or false' if isinstance(shipped, bool) else 'a number'}, not {value!r}"
+        )
     if key == SIZES and not isinstance(value, dict):
         value = {"0": value}
-    if isinstance(held, dict) != isinstance(value, dict):
-        raise ValueError(f"'{key}' must be {'a table' if isinstance(held, dict) else 'a number'}, not {value!r}")
+    if isinstance(shipped, dict) != isinstance(value, dict):
+        raise ValueError(f"'{key}' must be {'a table' if isinstance(shipped, dict) else 'a number'}, not {value!r}")
     if isinstance(value, dict):
         known = str.isdecimal if key == SIZES else EDGE_KINDS.__contains__
         if unknown := [name for name in value if not known(name)]:
             raise ValueError(f"there is no '{key}.{unknown[0]}'")
         return {name: _amount(f"{key}.{name}", n, int if key == SIZES else float) for name, n in value.items()}
-    return _amount(key, value, type(held))
+    return _amount(key, value, type(shipped))
 
 
 def _amount(key: str, value: Any, kind: type) -> float:

@@ -25,14 +25,14 @@ SECONDS_A_DAY = 86_400
 FADING = 0.005  # Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking
 
 
-class Aged(NamedTuple):
+class ExplainedValue(NamedTuple):
     """A value from 0 to 1, and in a person's words what it rests on."""
 
     value: float
     reason: str
 
 
-def recency(history: History | None, present: int, named: bool = False) -> Aged | None:
+def measure_recency(history: History | None, present: int, named: bool = False) -> ExplainedValue | None:
     """exp(-.005 days) from the file's last commit to the present (unix seconds); 1 for what lies after it.
 
     None for a file that no commit changed that was read. `named`: whether somebody named the present.
@@ -42,10 +42,12 @@ def recency(history: History | None, present: int, named: bool = False) -> Aged 
     days = max(0, present - history.changed) / SECONDS_A_DAY
     whole = int(days)
     when = "on the day of" if not whole else f"{quantity(whole, 'day')} before"
-    return Aged(math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}")
+    return ExplainedValue(
+        math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}"
+    )
 
 
-def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, Aged]:
+def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, ExplainedValue]:
     """Unit → how recent the last change of its lines is, by the history of lines; of its file where that does not say it.
 
     Only units of repositories whose history was read. Raises OutOfTime.
@@ -57,7 +59,7 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
     repositories = store.documents.repositories()
     store.foresee(*(("history.read", (row.id,)) for row in repositories))
     read = {row.id: store.history.read(row.id) for row in repositories}
-    found: dict[UnitId, Aged] = {}
+    values: dict[UnitId, ExplainedValue] = {}
     documents = store.documents.rows(by_file)
     store.foresee(
         *(("lines.by_path", (document.repository, [document.path])) for document in documents),
@@ -71,10 +73,10 @@ def recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, A
         run.budget.check()
         for unit_id, last in changes.of_units(document, by_file[document.id]).items():
             history = History(last.commits, last.time)
-            if aged := recency(history, known.time if now is None else now, now is not None):
+            if aged := measure_recency(history, known.time if now is None else now, now is not None):
                 what = "its lines were changed" if last.commits else "its file was changed"
-                found[unit_id] = aged._replace(reason=aged.reason.replace("changed", what, 1))
-    return found
+                values[unit_id] = aged._replace(reason=aged.reason.replace("changed", what, 1))
+    return values
 
 
 BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days
@@ -84,38 +86,38 @@ MANY = 1000
 """Chosen: knowing names the range alone. Between, confidence grows with the logarithm: ten times as many are as much surer."""
 
 
-class Running(NamedTuple):
+class RuntimeSignals(NamedTuple):
     """Recency and confidence of one unit by run-time traces."""
 
-    recency: Aged
-    confidence: Aged
+    recency: ExplainedValue
+    confidence: ExplainedValue
 
 
-RunningOf = Callable[[Collection[UnitRow]], Mapping[UnitId, Running]]
+RuntimeReader = Callable[[Collection[UnitRow]], Mapping[UnitId, RuntimeSignals]]
 
 
-def running_by(store: Store, now: int | None, notices: list[Notice]) -> RunningOf:
+def open_runtime_reader(store: Store, now: int | None, notices: list[Notice]) -> RuntimeReader:
     """Returns a function that reads the traces next to an index; without traces it returns {}. A damaged file adds a notice."""
     path = traces_place(store.path)
 
-    def nothing(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
+    def nothing(units: Collection[UnitRow]) -> Mapping[UnitId, RuntimeSignals]:
         return {}
 
-    def read(units: Collection[UnitRow]) -> Mapping[UnitId, Running]:
+    def read(units: Collection[UnitRow]) -> Mapping[UnitId, RuntimeSignals]:
         try:
             with Traces.reading(path) as traces:
-                held, newest = traces.of({unit.path for unit in units}), traces.newest()
+                observed, newest = traces.of({unit.path for unit in units}), traces.newest()
         except TracesFault as fault:
             notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
             return {}
         present = newest if now is None else now
-        seen = {unit.id: held.get(place_of(unit)) for unit in units}
-        return {unit: running(one, present, now is not None) for unit, one in seen.items() if one}
+        seen = {unit.id: observed.get(place_of(unit)) for unit in units}
+        return {unit: summarize_runs(one, present, now is not None) for unit, one in seen.items() if one}
 
     return read if path.is_file() else nothing
 
 
-def running(seen: ObservedRuns, present: int, named: bool = False) -> Running:
+def summarize_runs(seen: ObservedRuns, present: int, named: bool = False) -> RuntimeSignals:
     """1 within a day of the present, .8 within 7, .5 within 30, then .2; .2 for one observation to .95 for 1000 and more."""
     days = max(0, present - seen.last) / SECONDS_A_DAY
     recency = next((value for most, value in BANDS if days <= most), OLD)
@@ -124,4 +126,4 @@ def running(seen: ObservedRuns, present: int, named: bool = False) -> Running:
     reason = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
     share = min(1.0, math.log(seen.times) / math.log(MANY))
     times = f"seen to run {quantity(seen.times, 'time')}"
-    return Running(Aged(recency, reason), Aged(LEAST + (MOST - LEAST) * share, times))
+    return RuntimeSignals(ExplainedValue(recency, reason), ExplainedValue(LEAST + (MOST - LEAST) * share, times))

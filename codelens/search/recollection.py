@@ -42,22 +42,22 @@ _UNEXPECTED = frozenset(
 T = TypeVar("T")
 
 
-def learnable(texts: Iterable[str]) -> tuple[str, ...]:
+def find_learnable_words(texts: Iterable[str]) -> tuple[str, ...]:
     """The words of a query's plain texts that vocabulary is learned from, by their stems: in order, each once, no noise."""
     lists = load_words()
     noise = lists.stop | lists.action | lists.generic | _UNEXPECTED
     words = (word for text in texts for token in tokens(text) for word in split_identifier(token))
-    kept = (stem(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
-    return tuple(dict.fromkeys(kept))
+    stems = (stem(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
+    return tuple(dict.fromkeys(stems))
 
 
-def observed_weight(times: int) -> float:
+def weigh_uses(times: int) -> float:
     """.3 for two uses to .8 for ten and more, evenly between."""
     share = (min(times, MOST_OBSERVED) - LEAST_OBSERVED) / (MOST_OBSERVED - LEAST_OBSERVED)
     return FIRST_WEIGHT + (LAST_WEIGHT - FIRST_WEIGHT) * share
 
 
-def session_boost(stamps: Iterable[int], now: int) -> float:
+def weigh_session(stamps: Iterable[int], now: int) -> float:
     """Σ exp(-age · ln 2 / 180 s) over the stamps, at most 2, as a share of that; 0 where the sum is under .01.
 
     A stamp of later than `now` has not happened yet.
@@ -80,23 +80,23 @@ class Recollection:
 
         The raw score is the weight that the number of uses gives.
         """
-        words = learnable(texts)
+        words = find_learnable_words(texts)
         learned: list[LearnedWord] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
         rows = units_at([one.place for one in learned], self._store)
-        found: dict[UnitId, Match] = {}
+        matches: dict[UnitId, Match] = {}
         for one in learned:
             for unit in rows.get(one.place, ()):
                 if allowed is None or unit.id in allowed:
                     reason = f'"{one.word}…" led to it {one.times} times'
-                    found.setdefault(unit.id, Match(unit.id, observed_weight(one.times), reason))
-        return tuple(found.values())
+                    matches.setdefault(unit.id, Match(unit.id, weigh_uses(one.times), reason))
+        return tuple(matches.values())
 
     def add(self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]) -> None:
         """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
         known = self.of([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = digests(judged, self._store, Texts(self._store)) if judged else {}
-        words = frozenset(learnable(terms.texts))
+        words = frozenset(find_learnable_words(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:
             unit = candidate.unit
@@ -127,7 +127,7 @@ class Recollection:
 
 def _likeness(words: frozenset[str], query: str) -> float:
     """The share of words that a query has in common with these, of all in either; 1 if it has no words."""
-    asked = frozenset(learnable([query]))
+    asked = frozenset(find_learnable_words([query]))
     return len(asked & words) / len(asked | words) if asked else 1.0
 
 
@@ -163,7 +163,7 @@ def _add_recorded(
         if value and weights.get(source):
             candidate.add_bonus(source, weights[source], value, reason)
 
-    if boost := session_boost(known.stamps, now):
+    if boost := weigh_session(known.stamps, now):
         past = [at for at in known.stamps if at <= now]
         answers = quantity(len(past), "recorded answer")
         add("session", boost, f"in {answers}, the last {now - past[-1]} s ago")

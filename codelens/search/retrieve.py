@@ -10,19 +10,19 @@ from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
-from codelens.query.nodes import mark_of
+from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
 from codelens.search.channels.equivalence import EquivalenceChannel
 from codelens.search.channels.exact import ExactChannel, LexiconChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
-from codelens.search.channels.vector import VectorChannel, nearest_question
-from codelens.search.evidence import Reading, reading_of
+from codelens.search.channels.vector import VectorChannel, list_vector_lookups
+from codelens.search.evidence import Reading, choose_reading
 from codelens.search.profile import Profile
 from codelens.search.run import SearchRun
-from codelens.search.terms import as_named
-from codelens.search.verbatim import questions_of_tokens, words_as_typed
+from codelens.search.terms import name_lookup
+from codelens.search.verbatim import list_token_lookups, split_as_typed
 
 _ALL: tuple[Channel, ...] = (
     *(ExactChannel(), FuzzyChannel(), LexiconChannel(), PathChannel(), SymbolChannel(), VectorChannel()),
@@ -48,7 +48,7 @@ MostMatches = Callable[[str, Mapping[str, Sequence[Match]]], int]
 """Channel and the matches of those before it → how many matches it may give."""
 
 
-def channels_of(profile: Profile) -> Mapping[str, Channel]:
+def select_channels(profile: Profile) -> Mapping[str, Channel]:
     """Name → channel, as the profile has them."""
     if not profile.keywords:
         return CHANNELS
@@ -66,7 +66,7 @@ class CandidatePrefetch:
         self._known: set[UnitId] = set()
 
     def __call__(self, units: Iterable[UnitId]) -> None:
-        self._reading = self._reading or reading_of(self._run)
+        self._reading = self._reading or choose_reading(self._run)
         new = list(dict.fromkeys(unit for unit in units if unit not in self._known))
         self._known.update(new)
         self._run.store.foresee((self._reading, new))
@@ -80,9 +80,9 @@ def prefetch_matches(run: SearchRun) -> None:
     taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
     named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
     run.store.foresee(
-        *(("units.named_as", as_named(term, run.within)) for term in named if taken & {"symbol", "exact"}),
-        *(nearest_question(run) if "vector" in taken else ()),
-        *(questions_of_tokens(words_as_typed(run)) if "fuzzy" in taken and profile.channels.get("fuzzy") else ()),
+        *(("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}),
+        *(list_vector_lookups(run) if "vector" in taken else ()),
+        *(list_token_lookups(split_as_typed(run)) if "fuzzy" in taken and profile.channels.get("fuzzy") else ()),
     )
 
 
@@ -92,7 +92,7 @@ def retrieve(run: SearchRun) -> Findings:
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
     idle = set() if profile.channels.get("equivalence") or run.settings.classes else {"equivalence"}
-    chosen = [channels_of(profile)[name] for name in MODES[mode] if profile.takes(name) and name not in idle]
+    chosen = [select_channels(profile)[name] for name in MODES[mode] if profile.takes(name) and name not in idle]
     if not chosen:
         fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]
         raise UsageError(
@@ -101,9 +101,9 @@ def retrieve(run: SearchRun) -> Findings:
 
     def most(channel: str, matches: Mapping[str, Sequence[Match]]) -> int:
         """Classes give at most a multiple of what names and words found, unless those found nothing."""
-        found = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
+        count = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
         cut = profile.cuts[channel]
-        return min(cut, MOST_BY_CLASS * found) if channel == "equivalence" and found else cut
+        return min(cut, MOST_BY_CLASS * count) if channel == "equivalence" and count else cut
 
     return add_todos(run, add_literal_matches(run, run_channels(run, chosen, most)))
 
@@ -151,7 +151,7 @@ def _run_channel(channel: Channel, run: SearchRun, limit: int, share: float) -> 
 
 def add_todos(run: SearchRun, findings: Findings) -> Findings:
     """Add the TODO comments to the matches of `exact`, if the query is their mark; they are its targets."""
-    mark = mark_of(run.query.node)
+    mark = find_todo_mark(run.query.node)
     if not mark or "exact" not in findings.matches:
         return findings
     rows = run.store.units.rows(run.store.units.of_todos(run.within, LITERAL_POOL)).values()

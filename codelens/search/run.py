@@ -85,7 +85,7 @@ class SearchRun:
             )
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
-        notices = [*query.notices, *absences(store), *unknown_repositories(query, scope)]
+        notices = [*query.notices, *find_absences(store), *unknown_repositories(query, scope)]
         notices += [AUTHORS_CUT] if scope.lacks_authors else []
         return cls(store, options, settings, profile, query, texts, scope, notices, trace)
 
@@ -228,7 +228,7 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
     return replace(query, node=conjunction([*([kinds] if kinds else []), *required_parts(node), *meta]))
 
 
-def absences(store: Store) -> list[Notice]:
+def find_absences(store: Store) -> list[Notice]:
     """Make a notice for each tree that has left the place where it was indexed, and for what else the store is without."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     moved = [Notice("moved", text.format(row.root)) for row in store.strays()]

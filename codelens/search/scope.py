@@ -38,7 +38,7 @@ from codelens.query.facts import (
     occurs,
     pattern_ranges,
 )
-from codelens.query.filters import CHANGE_FIELDS, COMPARISON, kinds_filter, path_glob, repositories_meant
+from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, kinds_filter, path_glob
 from codelens.query.nodes import (
     Filter,
     Leaf,
@@ -134,13 +134,13 @@ class SearchScope:
         if not leaves:
             return {}
         whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
-        found: dict[int, Ranges] = {}
+        by_line: dict[int, Ranges] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
             ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.conditions.matching)]
             for line, parts in _by_line(text, first, indent, ranges).items():
-                found[line] = found.get(line, ()) + parts
-        return found
+                by_line[line] = by_line.get(line, ()) + parts
+        return by_line
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
@@ -150,7 +150,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     if query.plain and not _restricts(options):
         return scope
     for value in _repositories_asked(leaves(query.node)):
-        repositories_meant(value, conditions.matching)  # found once here, so that no index has to know the roots of all
+        find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
@@ -221,7 +221,7 @@ def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
         for value in _repositories_asked(positive_leaves(query.node))
-        if not repositories_meant(value, scope.conditions.matching)
+        if not find_repositories(value, scope.conditions.matching)
     ]
 
 
@@ -332,13 +332,13 @@ def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:
 def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
     """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
     starts = line_starts(text)
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_line: dict[int, list[tuple[int, int]]] = {}
     for start, end in sorted(ranges):
         row = line_at(starts, start) - 1
         shift = (indent if row == 0 else 0) - starts[row]
         line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
-        found.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
-    return {line: tuple(parts) for line, parts in found.items()}
+        by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
+    return {line: tuple(parts) for line, parts in by_line.items()}
 
 
 def whole_file(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:

@@ -13,25 +13,25 @@ from codelens.store.texts import Texts
 from codelens.worktree.files import freshness
 
 
-def listed(store: Store, options: SearchOptions) -> list[IndexedFile]:
+def list_files(store: Store, options: SearchOptions) -> list[IndexedFile]:
     """The documents that the options, without any query, let take part; by repository and path."""
     repositories = {row.id: row for row in store.documents.repositories()}
     files = [_file(d, repositories[d.repository]) for d in documents_in_scope(store, options)]
     return sorted(files, key=lambda file: (file.repository, file.path))
 
 
-def source(store: Store, path: str, repository: str = "") -> SourceFile:
+def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
     """The text of a path below a root. Raises TargetError where it is not indexed, or several repositories have it."""
     repositories = {row.id: row for row in store.documents.repositories()}
-    found = [
+    documents = [
         d for d in store.documents.by_path(path) if not repository or repositories[d.repository].name == repository
     ]
-    if not found:
+    if not documents:
         raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
-    if len(found) > 1:
-        names = tuple(sorted(repositories[d.repository].name for d in found))
+    if len(documents) > 1:
+        names = tuple(sorted(repositories[d.repository].name for d in documents))
         raise TargetError(f"several repositories have {path}", names, "put the repository's name before the path")
-    return _source(store, found[0], repositories[found[0].repository])
+    return _source(store, documents[0], repositories[documents[0].repository])
 
 
 def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:

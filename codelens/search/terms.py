@@ -105,19 +105,19 @@ def split_text(text: str) -> list[str]:
     """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name(); the star of a beginning stays."""
     for mark in ("::", "->", "#", "()"):
         text = text.replace(mark, "." if mark != "()" else " ")
-    kept: list[str] = []
+    pieces: list[str] = []
     for piece in text.split():
         piece = piece.strip(".,;:!?()[]{}<>\"'`")
         begun = beginning_of(piece)
         piece = begun or piece
         parts = piece.split(".")
         if len(parts) > 1 and all(p.isidentifier() for p in parts) and not (piece.islower() and len(parts[0]) < 3):
-            kept.append(piece)
+            pieces.append(piece)
         else:
-            kept += tokens(piece)
+            pieces += tokens(piece)
         if begun:
-            kept[-1] += BEGINNING
-    return kept
+            pieces[-1] += BEGINNING
+    return pieces
 
 
 def is_compound(token: str, parts: Sequence[str]) -> bool:
@@ -129,9 +129,9 @@ def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Te
     folded = fold_identifier(split_qualified(identifier)[1])
     if folded:
         names.setdefault(folded, Term(folded, tier, origin))
-    found = tokens(identifier)
-    for token in found:
-        begun = tier == "prefix" and token is found[-1]
+    parts = tokens(identifier)
+    for token in parts:
+        begun = tier == "prefix" and token is parts[-1]
         for term in beginning_terms(token) if begun else token_terms(token):
             whole = term.removesuffix(BEGINNING) == token.casefold()
             words.setdefault(term, Term(term, tier if whole and tier != "prefix" else "component", origin))
@@ -147,7 +147,7 @@ def plain_texts(query: Query) -> list[str]:
     return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
 
 
-def words_said(terms: ExpandedQuery) -> frozenset[str]:
+def collect_words(terms: ExpandedQuery) -> frozenset[str]:
     """The query's words as written, in lower case, and as terms of the index."""
     return frozenset(t.origin.casefold() for t in terms.words) | frozenset(t.text for t in terms.words)
 
@@ -166,13 +166,13 @@ PROPOSED = 2000
 in all, one unit held only commoner words; and scoring so few takes half of the time."""
 
 
-def rarest(frequencies: Mapping[str, int]) -> list[str]:
+def choose_rarest(frequencies: Mapping[str, int]) -> list[str]:
     """The terms that propose units: the rarest ones, until units enough have one of them; empty if all terms are needed."""
     ordered = sorted((frequency, term) for term, frequency in frequencies.items())
-    held = 0
+    units = 0
     for place, (frequency, _) in enumerate(ordered, start=1):
-        held += frequency
-        if held >= PROPOSED and place < len(ordered):
+        units += frequency
+        if units >= PROPOSED and place < len(ordered):
             return [term for _, term in ordered[:place]]
     return []
 
@@ -187,7 +187,7 @@ EXACT_CAP = 60
 """Units of one name that are taken: one that more bear (get, init) ranks nothing by itself. Chosen; knowing has no cap."""
 
 
-def named_by(term: Term) -> str:
+def describe_name(term: Term) -> str:
     """The letters of a term as the query has them, or with the part of the query that they are from."""
     letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING).strip("`")
     last = split_qualified(origin)[1]
@@ -196,7 +196,7 @@ def named_by(term: Term) -> str:
     return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
 
 
-def as_named(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
+def name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
     """The arguments of `named_as`."""
     holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
     if fold_identifier(name) != term.text:  # a word of a name, or two words joined

@@ -52,7 +52,7 @@ _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class VerbatimMatch:
     """The best text of the query that a unit holds as it was typed."""
 
     value: float  # 0 to 1: the share of the query's words, less in a long unit
@@ -61,44 +61,44 @@ class Find:
     share: float = 1.0  # `value` before it is reduced for long units
 
 
-class Typed(NamedTuple):
+class VerbatimMatches(NamedTuple):
     """The parts of a query that stand in the code as they were typed."""
 
-    finds: Mapping[UnitId, Find] = {}  # Unit → the best find in it
-    fragment: str = ""  # As of `fragment_of`
-    of_fragment: Mapping[UnitId, Find] = {}
+    finds: Mapping[UnitId, VerbatimMatch] = {}  # Unit → the best find in it
+    fragment: str = ""  # As of `find_fragment`
+    of_fragment: Mapping[UnitId, VerbatimMatch] = {}
 
 
-def find_verbatim(run: SearchRun) -> Typed:
+def find_verbatim(run: SearchRun) -> VerbatimMatches:
     """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
     if not run.store.features().fuzzy:
-        return Typed()
-    words = words_as_typed(run)
-    fragment, typed = fragment_of(run), not run.options.literal and not run.options.regex
+        return VerbatimMatches()
+    words = split_as_typed(run)
+    fragment, typed = find_fragment(run), not run.options.literal and not run.options.regex
     typed_words = words if typed else ()
     searches = [*_of_fragment(fragment), *_of_tokens(typed_words, fragment, run), *_of_runs(typed_words)]
     finds = _finds(run, searches, len(words))
     of_fragment = finds.pop(0) if fragment else {}
     if is_pasted(fragment):  # in code it may go on in the next string
         whole = " ".join(words)
-        of_fragment |= {unit: find for own in finds for unit, find in own.items() if find.text == whole}
-    best: dict[UnitId, Find] = {}
+        of_fragment |= {unit: find for matches in finds for unit, find in matches.items() if find.text == whole}
+    best: dict[UnitId, VerbatimMatch] = {}
     if typed and words == [fragment] and _is_token(fragment, run):
         best |= of_fragment
-    for own in finds:
-        for unit, find in own.items():
+    for matches in finds:
+        for unit, find in matches.items():
             if unit not in best or find.value > best[unit].value:
                 best[unit] = find
-    return Typed(best, fragment, of_fragment)
+    return VerbatimMatches(best, fragment, of_fragment)
 
 
-def words_as_typed(run: SearchRun) -> list[str]:
+def split_as_typed(run: SearchRun) -> list[str]:
     """The words of the query without the marks around them."""
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     return [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
 
 
-def fragment_of(run: SearchRun) -> str:
+def find_fragment(run: SearchRun) -> str:
     """The query, if it may be a part of a line: it is long or looks like code, or no unit has one of its words as a word.
 
     Empty otherwise, and without trigrams.
@@ -132,32 +132,32 @@ def is_code(text: str) -> bool:
 
 def find_parts(
     run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]
-) -> Mapping[UnitId, Mapping[str, Find]]:
+) -> Mapping[UnitId, Mapping[str, VerbatimMatch]]:
     """Unit → part → where it stands there; parts are in lower case. Of documents that hold as many those in `first` are read."""
-    found = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
+    searched = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
     if not run.store.features().fuzzy:
         return {}
-    search = Search(found, [(_parts_in, (part,)) for part in found], PARTLY_READ)
-    by_unit: dict[UnitId, dict[str, Find]] = {}
-    for part, finds in zip(found, _finds(run, [search], 1, first), strict=True):
+    search = Search(searched, [(_parts_in, (part,)) for part in searched], PARTLY_READ)
+    by_unit: dict[UnitId, dict[str, VerbatimMatch]] = {}
+    for part, finds in zip(searched, _finds(run, [search], 1, first), strict=True):
         for unit, find in finds.items():
             by_unit.setdefault(unit, {})[part] = find
     return by_unit
 
 
-def tokens_of(words: Sequence[str], run: SearchRun) -> list[str]:
+def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
     """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
 
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
     no unit has is one: it may be a part of a longer word.
     """
-    found = dict.fromkeys(
+    tokens = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
     )
-    return list(found)[:MOST_TOKENS]
+    return list(tokens)[:MOST_TOKENS]
 
 
-def questions_of_tokens(words: Iterable[str]) -> list[Expected]:
+def list_token_lookups(words: Iterable[str]) -> list[Expected]:
     """The questions that say which of these words are tokens."""
     folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
     like_code = [folded[word] for word in folded if _is_code(word)]
@@ -198,7 +198,7 @@ def _last_name(word: str) -> str:
     return re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
 
 
-def windows_of(words: Sequence[str]) -> list[tuple[int, int]]:
+def find_windows(words: Sequence[str]) -> list[tuple[int, int]]:
     """(first word, number of words) of the shortest runs that count, without those of stop words alone."""
     stop, size = load_words().stop, min(WINDOW, len(words))
     if size < 2:
@@ -226,7 +226,7 @@ class Search(NamedTuple):
 
 def _finds(
     run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
-) -> list[dict[UnitId, Find]]:
+) -> list[dict[UnitId, VerbatimMatch]]:
     """For each way of each search: unit → the best find in it, in the order of the documents. Of documents that hold as many
     texts those in `first` are read. Raises OutOfTime.
     """
@@ -244,15 +244,15 @@ def _finds(
     ordered = sorted(
         (way, places[number, at], order, unit, find)
         for number, part in enumerate(parts)
-        for unit, own in part.of.items()
+        for unit, finds in part.of.items()
         if within is None or unit in within
-        for (at, way, order), find in own.items()
+        for (at, way, order), find in finds.items()
         if (number, at) in places
     )
-    found: list[dict[UnitId, Find]] = [{} for search in searches for _ in search.ways]
+    best: list[dict[UnitId, VerbatimMatch]] = [{} for search in searches for _ in search.ways]
     for way, _, _, unit, find in ordered:
-        found[way][unit] = find
-    return found
+        best[way][unit] = find
+    return best
 
 
 def _of_fragment(fragment: str) -> list[Search]:
@@ -261,12 +261,12 @@ def _of_fragment(fragment: str) -> list[Search]:
 
 def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
     """A search for each token among these words but one."""
-    codes = [_in_code(token) for token in tokens_of(words, run) if token != without]
+    codes = [_in_code(token) for token in find_tokens(words, run) if token != without]
     return [Search(code, [(_tokens_in, code)]) for code in codes]
 
 
 def _of_runs(words: Sequence[str]) -> list[Search]:
-    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in windows_of(words)}
+    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in find_windows(words)}
     following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
     places = partial(_runs_in, windows=windows, words=words, following=following)
     return [Search(list(windows), [(places, list(windows))])] if windows else []
@@ -279,7 +279,7 @@ def _look_for(
     searches: Sequence[Search],
     words: int,
     texts: Texts,
-) -> Part[dict[tuple[int, int, int], Find]]:
+) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
     """The documents of each search, and unit → its best finds by (place of the document among these, way, place among the units of
     the document).
     """
@@ -303,7 +303,7 @@ def _look_for(
             chosen.keys += [(number, *group, *key) for key in documents.keys]
     rows = {row.id: row for row in store.documents.rows(chosen)}
     ways = list(accumulate((len(search.ways) for search in searches), initial=0))
-    of: dict[UnitId, dict[tuple[int, int, int], Find]] = {}
+    of: dict[UnitId, dict[tuple[int, int, int], VerbatimMatch]] = {}
     for at, document in enumerate(chosen):
         number = chosen.keys[at][0]
         own_texts = [text for text, held in holding[number].items() if document in held]
@@ -316,9 +316,9 @@ def _look_for(
         if store.filters and not numbers:
             store.filters.keep(document, partial(read.in_lower_case, of_ascii=True))
         for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
-            found: dict[UnitId, Find] = {}
-            _add(store, document, places([text for text in own_texts if text in looked_for], read), words, found)
-            for order, (unit, find) in enumerate(found.items()):
+            matches: dict[UnitId, VerbatimMatch] = {}
+            _add(store, document, places([text for text in own_texts if text in looked_for], read), words, matches)
+            for order, (unit, find) in enumerate(matches.items()):
                 of.setdefault(unit, {})[at, way, order] = find
     return Part(of=of, documents=chosen)
 
@@ -408,14 +408,14 @@ def _parts_in(parts: Sequence[str], document: _Document) -> Iterator[Place]:
 
 
 def _runs_in(
-    held: Sequence[str],
+    present: Sequence[str],
     document: _Document,
     windows: Mapping[str, int],
     words: Sequence[str],
     following: Sequence[re.Pattern[str]],
 ) -> Iterator[Place]:
     """Places at which a window stands, with as many of the words after it as go on. `windows`: text → number of the next word."""
-    for window in held:
+    for window in present:
         after = windows[window]
         size = window.count(" ") + 1
         for place, end, text in document.places(window, True):
@@ -431,7 +431,9 @@ def _bounded(token: str) -> str:
     return f"{left}{re.escape(token)}{right}"
 
 
-def _add(store: Store, document: DocumentId, places: Iterator[Place], words: int, found: dict[UnitId, Find]) -> None:
+def _add(
+    store: Store, document: DocumentId, places: Iterator[Place], words: int, matches: dict[UnitId, VerbatimMatch]
+) -> None:
     """Credit each find to the units around it."""
     spans: Sequence[tuple[UnitId, int, int, int, int]] | None = None
     for place, count, text, token in places:
@@ -442,8 +444,8 @@ def _add(store: Store, document: DocumentId, places: Iterator[Place], words: int
             if not start <= place < end:
                 continue
             value = share / math.sqrt(1.0 + lines / USUAL_LINES)
-            known = found.get(unit)
+            known = matches.get(unit)
             if known is None or value > known.value:
-                found[unit] = Find(value, text, token, share)
+                matches[unit] = VerbatimMatch(value, text, token, share)
             if not local:
                 share *= AROUND

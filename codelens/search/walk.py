@@ -34,7 +34,7 @@ WALK = "walk"  # The feature that the walk gives
 
 
 @dataclass(frozen=True, slots=True)
-class Spreading:
+class SpreadSettings:
     """A profile's settings for the walk, from weights.toml."""
 
     seeds: int
@@ -49,7 +49,7 @@ class Spreading:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadResult:
     """The result of a walk."""
 
     seeds: Mapping[int, float]  # Seed → its weight among the restarts
@@ -60,10 +60,10 @@ class Spread:
 
 def spread(
     ranked: Sequence[tuple[float, Candidate]],
-    spreading: Spreading,
+    spreading: SpreadSettings,
     store: Store,
     reading: Reading = read_rows,
-) -> Spread | None:
+) -> SpreadResult | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
     `reading` says what will be read of units that join.
 
@@ -84,11 +84,11 @@ def spread(
         weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
         store.foresee((ahead, weights | seeds))
     around, pushed = _push_from(store, seeds, spreading, spreading.epsilon)
-    return Spread(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
+    return SpreadResult(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
 
 
 def _push_from(
-    store: Store, seeds: Mapping[int, float], spreading: Spreading, epsilon: float
+    store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float
 ) -> tuple[WeightedNeighbours, PushResult]:
     around = WeightedNeighbours(store, spreading.kinds, spreading.backward, spreading.precise)
     return around, push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
@@ -97,7 +97,7 @@ def _push_from(
 def _walk_ahead(
     store: Store,
     candidates: Mapping[int, float],
-    spreading: Spreading,
+    spreading: SpreadSettings,
     whole: float,
     reading: Reading,
 ) -> None:
@@ -120,23 +120,23 @@ def _arrived(pushed: PushResult, seeds: Mapping[int, float], restart: float) -> 
     return {node: held for node, held in cast("dict[UnitId, float]", came).items() if held > 0}
 
 
-def nearness(found: Spread) -> dict[UnitId, float]:
+def measure_nearness(walk: SpreadResult) -> dict[UnitId, float]:
     """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
-    most = max(found.pushed.mass.values(), default=1.0)
-    near = {node: held / most for node, held in cast("dict[UnitId, float]", found.pushed.mass).items()}
-    return near | dict.fromkeys(map(UnitId, found.seeds), 1.0)
+    most = max(walk.pushed.mass.values(), default=1.0)
+    near = {node: held / most for node, held in cast("dict[UnitId, float]", walk.pushed.mass).items()}
+    return near | dict.fromkeys(map(UnitId, walk.seeds), 1.0)
 
 
 def join_by_mass(
-    found: Spread,
+    walk: SpreadResult,
     candidates: Sequence[Candidate],
-    spreading: Spreading,
+    spreading: SpreadSettings,
     store: Store,
     may_be_found: Callable[[UnitId], bool],
 ) -> list[Candidate]:
     """New candidates for the symbols with most mass that no channel found, of those that take part."""
     known = {c.unit.id for c in candidates}
-    new = {u: m for u, m in found.mass.items() if u not in known and may_be_found(u)}
+    new = {u: m for u, m in walk.mass.items() if u not in known and may_be_found(u)}
     rows = store.units.rows(_most(new, spreading.joining))
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
@@ -150,34 +150,36 @@ def _most(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
     return [unit for unit, held in mass.items() if held >= least]
 
 
-def add_walk(candidates: Sequence[Candidate], found: Spread, restart: float, weight: float, store: Store) -> Ways:
+def add_walk(
+    candidates: Sequence[Candidate], walk: SpreadResult, restart: float, weight: float, store: Store
+) -> WalkPaths:
     """Add the walk's part to the score of each candidate that it reached. The result finds the reasons for those that are read.
 
     The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
     """
-    ways = Ways(found, restart, store, candidates)
-    masses = [found.mass.get(candidate.unit.id) for candidate in candidates]
-    values = [math.log(held / ways.most + LEAST) / SPAN + 1.0 if held else 0.0 for held in masses]
+    ways = WalkPaths(walk, restart, store, candidates)
+    masses = [walk.mass.get(candidate.unit.id) for candidate in candidates]
+    values = [math.log(mass / ways.most + LEAST) / SPAN + 1.0 if mass else 0.0 for mass in masses]
     add_features(candidates, [(WALK, weight, values)])
     return ways
 
 
-class Ways:
+class WalkPaths:
     """How the mass of a walk came to a unit, in words. Nodes are numbered by content here, which decides between equal ways."""
 
-    def __init__(self, found: Spread, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
-        self._found = found
+    def __init__(self, walk: SpreadResult, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
+        self._found = walk
         self._restart = restart
         self._store = store
         self._candidates = candidates
         self._ways: dict[UnitId, Sequence[UnitId]] = {}
-        self.most = max(found.mass.values(), default=0.0)  # The most mass that came to a unit
+        self.most = max(walk.mass.values(), default=0.0)  # The most mass that came to a unit
 
     def describe(self, unit: UnitRow) -> str:
         """How the walk came to a unit."""
         if unit.id not in self._ways:
             self.find([unit])
-        return in_words(self._ways[unit.id], self._names, self._found.around)
+        return describe_walk(self._ways[unit.id], self._names, self._found.around)
 
     def find(self, units: Iterable[UnitRow]) -> None:
         """Find the stations of the ways to these units, those that the walk reached, and read their names."""
@@ -232,9 +234,9 @@ def _senders(rows: Adjacency, mass: Mapping[int, float]) -> dict[int, int]:
     """Node → the neighbour that sent it most of what arrived."""
     most: dict[int, tuple[float, int]] = {}
     for source, row in sorted(rows.items()):
-        total, held = math.fsum(w for _, w in row), mass.get(source, 0.0)
+        total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
         for target, weight in row:
-            if target != source and (sent := held * weight / total) > most.get(target, (0.0, 0))[0]:
+            if target != source and (sent := mass_of_source * weight / total) > most.get(target, (0.0, 0))[0]:
                 most[target] = sent, source
     return {target: source for target, (_, source) in most.items()}
 
@@ -263,7 +265,7 @@ _VERBS = {
 verb."""
 
 
-def in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], around: WeightedNeighbours) -> str:
+def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: WeightedNeighbours) -> str:
     """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
     if len(way) == 1:
         return "one of the hits that the walk starts from"
@@ -283,7 +285,7 @@ def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Expanding:
+class ExpansionSettings:
     """A profile's settings for the expansion, from weights.toml."""
 
     seeds: int
@@ -294,7 +296,7 @@ class Expanding:
 
 
 def add_expansion(
-    candidates: Sequence[Candidate], expanding: Expanding, store: Store, may_be_found: Callable[[UnitId], bool]
+    candidates: Sequence[Candidate], expanding: ExpansionSettings, store: Store, may_be_found: Callable[[UnitId], bool]
 ) -> tuple[list[Candidate], frozenset[UnitId]]:
     """(the candidates and those that joined them, best first; the seeds and all that they reach).
 
@@ -305,8 +307,8 @@ def add_expansion(
         return list(candidates), frozenset(c.unit.id for c in candidates)
     scores = {int(c.unit.id): c.score for c in candidates[: expanding.seeds]}
     shares = {node: score / best for node, score in scores.items()}
-    found = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
-    reached = {UnitId(n): r for n, r in found.items() if r.before is not None and is_unit(n)}
+    expanded = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
+    reached = {UnitId(n): r for n, r in expanded.items() if r.before is not None and is_unit(n)}
     known = {c.unit.id: c for c in candidates}
     rows = store.units.rows(reached.keys() - known.keys())
     joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
@@ -315,7 +317,7 @@ def add_expansion(
     for unit, way in reached.items():
         if unit in known:
             _inherit(known[unit], way, scores, names, expanding)
-    return in_order(known.values()), frozenset(UnitId(node) for node in found)
+    return in_order(known.values()), frozenset(UnitId(node) for node in expanded)
 
 
 class _ResolvedEdges:
@@ -326,44 +328,48 @@ class _ResolvedEdges:
 
     def __call__(self, nodes: Sequence[int]) -> Mapping[int, Sequence[GraphStep]]:
         self._store.budget.check()
-        found: dict[int, list[GraphStep]] = {node: [] for node in nodes}
+        steps: dict[int, list[GraphStep]] = {node: [] for node in nodes}
         for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
             name = NAME_OF_KIND[kind]
             if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
                 continue
             if name == "member_of":  # of a method outside of its type, as in Go, the edge points to what contains it
-                found[node].append(GraphStep(other, "contains", not outgoing))
+                steps[node].append(GraphStep(other, "contains", not outgoing))
             else:
-                found[node].append(GraphStep(other, name, bool(outgoing)))
+                steps[node].append(GraphStep(other, name, bool(outgoing)))
         for node, other, down in self._store.edges.nested(nodes):
-            found[node].append(GraphStep(other, "contains", down))
+            steps[node].append(GraphStep(other, "contains", down))
         for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):
-            found[-document].append(GraphStep(unit, "contains"))
+            steps[-document].append(GraphStep(unit, "contains"))
         rows = self._store.units.rows([UnitId(n) for n in nodes if n > 0])
         for row in rows.values():
             if row.parent is None:
-                found[row.id].append(GraphStep(-row.document, "contains", False))
-        self._link_notes(found, [row for row in rows.values() if row.kind in NOTE_KINDS])
-        return found
+                steps[row.id].append(GraphStep(-row.document, "contains", False))
+        self._link_notes(steps, [row for row in rows.values() if row.kind in NOTE_KINDS])
+        return steps
 
-    def _link_notes(self, found: Mapping[int, list[GraphStep]], notes: Sequence[UnitRow]) -> None:
+    def _link_notes(self, steps_of: Mapping[int, list[GraphStep]], notes: Sequence[UnitRow]) -> None:
         """Add the steps between notes, in place: a link to the file of a note leads to the note."""
         note_of_file = {-row.document: row.id for row in notes}
         for node, other, kind, _, outgoing in self._store.edges.around(list(note_of_file), WIDEST):
             if not outgoing and other > 0:
-                found[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
+                steps_of[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
         files = {
-            -step.target for row in notes for step in found[row.id] if step.target < 0 and step.kind == "documents"
+            -step.target for row in notes for step in steps_of[row.id] if step.target < 0 and step.kind == "documents"
         }
         linked = self._store.units.rows([unit for _, unit in self._store.units.top_level(sorted(files))])
         linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
         for row in notes:
-            steps = [step for step in found[row.id] if step.kind == "documents" and step.target in linked_notes]
-            found[row.id] += [step._replace(target=linked_notes[step.target]) for step in steps]
+            steps = [step for step in steps_of[row.id] if step.kind == "documents" and step.target in linked_notes]
+            steps_of[row.id] += [step._replace(target=linked_notes[step.target]) for step in steps]
 
 
 def _inherit(
-    candidate: Candidate, way: ExpandedNode, scores: Mapping[int, float], names: Mapping[int, str], expanding: Expanding
+    candidate: Candidate,
+    way: ExpandedNode,
+    scores: Mapping[int, float],
+    names: Mapping[int, str],
+    expanding: ExpansionSettings,
 ) -> None:
     """Raise the candidate to the seed's score times the share that the edges keep, if that is more than it has."""
     hops = way.path()

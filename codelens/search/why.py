@@ -21,7 +21,7 @@ from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
 from codelens.search.present import answer
 from codelens.search.rankers import Ranking
-from codelens.search.retrieve import channels_of
+from codelens.search.retrieve import select_channels
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
 from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
 from codelens.store.store import Store
@@ -61,7 +61,7 @@ def explain(
             page = range(options.offset, min(len(candidates), options.offset + options.limit))
             names = [c.unit.path if options.files_only else c.unit.qualified_name for c in candidates]
             return WhyResult(result, tuple(explain_place(names[i], candidates, i) for i in page))
-        asker = (_FileAsker if options.files_only else _Asker)(store, options, settings, ranking)
+        asker = (_FileExplainer if options.files_only else _Explainer)(store, options, settings, ranking)
         explanations = tuple(asker.explain(target) for target in resolved)
         notices = limit_notices(store.budget)
     if notices:
@@ -78,7 +78,7 @@ def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explan
     return Explanation(target, order[place], place + 1, above, below, None)
 
 
-def not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
+def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
     """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
     for repository in store.documents.repositories():
         if target.repository in ("", repository.name) and (
@@ -90,19 +90,19 @@ def not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
 
 def _explain_skip(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
     try:
-        found = explain_path(root, path, settings, own_files(store.path))
+        seen = explain_path(root, path, settings, own_files(store.path))
     except CodelensError:
         return None
-    if found is None:
+    if seen is None:
         return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
-    if not isinstance(found, Skip):
+    if not isinstance(seen, Skip):
         known = {s.path: s for r in store.documents.repositories() for s in store.documents.skips(r.id)}
-        if (skip := known.get(found.path)) is not None:
+        if (skip := known.get(seen.path)) is not None:
             return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", _unskip(skip))
         return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
-    if found.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
-        return Loss(found.reason.value, f"{path}: {found.detail}", _unskip(found))
-    return Loss("skipped", f"{path}: {found.reason.value} ({found.detail})", _unskip(found))
+    if seen.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
+        return Loss(seen.reason.value, f"{path}: {seen.detail}", _unskip(seen))
+    return Loss("skipped", f"{path}: {seen.reason.value} ({seen.detail})", _unskip(seen))
 
 
 def explain_loss(target: UserTarget, loss: Loss) -> Explanation:
@@ -110,7 +110,7 @@ def explain_loss(target: UserTarget, loss: Loss) -> Explanation:
     return Explanation(target.text, None, None, None, None, loss)
 
 
-class _Asker:
+class _Explainer:
     """The questions about one ranking, in the order of the pipeline's stages."""
 
     def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
@@ -151,7 +151,7 @@ class _Asker:
             line = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
             nearest = self._nearest(target.document.id, target.line or 1)
             return Loss("not a symbol", f"{target.path}: {line}", nearest or "name a line with text")
-        return not_indexed(target, self._store, self._settings)
+        return explain_not_indexed(target, self._store, self._settings)
 
     def _nearest(self, document: DocumentId, line: int) -> str:
         units = self._store.units.of_document(document)
@@ -201,9 +201,9 @@ class _Asker:
             )
         else:
             terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
-            own = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
+            name_words = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
             subject = "the original" if options.like else "the query"
-            text = self._describe_distance(unit) or f"{subject} says {terms}; its name says {own}"
+            text = self._describe_distance(unit) or f"{subject} says {terms}; its name says {name_words}"
             loss = Loss("no channel", text, _say(query), query)
         plain = replace(options, min_score=0.0, mode="hybrid", profile="codelens", weights={}, fusion="rrf", expand="")
         return loss if query or options.like else self._with_other_options(loss, unit, plain)
@@ -251,7 +251,7 @@ class _Asker:
     def _all_of(self, channel: str) -> Sequence[Match]:
         depth = VECTOR_DEEP if channel == "vector" else DEEP
         with self._store.interrupting():
-            return channels_of(self._run.profile)[channel].retrieve(self._run, depth).matches
+            return select_channels(self._run.profile)[channel].retrieve(self._run, depth).matches
 
     # Between the candidates and the page
 
@@ -283,16 +283,16 @@ class _Asker:
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
         folder = unit.path.rpartition("/")[0]
         place = describe(Filter("path", (f"{folder}/" if folder else unit.path,)))
-        found: list[str] = []
+        changed: list[str] = []
         for query in queries:
-            found += [f"{query} {way}" for way in self._filters(unit, query, rank, place)]
+            changed += [f"{query} {way}" for way in self._filters(unit, query, rank, place)]
             present = {word.casefold() for word in _WORD.findall(query)} | {t for _, t, _ in self._run.trace.terms}
             words = [w for w in dict.fromkeys(split_identifier(name)) if w.casefold() not in present and len(w) > 1]
-            found += [f"{query} {way}" for way in dict.fromkeys([*words, " ".join(words)]) if way]
+            changed += [f"{query} {way}" for way in dict.fromkeys([*words, " ".join(words)]) if way]
             named = _with_name(query, name, exact)
-            found += [named] if "path:" in query else [named, f"{named} {place}"]
+            changed += [named] if "path:" in query else [named, f"{named} {place}"]
         here = describe(Filter("path", (unit.path,)))
-        return [*dict.fromkeys(query.strip() for query in found), exact, f"{exact} {here}", here]
+        return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
     def _filters(self, unit: UnitRow, query: str, rank: int | None, place: str) -> list[str]:
         if rank is None:
@@ -338,8 +338,8 @@ MEND = "mend the file, or report the grammar; its text is searched all the same"
 def _with_name(query: str, name: str, exact: str) -> str:
     """The query with the name as it is written in place of the plain words that the name is made of."""
     if not set(query) & set('"`/()'):
-        own = {word.casefold() for word in (name, *split_identifier(name))}
-        query = " ".join(word for word in query.split() if word.casefold() not in own)
+        name_words = {word.casefold() for word in (name, *split_identifier(name))}
+        query = " ".join(word for word in query.split() if word.casefold() not in name_words)
     return f"{query} {exact}"
 
 
@@ -357,8 +357,8 @@ def _without(options: SearchOptions, blame: Blame) -> SearchOptions:
     """The options without the one that keeps a unit out; of several patterns, without the one that does."""
     flag, _, value = blame.condition.partition(" ")
     if flag == "-g":
-        kept = tuple(g for g in options.globs if (f"'{g}'" != value if value else g.startswith("!")))
-        return replace(options, globs=kept)
+        globs = tuple(g for g in options.globs if (f"'{g}'" != value if value else g.startswith("!")))
+        return replace(options, globs=globs)
     names = {"-T": "languages_not", "-t": "languages", "--kind": "kinds"}
     return replace(options, **{names[flag]: ()}) if flag in names else options
 
@@ -385,14 +385,14 @@ def describe_difference(first: Candidate, second: Candidate) -> tuple[str, str]:
     return describe_gap(sums, 6)
 
 
-class _FileAsker(_Asker):
+class _FileExplainer(_Explainer):
     """The same questions about a ranking of files."""
 
     def explain(self, target: UserTarget) -> Explanation:
         """A symbol stands for its file."""
         document = target.unit.document if target.unit else target.document.id if target.document else None
         if document is None:
-            return explain_loss(target, not_indexed(target, self._store, self._settings))
+            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
         order = self._ranking.candidates
         place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
         if place is None:

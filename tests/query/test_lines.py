@@ -14,7 +14,7 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.query.lines import FoundLine, find_lines, line_query
 from codelens.query.nodes import Filter, Node
 from codelens.query.parser import parse_query
-from codelens.query.patterns import LineReach, admits, reach_of
+from codelens.query.patterns import LineReach, admits, find_reach
 from codelens.text.terms import fold
 
 TEXT = "foo bar\nbar foo\nFoo\nfoobar\n\nlast foo"
@@ -102,7 +102,7 @@ def test_a_whole_word_has_no_letter_beside_it() -> None:
     ],
 )
 def test_the_line_breaks_that_a_pattern_may_match(source: str, reach: LineReach) -> None:
-    assert reach_of(source) is reach
+    assert find_reach(source) is reach
 
 
 def test_a_match_lies_on_one_line_unless_it_names_line_breaks() -> None:

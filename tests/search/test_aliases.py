@@ -10,7 +10,7 @@ import pytest
 
 from codelens.errors import SettingsError
 from codelens.index import Index
-from codelens.search.lexicon import Aliases, own_aliases, with_related
+from codelens.search.lexicon import Aliases, add_related_words, load_aliases
 from codelens.search.terms import expand
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
@@ -44,14 +44,15 @@ def own(tmp_path: Path) -> Path:
 
 def related(text: str, store: Store, aliases: Aliases) -> list[tuple[str, str, str]]:
     return [
-        (term.text, term.tier, term.origin) for term in with_related(expand([text], [], text), store, aliases, {}).extra
+        (term.text, term.tier, term.origin)
+        for term in add_related_words(expand([text], [], text), store, aliases, {}).extra
     ]
 
 
 def test_own_aliases_replace_those_of_the_lexicon(index: Index, tree: Tree, own: Path) -> None:
     with Store.read(tree.db) as store, store.reading():
         assert related("k8s", store, {}) == [("kubernetes", "abbreviation", "k8s ~ kubernetes")]
-        assert related("zc in the db of k8s", store, own_aliases(str(own))) == [
+        assert related("zc in the db of k8s", store, load_aliases(str(own))) == [
             ("zebra_crossing", "alias", "zc → zebra_crossing"),
             ("zebra", "alias", "zc → zebra_crossing"),
             ("crossing", "alias", "zc → zebra_crossing"),
@@ -91,10 +92,10 @@ def test_a_file_that_says_something_else(text: str, said: str, tmp_path: Path) -
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(SettingsError, match=said) as fault:
-        own_aliases(str(path))
+        load_aliases(str(path))
     assert str(path) in str(fault.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="does not exist"):
-        own_aliases(str(tmp_path / "none.toml"))
+        load_aliases(str(tmp_path / "none.toml"))

@@ -19,12 +19,12 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Match, SearchResult
 from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import why_record
-from codelens.search.confidence import BIAS, FLOOR, SIGNS, confidence, signs
+from codelens.search.confidence import BIAS, FLOOR, SIGNS, estimate_confidence, measure_signs
 from codelens.search.evidence import Evidence
 from codelens.search.expansion import MOST_NAMED
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
-from codelens.search.verbatim import Find
+from codelens.search.verbatim import VerbatimMatch
 from codelens.store.store import Store
 from tests.commands import Run
 from tests.render.schema import check
@@ -90,7 +90,7 @@ def say(evidence: Evidence, unit: UnitRow, values: dict[str, float]) -> None:
     """Make this the evidence for the unit."""
     evidence._said_in_files = {unit.document: values["words"]}
     evidence.resemblance = {unit.id: values["resemblance"]}
-    evidence.verbatim = {unit.id: Find(values["verbatim"] / 2, "text", False)}
+    evidence.verbatim = {unit.id: VerbatimMatch(values["verbatim"] / 2, "text", False)}
 
 
 @given(values=VALUES, name=st.sampled_from(SET), more=SHARE)
@@ -99,13 +99,13 @@ def test_more_evidence_never_makes_it_less_likely(
 ) -> None:
     evidence, unit = asked
     say(evidence, unit, values)
-    less = confidence(unit, evidence, SHIPPED)
-    found = signs(unit, evidence)
+    less = estimate_confidence(unit, evidence, SHIPPED)
+    found = measure_signs(unit, evidence)
     assert found.keys() == set(SIGNS)
     assert all(0.0 <= value <= 1.0 for value in found.values())
     assert {sign: found[sign] for sign in SET} == pytest.approx(values)
     say(evidence, unit, values | {name: max(values[name], more)})
-    assert 0.0 < less <= confidence(unit, evidence, SHIPPED) < 1.0
+    assert 0.0 < less <= estimate_confidence(unit, evidence, SHIPPED) < 1.0
 
 
 def test_every_sign_speaks_for_a_hit() -> None:
@@ -116,20 +116,20 @@ def test_every_sign_speaks_for_a_hit() -> None:
 
 @given(weights=st.fixed_dictionaries({name: st.floats(-20.0, 20.0) for name in (BIAS, *SIGNS)}))
 def test_it_is_a_probability_whatever_the_weights(asked: tuple[Evidence, UnitRow], weights: dict[str, float]) -> None:
-    assert 0.0 <= confidence(asked[1], asked[0], weights) <= 1.0
+    assert 0.0 <= estimate_confidence(asked[1], asked[0], weights) <= 1.0
 
 
 def test_signs_that_are_there_or_not(asked: tuple[Evidence, UnitRow]) -> None:
     evidence, unit = asked
     assert unit.qualified_name == "Ledger.post_entry"
     evidence.parts, evidence.concepts = [], {}
-    told = signs(unit, evidence)
+    told = measure_signs(unit, evidence)
     assert (told["named"], told["part"], told["instead"]) == (0.0, 0.0, 0.0)
     evidence.parts = ["stentr", "ost", "nothere"]
-    assert signs(unit, evidence)["part"] == 6 / 9
+    assert measure_signs(unit, evidence)["part"] == 6 / 9
     evidence.concepts = {unit.id: Match(unit.id, 1.0, "")}
-    assert signs(unit, evidence)["instead"] == 1.0
-    assert signs(unit, evidence) == {**told, "part": 6 / 9, "instead": 1.0}
+    assert measure_signs(unit, evidence)["instead"] == 1.0
+    assert measure_signs(unit, evidence) == {**told, "part": 6 / 9, "instead": 1.0}
 
 
 def test_a_name_is_nearly_certain_and_nothing_found_is_not(index: Index) -> None:

@@ -15,11 +15,11 @@ from codelens.search.channels.equivalence import (
     SHIPPED,
     SHIPPED_WEIGHT,
     EquivalenceClass,
+    load_shipped_classes,
+    load_user_classes,
     match_classes,
-    shipped_classes,
-    stems_of,
+    split_into_stems,
     usable_targets,
-    user_classes,
 )
 from tests.search.trees import Tree, ask, ask_one, checked, find, functions, names
 
@@ -27,7 +27,7 @@ IMPACT = EquivalenceClass("impact", ("blast radius", "ripple", "rippling", "impa
 
 
 def strengths(text: str, concept: EquivalenceClass = IMPACT) -> list[tuple[tuple[str, ...], bool]]:
-    return [(m.phrases, m.strong) for m in match_classes(stems_of([text]), [concept])]
+    return [(m.phrases, m.strong) for m in match_classes(split_into_stems([text]), [concept])]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_phrase_is_no_substring_and_has_an_order(text: str) -> None:
 
 
 def test_a_phrase_spans_no_two_parts_of_a_query() -> None:
-    assert match_classes(stems_of(["the blast", "radius of it"]), [IMPACT]) == []
+    assert match_classes(split_into_stems(["the blast", "radius of it"]), [IMPACT]) == []
 
 
 def test_strong_are_two_phrases_or_one_of_several_words() -> None:
@@ -180,7 +180,7 @@ def test_shipped_classes_take_part_where_the_channel_has_weight(tmp_path: Path) 
 def test_an_own_file_as_a_person_writes_it(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text("[a]\nphrases = ' big  Radius ,, ripple'\ntargets = 'callersOf Impact'\nweight = 1\n")
-    assert user_classes(file) == [
+    assert load_user_classes(file) == [
         EquivalenceClass("a", ("big  Radius", "ripple"), ("callersOf", "Impact"), 1.0, (), True)
     ]
 
@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_taken_is_named(text: str, said: str, tmp_path: Pa
     file = tmp_path / "c.toml"
     file.write_text(text)
     with pytest.raises(SettingsError) as fault:
-        user_classes(file)
+        load_user_classes(file)
     assert str(fault.value).startswith(f"{file}: {said}")
     assert fault.value.hint.startswith("a class is a table: ")
 
@@ -228,12 +228,12 @@ def test_a_file_that_is_not_there_or_no_text_is_named_by_every_search(tmp_path: 
 # What is shipped
 
 
-CLASSES = {c.name: c for c in shipped_classes([list("abcdefghijklmnopqrstuvwxyz")])}
+CLASSES = {c.name: c for c in load_shipped_classes([list("abcdefghijklmnopqrstuvwxyz")])}
 
 
 def test_what_is_shipped_is_read_as_it_stands() -> None:
     """Only some tables of a file are parsed for a query; together they are the whole files."""
-    whole = {c.name: c for file in SHIPPED.glob("*.toml") for c in user_classes(file)}
+    whole = {c.name: c for file in SHIPPED.glob("*.toml") for c in load_user_classes(file)}
     assert CLASSES.keys() == whole.keys()
     assert len(CLASSES) > 100
     for name, concept in CLASSES.items():
@@ -253,8 +253,8 @@ def test_every_phrase_leads_to_its_class_and_every_target_is_looked_up(name: str
     concept = CLASSES[name]
     assert len(usable_targets(concept)) == len(concept.targets)
     for phrase in concept.phrases:
-        said = stems_of([f"how is the {phrase} done"])
-        assert name in {m.concept.name for m in match_classes(said, shipped_classes(said))}, phrase
+        said = split_into_stems([f"how is the {phrase} done"])
+        assert name in {m.concept.name for m in match_classes(said, load_shipped_classes(said))}, phrase
 
 
 def test_every_class_can_be_matched_strongly() -> None:

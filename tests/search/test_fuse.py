@@ -13,7 +13,7 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Candidate, Contribution, Match, add_features, with_scores
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
-from codelens.search.fuse import fuse, normalised
+from codelens.search.fuse import fuse, normalise_weights
 from codelens.search.intent import SHAPES
 from codelens.search.order import spread_files
 from codelens.search.retrieve import MODES
@@ -96,7 +96,7 @@ def test_only_candidates_of_equal_scores_are_compared_by_content() -> None:
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0.001, 1000), min_size=1))
 def test_weights_are_normalised_to_one(weights: dict[str, float]) -> None:
-    assert math.isclose(math.fsum(normalised(weights, sorted(weights)).values()), 1.0)
+    assert math.isclose(math.fsum(normalise_weights(weights, sorted(weights)).values()), 1.0)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a.py", "b.py"]), st.floats(0.0, 1.0)), max_size=30), st.floats(-1.0, 0.0))

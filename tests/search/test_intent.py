@@ -10,11 +10,11 @@ import pytest
 from codelens.errors import UsageError
 from codelens.model.search import Intent
 from codelens.query.parser import parse_query
-from codelens.search.intent import INTENTS, SHAPES, intent_of
+from codelens.search.intent import INTENTS, SHAPES, detect_intent
 
 
 def told(query: str, asked: str = "") -> Intent:
-    intent = intent_of(parse_query(query), asked)
+    intent = detect_intent(parse_query(query), asked)
     assert intent is not None
     assert math.isclose(math.fsum(intent.shares.values()), 1.0)
     assert set(intent.shares) <= set(SHAPES)
@@ -25,11 +25,11 @@ def told(query: str, asked: str = "") -> Intent:
 def test_who_asks_may_say_it() -> None:
     assert {told("close a boat", name).name for name in INTENTS} == set(INTENTS)
     with pytest.raises(UsageError, match="no intent 'tale'"):
-        intent_of(parse_query("close a boat"), "tale")
+        detect_intent(parse_query("close a boat"), "tale")
 
 
 def test_conditions_alone_rank_nothing() -> None:
-    assert intent_of(parse_query("lang:go -is:test")) is None
+    assert detect_intent(parse_query("lang:go -is:test")) is None
     assert told("lang:go parse_config").name == "identifier", "a condition is no word of the question"
 
 

@@ -24,11 +24,11 @@ from codelens.search.rankers import Ranking
 from codelens.search.rankers.knowing import (
     NOISE,
     Composite,
-    GraphStanding,
+    GraphSignals,
     add_composite,
-    by_folder,
+    find_noise,
     no_hits,
-    noise_of,
+    put_largest_folder_first,
     read_around,
 )
 from codelens.store.store import Store
@@ -113,7 +113,7 @@ def events(ranking: Ranking, stage: str) -> dict[str, str]:
 )
 def test_what_is_noise(changes: dict[str, Any], said: str, expected: str) -> None:
     row = unit(1, "src/app.py")._replace(**{"name": "load_all", **changes})  # type: ignore[arg-type]
-    assert noise_of(row, said.split()) == expected
+    assert find_noise(row, said.split()) == expected
 
 
 def test_noise_is_no_seed_and_the_trace_says_so(tree: Tree, index: Index) -> None:
@@ -135,8 +135,8 @@ def test_where_all_is_noise_it_is_what_was_meant(tree: Tree) -> None:
 
 def test_the_largest_folder_goes_first() -> None:
     rows = [unit(n, path) for n, path in enumerate(["a/x.py", "b/x.py", "b/y.py", "c/z.py", "a/y.py"])]
-    assert [row.path for row in by_folder(rows)] == ["a/x.py", "a/y.py", "b/x.py", "b/y.py", "c/z.py"]
-    assert by_folder([]) == []
+    assert [row.path for row in put_largest_folder_first(rows)] == ["a/x.py", "a/y.py", "b/x.py", "b/y.py", "c/z.py"]
+    assert put_largest_folder_first([]) == []
 
 
 def test_three_channels_weigh_the_same_and_forty_may_be_seeds(tree: Tree, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
     ):
         candidate = Candidate(unit(1, "a.py"))
         add_composite(
-            candidate, GraphStanding(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits
+            candidate, GraphSignals(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits
         )
         assert candidate.score == pytest.approx(expected)
 
@@ -378,7 +378,7 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
 def test_the_table_of_adjustments(authority: float, hub: float, seed: str, expected: dict[str, float]) -> None:
     candidate = Candidate(unit(1, "a.py"))
     weights = Composite(**load_weights()["knowing"]["composite"])
-    add_composite(candidate, GraphStanding(1.0, "way", None, seed), weights, HitsScores({1: authority}, {1: hub}))
+    add_composite(candidate, GraphSignals(1.0, "way", None, seed), weights, HitsScores({1: authority}, {1: hub}))
     adjusted = {name: value for name, value in parts(candidate).items() if name.endswith(("authority", "hub"))}
     assert adjusted == pytest.approx(expected)
 
@@ -386,7 +386,7 @@ def test_the_table_of_adjustments(authority: float, hub: float, seed: str, expec
 def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     candidate = Candidate(unit(1, "a.py"))
     weights = Composite(**load_weights()["knowing"]["composite"])
-    add_composite(candidate, GraphStanding(1.0, "way", None, ""), weights, HitsScores({1: 0.6}, {1: 0.9}))
+    add_composite(candidate, GraphSignals(1.0, "way", None, ""), weights, HitsScores({1: 0.6}, {1: 0.9}))
     assert parts(candidate) == pytest.approx(
         {"blast_radius": 0.35, "confidence": 0.1, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codelens.model.code import UnitId
-from codelens.search.channels.equivalence import match_classes, stems_of
-from codelens.search.rankers.knowing import DERIVED_WEIGHT, derived_classes
+from codelens.search.channels.equivalence import match_classes, split_into_stems
+from codelens.search.rankers.knowing import DERIVED_WEIGHT, derive_classes
 
 ONE, TWO = UnitId(1), UnitId(2)
 
@@ -12,23 +12,23 @@ ONE, TWO = UnitId(1), UnitId(2)
 def test_pairs_of_meaningful_words_lead_to_the_seed() -> None:
     seeds = {ONE: "TransitiveCallers", TWO: "load"}
     around = {ONE: ["handleBlastRadius", "get_the_graph_edges", "run"], TWO: ["getNewItem", "x"]}
-    (found,) = derived_classes(seeds, around)
+    (found,) = derive_classes(seeds, around)
     assert found.phrases == ("blast radius", "graph edges")
     assert (found.targets, found.weight) == (("TransitiveCallers",), DERIVED_WEIGHT)
-    (match,) = match_classes(stems_of(["compute the blast radius"]), [found])
+    (match,) = match_classes(split_into_stems(["compute the blast radius"]), [found])
     assert match.strong
 
 
 def test_generic_words_between_two_others_are_left_out() -> None:
-    (found,) = derived_classes({ONE: "seed"}, {ONE: ["parse_new_query2text"]})
+    (found,) = derive_classes({ONE: "seed"}, {ONE: ["parse_new_query2text"]})
     assert found.phrases == ("parse query", "query text")
 
 
 def test_what_the_own_name_says_is_found_without() -> None:
-    assert derived_classes({ONE: "blast_radius"}, {ONE: ["BlastRadius"]}) == []
-    (found,) = derived_classes({ONE: "blast_radius"}, {ONE: ["blast_radius_report", "BlastRadiusReport"]})
+    assert derive_classes({ONE: "blast_radius"}, {ONE: ["BlastRadius"]}) == []
+    (found,) = derive_classes({ONE: "blast_radius"}, {ONE: ["blast_radius_report", "BlastRadiusReport"]})
     assert found.phrases == ("radius report",)
 
 
 def test_without_neighbours_there_is_nothing_to_derive() -> None:
-    assert derived_classes({ONE: "seed"}, {}) == []
+    assert derive_classes({ONE: "seed"}, {}) == []

@@ -19,7 +19,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
-from codelens.search.recollection import learnable, observed_weight, session_boost
+from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
 from codelens.store.memory import MemoryWriter
 from codelens.worktree.place import memory_place
@@ -227,11 +227,11 @@ def test_the_session_fades_by_knowings_arithmetic(index: Index, age: int, times:
 
 
 def test_boosts_of_sessions() -> None:
-    assert session_boost([], NOW) == 0
-    assert session_boost([NOW - 180], NOW) == pytest.approx(0.25)
-    assert session_boost([NOW - 1190], NOW) == pytest.approx(math.exp(-1190 * math.log(2) / 180) / 2)
-    assert session_boost([NOW - 1200], NOW) == 0, "under .01"
-    assert session_boost([NOW] * 20, NOW) == 1
+    assert weigh_session([], NOW) == 0
+    assert weigh_session([NOW - 180], NOW) == pytest.approx(0.25)
+    assert weigh_session([NOW - 1190], NOW) == pytest.approx(math.exp(-1190 * math.log(2) / 180) / 2)
+    assert weigh_session([NOW - 1200], NOW) == 0, "under .01"
+    assert weigh_session([NOW] * 20, NOW) == 1
 
 
 @pytest.mark.slow
@@ -261,9 +261,12 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
 
 
 def test_noise_words_lead_nowhere() -> None:
-    assert learnable(["fix the parse_form function of a file in 2024", "Parsing and forms"]) == ("pars", "form")
-    assert observed_weight(2) == 0.3
-    assert observed_weight(10) == observed_weight(11) == 0.8
+    assert find_learnable_words(["fix the parse_form function of a file in 2024", "Parsing and forms"]) == (
+        "pars",
+        "form",
+    )
+    assert weigh_uses(2) == 0.3
+    assert weigh_uses(10) == weigh_uses(11) == 0.8
 
 
 def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:

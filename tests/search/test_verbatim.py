@@ -23,10 +23,10 @@ from codelens.search.verbatim import (
     MOST_WINDOWS,
     OTHER_CASE,
     USUAL_LINES,
-    Find,
+    VerbatimMatch,
+    find_tokens,
     find_verbatim,
-    tokens_of,
-    windows_of,
+    find_windows,
 )
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText
@@ -102,7 +102,7 @@ def asked(store: Store, query: str, **options: Any) -> Ranking:
     return rank(query, store, SearchOptions(**options), QUICK)
 
 
-def finds(store: Store, query: str, **options: Any) -> dict[str, Find]:
+def finds(store: Store, query: str, **options: Any) -> dict[str, VerbatimMatch]:
     """Qualified name → what it holds."""
     found = asked(store, query, **options).findings.evidence.verbatim
     rows = store.units.rows(found)
@@ -119,13 +119,17 @@ def value(share: float, lines: int) -> float:
 def test_a_whole_run_counts_in_full(store: Store) -> None:
     found = finds(store, "the gate stays shut until the water is level")
     said = "the gate stays shut until the water is level"
-    assert found["Lock.open_gate"] == Find(value(1.0, 2), said, False)
-    assert found["Lock"] == Find(value(AROUND, 10), said, False, AROUND), "the class around it holds half of it"
+    assert found["Lock.open_gate"] == VerbatimMatch(value(1.0, 2), said, False)
+    assert found["Lock"] == VerbatimMatch(value(AROUND, 10), said, False, AROUND), (
+        "the class around it holds half of it"
+    )
 
 
 def test_a_part_counts_as_much_as_it_is_of_the_query(store: Store) -> None:
     found = finds(store, "error 17: gate stays shut until sunset")
-    assert found["Lock.open_gate"] == Find(value(4 / 7, 2), "gate stays shut until", False, pytest.approx(4 / 7))
+    assert found["Lock.open_gate"] == VerbatimMatch(
+        value(4 / 7, 2), "gate stays shut until", False, pytest.approx(4 / 7)
+    )
     assert "warn" not in found
     assert finds(store, "the gate stays open until")["Lock.open_gate"].text == "the gate stays"
 
@@ -153,10 +157,10 @@ def test_two_words_are_a_run_only_if_they_are_all_of_the_query(store: Store) -> 
 
 
 def test_stop_words_alone_are_no_run(store: Store) -> None:
-    assert windows_of(["is", "it", "on", "the", "gate"]) == [(2, 3)]
-    assert windows_of(["is", "it", "on", "the"]) == []
-    assert windows_of(["gate"]) == windows_of([]) == []
-    assert len(windows_of([f"word{n}" for n in range(500)])) == MOST_WINDOWS
+    assert find_windows(["is", "it", "on", "the", "gate"]) == [(2, 3)]
+    assert find_windows(["is", "it", "on", "the"]) == []
+    assert find_windows(["gate"]) == find_windows([]) == []
+    assert len(find_windows([f"word{n}" for n in range(500)])) == MOST_WINDOWS
 
 
 def test_a_long_definition_says_less(store: Store) -> None:
@@ -172,12 +176,12 @@ def test_what_a_function_defines_inside_is_its_own_text(store: Store) -> None:
 
 def test_text_in_utf_16_is_read_as_such(store: Store) -> None:
     found = finds(store, "größe of the cargo")
-    assert found["Wide.Send"] == Find(value(1.0, 1), "größe of the cargo", False)
+    assert found["Wide.Send"] == VerbatimMatch(value(1.0, 1), "größe of the cargo", False)
     assert found["Wide"].value == value(AROUND, 3)
 
 
 def test_a_flag_is_found_as_libraries_define_it(store: Store) -> None:
-    assert finds(store, "what does --dry-run leave out")["bind"] == Find(value(1.0, 3), '"dry-run"', True)
+    assert finds(store, "what does --dry-run leave out")["bind"] == VerbatimMatch(value(1.0, 3), '"dry-run"', True)
     assert "bind" not in finds(store, "--dry-runs of the boat")
 
 
@@ -223,7 +227,7 @@ def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monk
 def test_a_token_is_found_where_it_stands(token: str, holder: str, store: Store) -> None:
     found = finds(store, token)
     lines = {"released": 2, "older": 2, "Lock.headers": 2, "Lock.routes": 3}
-    assert found[holder] == Find(value(1.0, lines[holder]), token, True)
+    assert found[holder] == VerbatimMatch(value(1.0, lines[holder]), token, True)
     assert found.keys() <= {holder, "Lock"}
 
 
@@ -242,24 +246,26 @@ def test_other_case_is_a_little_less(store: Store) -> None:
 
 def test_a_letters_run_inside_a_name_is_a_token_if_no_name_or_word_is_so(store: Store) -> None:
     found = finds(store, "elea")
-    assert found["released"] == Find(value(INSIDE, 2), "elea", True, INSIDE)
+    assert found["released"] == VerbatimMatch(value(INSIDE, 2), "elea", True, INSIDE)
     assert not finds(store, "level")
     assert not finds(store, "cleaned")
 
 
 def test_a_name_in_capitals_is_a_token_only_where_nothing_but_tests_defines_it(store: Store) -> None:
-    assert finds(store, "PURGE_ALL")["cleaned"] == Find(value(1.0, 2), "PURGE_ALL", True)
+    assert finds(store, "PURGE_ALL")["cleaned"] == VerbatimMatch(value(1.0, 2), "PURGE_ALL", True)
     assert not finds(store, "MOST_BOATS")
     assert not finds(store, "Lock.open_gate")
     assert not finds(store, "Lock#open_gate()")
 
 
 def test_a_star_means_other_words(store: Store) -> None:
-    assert tokens_of(["rele*", "4.17.1"], asked(store, "gate")) == ["4.17.1"]
+    assert find_tokens(["rele*", "4.17.1"], asked(store, "gate")) == ["4.17.1"]
 
 
 def test_a_token_in_a_sentence_counts_in_full(store: Store) -> None:
-    assert finds(store, "where is --smart-case handled")["Lock.routes"] == Find(value(1.0, 3), "--smart-case", True)
+    assert finds(store, "where is --smart-case handled")["Lock.routes"] == VerbatimMatch(
+        value(1.0, 3), "--smart-case", True
+    )
 
 
 def test_text_that_is_no_token_finds_nothing(store: Store) -> None:
@@ -344,7 +350,7 @@ def test_no_more_documents_are_read_in_a_larger_tree(tmp_path: Path, reading: Ca
         assert reading(many, pasted) == MOST_DOCUMENTS + MOST_OF_PASTED
         page = " ".join(f"gate stays shut until 4.17.{n}" for n in range(100))
         assert reading(many, page) <= (MOST_TOKENS + 1) * MOST_DOCUMENTS
-        assert len(tokens_of([f"4.17.{n}" for n in range(100)], asked(many, run))) == MOST_TOKENS
+        assert len(find_tokens([f"4.17.{n}" for n in range(100)], asked(many, run))) == MOST_TOKENS
 
 
 def test_those_that_hold_most_are_read(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from codelens.model.context import ContextRequest
 from codelens.model.memory import ObservedRuns, SpanRun
 from codelens.model.request import SearchOptions
 from codelens.render.records import render_json
-from codelens.search.recency import running
+from codelens.search.recency import summarize_runs
 from codelens.store.store import Store
 from codelens.traces.otlp import read_spans
 from codelens.worktree.place import traces_place
@@ -206,12 +206,12 @@ def test_a_rebuilt_index_keeps_them_and_forgetting_removes_the_file(tree: Tree, 
     ("days", "recency"), [(0, 1.0), (1, 1.0), (2, 0.8), (7, 0.8), (8, 0.5), (30, 0.5), (31, 0.2), (-3, 1.0)]
 )
 def test_bands_of_recency(days: int, recency: float) -> None:
-    assert running(ObservedRuns(1, NOW - days * DAY), NOW).recency.value == recency
+    assert summarize_runs(ObservedRuns(1, NOW - days * DAY), NOW).recency.value == recency
 
 
 @pytest.mark.parametrize(("times", "confidence"), [(1, 0.2), (10, 0.45), (100, 0.7), (1000, 0.95), (10**9, 0.95)])
 def test_confidence_grows_with_the_observations(times: int, confidence: float) -> None:
-    assert running(ObservedRuns(times, NOW), NOW).confidence.value == pytest.approx(confidence)
+    assert summarize_runs(ObservedRuns(times, NOW), NOW).confidence.value == pytest.approx(confidence)
 
 
 def told(index: Index, **options: Any) -> str:

@@ -13,7 +13,7 @@ from codelens.linking.precise.indexes import match_units
 from codelens.linking.precise.scip import PreciseDocument, convert_to_utf8, read_scip
 from codelens.notes.note import read_note
 from codelens.query.facts import load_metadata
-from codelens.search.lexicon import own_aliases
+from codelens.search.lexicon import load_aliases
 from codelens.text.frontmatter import read_front_matter
 from codelens.text.notebook import read_notebook
 from codelens.traces.otlp import read_spans
@@ -110,7 +110,7 @@ def _readers() -> dict[str, tuple[bytes, Callable[[bytes, Path], None]]]:
         "traces": (TRACES, lambda content, file: _ignored(list(read_spans(content, "traces.json")))),
         "note": (NOTE, lambda content, file: _ignored(read_note(_text(content), "n.md"))),
         "front matter": (NOTE, lambda content, file: _ignored(read_front_matter(_text(content)))),
-        "aliases": (ALIASES, _file(".toml", lambda file: own_aliases(str(file)))),
+        "aliases": (ALIASES, _file(".toml", lambda file: load_aliases(str(file)))),
         "metadata": (METADATA, _file(".json", lambda file: load_metadata(str(file)))),
         "table": (TABLE, _file(".csv", lambda file: load_metadata(str(file)))),
         "settings": (SETTINGS, _file(".toml", _settings)),

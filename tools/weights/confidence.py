@@ -23,7 +23,7 @@ from codelens.evaluation.tasks import ABSENT, Task, read_tasks
 from codelens.evaluation.tune import WITHOUT_DOCUMENTATION
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
-from codelens.search.confidence import BIAS, FLOOR, SIGNS, signs
+from codelens.search.confidence import BIAS, FLOOR, SIGNS, measure_signs
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 
@@ -56,7 +56,7 @@ def ask(index: Path, tasks: Sequence[Task]) -> Iterator[Asked]:
                 hit = NamedHit(candidate.unit.qualified_name, candidate.unit.path)
                 answers = any(same_file(hit, entry) for entry in task.relevant)
                 if place < FIRST_HITS or answers:
-                    found = signs(candidate.unit, evidence)
+                    found = measure_signs(candidate.unit, evidence)
                     rows.append([found[name] for name in SIGNS])
                     right.append(float(answers))
             yield Asked(task.kind, np.array(rows).reshape(-1, len(SIGNS)), np.array(right))

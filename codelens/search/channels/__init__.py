@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol
 from codelens.model.code import UnitId
 from codelens.model.search import Match, QueryTarget
 from codelens.search.run import SearchRun
-from codelens.search.verbatim import Find
+from codelens.search.verbatim import VerbatimMatch
 
 
 class TextEvidence(NamedTuple):
     """Facts about the units that hold the query, or words of it, as they were typed, or nearly."""
 
-    verbatim: Mapping[UnitId, Find] = {}  # Unit → what of the query it holds as it was typed
+    verbatim: Mapping[UnitId, VerbatimMatch] = {}  # Unit → what of the query it holds as it was typed
     resembling: Mapping[UnitId, float] = {}  # Unit → how near its name is to one of the query's, below 1
     fragments: Mapping[UnitId, Match] = {}
     """Units that hold the query as a part of their name or a line; in the mode `fuzzy` any of its words."""

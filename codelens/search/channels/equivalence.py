@@ -55,7 +55,7 @@ class ClassMatch:
         return len(self.phrases) > 1 or self.words > 1
 
 
-def stems_of(texts: Sequence[str]) -> list[list[str]]:
+def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, split as names are, without stop words and endings."""
     stop = load_words().stop
     words = ((word for token in tokens(text) for word in split_identifier(token)) for text in texts)
@@ -69,20 +69,20 @@ def usable_targets(concept: EquivalenceClass) -> list[str]:
 
 
 def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
-    """The classes with a phrase that one of these texts contains; `words` is `stems_of` the texts.
+    """The classes with a phrase that one of these texts contains; `words` is `split_into_stems` the texts.
 
     Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ in endings alone are one.
     """
-    found, runs = [], _Runs(words)
+    matches, runs = [], _Runs(words)
     for concept in classes:
-        held: dict[tuple[str, ...], str] = {}
-        for phrase, stems in zip(concept.phrases, stems_of(concept.phrases), strict=True):
+        phrases: dict[tuple[str, ...], str] = {}
+        for phrase, stems in zip(concept.phrases, split_into_stems(concept.phrases), strict=True):
             if stems and tuple(stems) in runs[len(stems)]:
-                held.setdefault(tuple(stems), phrase)
-        if held:
-            longest = sorted(held, key=lambda stems: -len(stems))
-            found.append(ClassMatch(concept, tuple(held[stems] for stems in longest), len(longest[0])))
-    return sorted(found, key=lambda match: (-match.concept.weight, -match.words, -len(match.phrases)))
+                phrases.setdefault(tuple(stems), phrase)
+        if phrases:
+            longest = sorted(phrases, key=lambda stems: -len(stems))
+            matches.append(ClassMatch(concept, tuple(phrases[stems] for stems in longest), len(longest[0])))
+    return sorted(matches, key=lambda match: (-match.concept.weight, -match.words, -len(match.phrases)))
 
 
 class _Runs(dict[int, frozenset[tuple[str, ...]]]):
@@ -105,17 +105,17 @@ HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets 
 _QUOTE = "'"
 
 
-def shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
+def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
     """The shipped classes that may match: universal ones first, then by language.
 
     Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
     """
     stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
-    found: list[EquivalenceClass] = []
+    classes: list[EquivalenceClass] = []
     for path, head, tables in _shipped_tables():
         if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
-            found += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
-    return found
+            classes += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
+    return classes
 
 
 def _may_match(phrases: str, stems: tuple[str, ...]) -> bool:
@@ -129,14 +129,14 @@ def _may_match(phrases: str, stems: tuple[str, ...]) -> bool:
 @cache
 def _shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
     """(file, the lines above its tables, (phrases with a blank before each, table) of each): read, and not parsed."""
-    found = []
+    files = []
     for file in sorted(SHIPPED.glob("*.toml"), key=lambda file: (file.stem != "universal", file.stem)):
         head, *tables = file.read_text(encoding="utf-8").split("\n[")
-        found.append((file, head, [(f" {table.split(_QUOTE, 2)[1]}", table) for table in tables]))
-    return found
+        files.append((file, head, [(f" {table.split(_QUOTE, 2)[1]}", table) for table in tables]))
+    return files
 
 
-def user_classes(path: str) -> Sequence[EquivalenceClass]:
+def load_user_classes(path: str) -> Sequence[EquivalenceClass]:
     """The classes of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
     return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
 
@@ -211,9 +211,9 @@ class EquivalenceChannel:
         Shipped classes need a strong match. Raises SettingsError for a file of classes with faults.
         """
         query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
-        own = user_classes(run.settings.classes) if run.settings.classes else ()
-        words = stems_of(query.texts) if own or uses_shipped else []
-        class_matches = match_classes(words, (*own, *(shipped_classes(words) if uses_shipped else ())))
+        own = load_user_classes(run.settings.classes) if run.settings.classes else ()
+        words = split_into_stems(query.texts) if own or uses_shipped else []
+        class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
         learned = list(query.learned)
         matches: dict[UnitId, Match] = {}
         chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda m: -_score(m))

@@ -17,7 +17,7 @@ from codelens.query.nodes import asks_todos
 from codelens.search.channels import ChannelResult
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
-from codelens.search.terms import as_named, compute_idfs, named_by, rarest, stem
+from codelens.search.terms import choose_rarest, compute_idfs, describe_name, name_lookup, stem
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.bm25 import score_text, weigh_length
@@ -46,14 +46,16 @@ class ExactChannel:
         terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
         matches: Sequence[Match] = []
         if terms and whole:
-            matches = whole_words(run, list(terms), limit)
+            matches = rank_whole_words(run, list(terms), limit)
         elif terms:
             columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
             frequencies = run.store.postings.document_frequencies(terms)
-            scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, rarest(frequencies))
+            scores = run.store.postings.bm25(
+                list(terms), fields, run.within, limit, columns, choose_rarest(frequencies)
+            )
             matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
-        matches = with_names(run, matches, limit)
-        return ChannelResult(with_todos(run, matches, limit) if asks_todos(run.query.node) else matches)
+        matches = put_names_first(run, matches, limit)
+        return ChannelResult(add_todo_matches(run, matches, limit) if asks_todos(run.query.node) else matches)
 
 
 class LexiconChannel:
@@ -68,11 +70,11 @@ class LexiconChannel:
         if not terms:
             return ChannelResult([])
         frequencies = run.store.postings.document_frequencies(terms)
-        scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), rarest(frequencies))
+        scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), choose_rarest(frequencies))
         return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
 
 
-def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
+def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
     """The matches after the units that have a name of the query: one written like code, or the word that is the whole query."""
     terms = [term for term in run.terms.names if term.tier != "pair"]
     if not terms and len(run.terms.words) == 1:
@@ -80,12 +82,12 @@ def with_names(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
     best = max((match.raw_score for match in ranking), default=1.0)
     named = dict[UnitId, Match]()
     for term in terms:
-        for unit in run.store.units.named_as(*as_named(term, run.within)):
-            named.setdefault(unit, Match(unit, best, f"its name is {named_by(term)}"))
+        for unit in run.store.units.named_as(*name_lookup(term, run.within)):
+            named.setdefault(unit, Match(unit, best, f"its name is {describe_name(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
 
-def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
+def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
     """The matches together with those of to-do comments, best first.
 
     The index of words leaves to-do comments out, so that no other figure counts them. They are few: their words are compared
@@ -95,8 +97,8 @@ def with_todos(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence
         return ranking
     units = run.store.units
     rows = units.rows(units.of_todos(run.within, MOST_TODOS))
-    found = _scored(sorted(rows.values(), key=UnitRow.content_order), run.terms, run.store)
-    return sorted([*ranking, *found], key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
+    todos = _scored(sorted(rows.values(), key=UnitRow.content_order), run.terms, run.store)
+    return sorted([*ranking, *todos], key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
 
 
 def _scored(rows: Sequence[UnitRow], query: ExpandedQuery, store: Store) -> list[Match]:
@@ -119,7 +121,7 @@ def _bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) 
     return score_text(terms, weigh_length(length, 1.0, SATURATION, LENGTH_SHARE), SATURATION + 1)
 
 
-def whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]:
+def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]:
     """Units with any of the terms as a whole word in a field that has a weight, best first."""
     fields, most = run.profile.fields, max(MOST_READ, limit)
     searched = [column for column, weight in fields.items() if weight]
@@ -146,7 +148,7 @@ def _counts(
     rows, marks, texts = store.units.rows(units), store.units.decorators(units), texts.within(store)
     documents = {d.id: d for d in store.documents.rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
-    found: dict[UnitId, tuple[Mapping[str, float], int]] = {}
+    counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:
         store.budget.check()
         fields = _fields(rows[unit], marks.get(unit, ()), texts.of(documents[rows[unit].document]))
@@ -162,8 +164,8 @@ def _counts(
                     n = min(n, MOST_REPEATS) if name == "body" else n
                     counts[term] = counts.get(term, 0.0) + weights[name] * n
         if counts:
-            found[unit] = (counts, length)
-    return Part(of=found)
+            counts_of[unit] = (counts, length)
+    return Part(of=counts_of)
 
 
 def _count(term: str, words: Mapping[str, int]) -> int:

@@ -14,8 +14,16 @@ from codelens.model.search import Match, Term
 from codelens.search.channels import ChannelResult, TextEvidence
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
-from codelens.search.terms import named_by
-from codelens.search.verbatim import MOST_TOKENS, Typed, find_parts, find_verbatim, fragment_of, is_code, is_pasted
+from codelens.search.terms import describe_name
+from codelens.search.verbatim import (
+    MOST_TOKENS,
+    VerbatimMatches,
+    find_fragment,
+    find_parts,
+    find_verbatim,
+    is_code,
+    is_pasted,
+)
 from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
@@ -57,49 +65,51 @@ class FuzzyChannel:
         """
         parts = run.options.mode == "fuzzy" or run.profile.as_written
         unknown, typing = self._unknown(run), run.profile.channels.get(self.name)
-        found, typed, bearing, *near = run.store.at_once(
+        matches, typed, bearing, *near = run.store.at_once(
             partial(_with_parts, run, limit) if parts else partial(self._named, run, unknown, limit),
-            partial(find_verbatim, run) if typing else Typed,
-            partial(_bearing, fragment_of(run) if typing else "", run, limit),
+            partial(find_verbatim, run) if typing else VerbatimMatches,
+            partial(_bearing, find_fragment(run) if typing else "", run, limit),
             *(partial(_resembling, word, run) for word in unknown),
         )
         fragments: dict[UnitId, Match] = {}
         if typing:
             for unit, find in typed.finds.items():
-                if (unit not in found or find.value > found[unit].raw_score) and not (parts and find.token):
-                    found[unit] = Match(unit, find.value, f"has '{find.text}'")
+                if (unit not in matches or find.value > matches[unit].raw_score) and not (parts and find.token):
+                    matches[unit] = Match(unit, find.value, f"has '{find.text}'")
             for match in _with_fragment(run, typed, bearing):
-                found[match.unit] = match
+                matches[match.unit] = match
             least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
-            fragments = {m.unit: m for m in found.values() if m.raw_score > least}
+            fragments = {m.unit: m for m in matches.values() if m.raw_score > least}
         resembling: dict[UnitId, float] = {}
         for (word, certainty), alike in zip(unknown.items(), near, strict=True):
             for unit, name, slips in alike:
                 mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
                 resembling.setdefault(unit, certainty / (1 + slips))
-                found.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
-        ranked = sorted(found.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
+                matches.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
+        ranked = sorted(matches.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
         return ChannelResult(ranked[:limit], TextEvidence(typed.finds, resembling, fragments))
 
     def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
         """Units whose names hold a name of the query, or a word that no unit has."""
-        found: dict[UnitId, Match] = {}
-        held = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
-        held += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-        run.store.foresee(*(_asking_for(term, run, limit) for term in held if fold_identifier(term.text)))
-        for term in held:
-            self._holding(term, run, limit, found)
-        return found
+        matches: dict[UnitId, Match] = {}
+        terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
+        terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
+        run.store.foresee(*(_asking_for(term, run, limit) for term in terms if fold_identifier(term.text)))
+        for term in terms:
+            self._holding(term, run, limit, matches)
+        return matches
 
-    def _holding(self, term: Term, run: SearchRun, limit: int, found: dict[UnitId, Match]) -> None:
+    def _holding(self, term: Term, run: SearchRun, limit: int, matches: dict[UnitId, Match]) -> None:
         store, part = run.store, fold_identifier(term.text)
         store.budget.check()
         if len(part) >= TRIGRAM:
             for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
-                found.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {named_by(term)}"))
+                matches.setdefault(
+                    unit, Match(unit, _share_of_name(part, letters), f"its name has {describe_name(term)}")
+                )
         elif part:
             for unit in store.units.named_from(part, run.within, limit):
-                found.setdefault(unit, Match(unit, HOLDS, f"its name begins with {named_by(term)}"))
+                matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {describe_name(term)}"))
 
     def _unknown(self, run: SearchRun) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
@@ -135,7 +145,7 @@ def _share_of_name(part: str, letters: int) -> float:
 def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
-    held: dict[UnitId, dict[str, tuple[float, str]]] = {}
+    parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
     asked = {text: _asking_for(term, run, MOST_NAMED) for text, term in terms.items()}
     store.foresee(*(question for question in asked.values() if question[0] == "postings.names_with"))
@@ -144,25 +154,28 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
         store.budget.check()
         if len(part) >= TRIGRAM:
             for unit, document, letters in store.postings.names_with(*asked[text][1]):
-                held.setdefault(unit, {})[text] = (_share_of_name(part, letters), f"its name has {named_by(term)}")
+                parts_of.setdefault(unit, {})[text] = (
+                    _share_of_name(part, letters),
+                    f"its name has {describe_name(term)}",
+                )
                 named.add(document)
         for unit in store.units.named_from(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
-            held.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {named_by(term)}")
+            parts_of.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {describe_name(term)}")
     texts = {text.removesuffix(BEGINNING): text for text in terms}
     for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
         for text, find in finds.items():
-            held.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
+            parts_of.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
     return {
         unit: Match(
             unit,
-            math.fsum(value for value, _ in own.values()) / len(terms),
-            "; ".join(said for _, said in own.values()),
+            math.fsum(value for value, _ in parts.values()) / len(terms),
+            "; ".join(said for _, said in parts.values()),
         )
-        for unit, own in held.items()
+        for unit, parts in parts_of.items()
     }
 
 
-def _with_fragment(run: SearchRun, typed: Typed, bearing: dict[UnitId, float]) -> list[Match]:
+def _with_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
@@ -171,11 +184,11 @@ def _with_fragment(run: SearchRun, typed: Typed, bearing: dict[UnitId, float]) -
         run.prefetch(values)
         rows = run.store.units.rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
-    found = {unit: least + more * value for unit, value in values.items()} | bearing
+    all_values = {unit: least + more * value for unit, value in values.items()} | bearing
     spelled = {unit for unit, value in bearing.items() if value == OTHER_SPELLING}
     return [
         Match(unit, FRAGMENT + value, f"has {typed.fragment}{' in another spelling' * (unit in spelled)} as a part")
-        for unit, value in found.items()
+        for unit, value in all_values.items()
     ]
 
 
@@ -184,16 +197,16 @@ def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
-    found: dict[UnitId, float] = {}
+    values: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
         run.prefetch(units)
         for row in run.store.units.rows(units).values():
             if dotted in row.qualified_name.lower():
-                found[row.id] = 1.0
+                values[row.id] = 1.0
             elif not holder:
-                found[row.id] = OTHER_SPELLING
-    return found
+                values[row.id] = OTHER_SPELLING
+    return values
 
 
 def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:

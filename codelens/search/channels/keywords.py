@@ -94,11 +94,11 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
         Term(part, PRIORITY if part == first else COMPONENT, token)
         for part, token in sorted(components.items(), key=lambda item: (item[0] != first, -len(item[0])))
     ][:MOST_TERMS]
-    found = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
+    name_terms = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
     of_names = {term.text: term for term in words}
     alike = _clustered(of_names, lists) if clusters else ()
     extra = {term.text: term for term in alike}
-    return ExpandedQuery(whole, tuple(found.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
+    return ExpandedQuery(whole, tuple(name_terms.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 
 def _is_exact(identifier: str) -> bool:

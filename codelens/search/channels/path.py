@@ -9,7 +9,7 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import rarest
+from codelens.search.terms import choose_rarest
 from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
 
@@ -38,12 +38,12 @@ class PathChannel:
         most = COMMON_ON_PATHS * store.units.count()
         frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
         telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
-        proposing, columns = rarest(telling), tuple(COLUMNS)
-        found = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
-        best = max((score for _, score in found), default=0.0)
+        proposing, columns = choose_rarest(telling), tuple(COLUMNS)
+        scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
+        best = max((score for _, score in scores), default=0.0)
         at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
         matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
-        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in found if unit not in run.places]
+        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in scores if unit not in run.places]
         return ChannelResult(matches[:limit])
 
 
@@ -59,7 +59,7 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     may_be_found = run.allows()
-    found: dict[UnitId, QueryTarget] = {}
+    targets: dict[UnitId, QueryTarget] = {}
     files = _files(path, run)
     run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
     for document, below in files:
@@ -67,8 +67,8 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
             run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
         units = [u for u in run.store.units.of_document(document.id) if may_be_found(u.id)]
         share = 1.0 if document.path == below else OTHER_FILE
-        found |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
-    return found
+        targets |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
+    return targets
 
 
 def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
@@ -85,9 +85,9 @@ def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]
     if not line:
         return [(unit, 1.0, f"the query is {unit.path}") for unit in units]
     around = sorted((u for u in units if u.start_line <= line <= u.end_line), key=lambda u: (-u.start_line, u.end_line))
-    found = [(u, AROUND**depth, f"line {line} is in it") for depth, u in enumerate(around)]
+    placed = [(u, AROUND**depth, f"line {line} is in it") for depth, u in enumerate(around)]
     others = [(max(u.start_line - line, line - u.end_line), -u.start_line, u) for u in units if u not in around]
     for place, (lines, _, unit) in enumerate(sorted(others, key=lambda other: other[:2]), start=1):
         value = IN_FILE * (1.0 + 1.0 / place) / 2
-        found.append((unit, value, f"{quantity(lines, 'line')} from line {line}"))
-    return found
+        placed.append((unit, value, f"{quantity(lines, 'line')} from line {line}"))
+    return placed

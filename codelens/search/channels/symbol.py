@@ -12,7 +12,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match, Term
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import EXACT_CAP, as_named, named_by
+from codelens.search.terms import EXACT_CAP, describe_name, name_lookup
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
@@ -46,18 +46,18 @@ class SymbolChannel:
         begun = [(t, fold_identifier(t.text.removesuffix(BEGINNING))) for t in (*query.names, *query.words)]
         begun = [(term, beginning) for term, beginning in begun if term.tier == "prefix"]
         run.store.foresee(
-            *(("units.named_as", as_named(term, within)) for term in (*primary, *pairs, *words)),
+            *(("units.named_as", name_lookup(term, within)) for term in (*primary, *pairs, *words)),
             *((way, (text, within, EXACT_CAP)) for _, text in begun for way in ("units.named", "units.named_from")),
         )
 
         def add(units: Sequence[UnitId], score: float, relation: str, term: Term, most: int = sys.maxsize) -> None:
             for unit in units[: max(0, most - len(matches))]:
-                matches.setdefault(unit, Match(unit, score, f"its name {relation} {named_by(term)}"))
+                matches.setdefault(unit, Match(unit, score, f"its name {relation} {describe_name(term)}"))
 
         for terms in (primary, pairs, words):
             if len(matches) < FEW_PRIMARY or terms is pairs:
                 for term in terms:
-                    add(units.named_as(*as_named(term, within)), IS_NAMED, "is", term)
+                    add(units.named_as(*name_lookup(term, within)), IS_NAMED, "is", term)
         for term, text in begun:  # however many others were found
             add(units.named(text, within, EXACT_CAP), IS_NAMED, "is", term)
             add(units.named_from(text, within, EXACT_CAP), BEGINS, "begins with", term)

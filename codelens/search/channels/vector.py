@@ -42,7 +42,7 @@ class VectorChannel:
         return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
-def nearest_question(run: SearchRun) -> list[Expected]:
+def list_vector_lookups(run: SearchRun) -> list[Expected]:
     """The question with which the channel begins; empty without a vector."""
     with suppress(EmbedderFault):
         return [("vectors.nearest", (vector, run.within, 0)) for vector in query_vector(run)[:1] if vector]

@@ -12,7 +12,7 @@ from codelens.model.search import Candidate
 from codelens.search.channels import Findings
 from codelens.search.evidence import Evidence
 from codelens.search.run import SearchRun
-from codelens.search.walk import Ways
+from codelens.search.walk import WalkPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Ranking:
     findings: Findings
     candidates: list[Candidate]
     evidence: Evidence | None = None  # None if the ranker measured nothing
-    ways: Ways | None = None  # How the walk came to units; None without a walk
+    ways: WalkPaths | None = None  # How the walk came to units; None without a walk
 
     def rank_of(self, unit: UnitId) -> int | None:
         """The place of a unit in the order, from 1; None if it is not a candidate."""

@@ -28,16 +28,16 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, Trace, in_order
 from codelens.search.channels import Findings
-from codelens.search.channels.equivalence import EquivalenceClass, match_classes, stems_of, usable_targets
+from codelens.search.channels.equivalence import EquivalenceClass, match_classes, split_into_stems, usable_targets
 from codelens.search.channels.keywords import path_terms
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
-from codelens.search.fuse import find_rows, fuse, fuse_matches, normalised
+from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
 from codelens.search.rankers import Ranker, Ranking
-from codelens.search.recency import Aged, Running, recency_of_units, running_by
+from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, open_runtime_reader
 from codelens.search.run import SearchRun
-from codelens.search.terms import load_words, words_said
-from codelens.search.walk import in_words
+from codelens.search.terms import collect_words, load_words
+from codelens.search.walk import describe_walk
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
 
@@ -46,7 +46,7 @@ TOLD = 500  # Units under the walk's threshold that get an event in the trace. B
 
 
 @dataclass(frozen=True, slots=True)
-class Walking:
+class WalkSettings:
     """A profile's settings for the walk, from weights.toml."""
 
     restart: float
@@ -60,7 +60,7 @@ class Walking:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class NumberedWalk:
     """The result of the walk. Nodes are numbered by content (`nodes`): ids would let an index's history decide ties."""
 
     mass: Mapping[int, float]
@@ -97,36 +97,36 @@ def _rank_by_walk(run: SearchRun, findings: Findings, evidence: Evidence) -> lis
     Matches of a user's own class, and literal matches, are candidates wherever the walk went.
     """
     sections, store, trace = run.profile.composite, run.store, run.trace
-    walking, weights = Walking(**sections["walk"]), Composite(**sections["composite"])
-    own = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
-    certain = findings.literal.union(own)
-    seeds = choose_seeds(run, findings.matches, Seeding(**sections["seeds"]))
+    walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
+    own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+    certain = findings.literal.union(own_targets)
+    seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
     walked = walk_from({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
     pool = _pool(run, walked, walking, seeds, certain)
-    found, ways, surest, changed = store.at_once(
+    hits, ways, surest, changed = store.at_once(
         partial(_hits, walked, walking, store) if weights.hits else no_hits,
         partial(_ways, pool, walked, walking, store),
         partial(_surest_edges, pool, store),
-        partial(recency_of_units, run, pool.values()),
+        partial(measure_recency_of_units, run, pool.values()),
     )
-    held = walked.held()
-    most = max((held.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-    running = running_by(store, run.options.now, run.notices)(pool.values())
+    mass = walked.held()
+    most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
+    running = open_runtime_reader(store, run.options.now, run.notices)(pool.values())
     candidates = []
     for unit, row in pool.items():
         fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
         candidate = Candidate(row, dict(fused.channels) if fused else {})
-        share, reason = held.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = GraphStanding(share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit))
-        add_composite(candidate, standing, weights, found)
+        share, reason = mass.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
+        standing = GraphSignals(share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit))
+        add_composite(candidate, standing, weights, hits)
         candidates.append(candidate)
     trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
-    trace.nearness = {unit: 1.0 if unit in seeds.seeds else held.get(unit, 0.0) / most for unit in pool}
+    trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
     _note_lost(pool, seeds, trace)
     return candidates
 
 
-def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> Walked:
+def walk_from(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
     """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ContentNumbering(around, store)
@@ -134,11 +134,11 @@ def walk_from(seeds: Mapping[UnitId, float], walking: Walking, store: Store) -> 
     restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
-    return Walked(mass, rows, restarts, around, nodes)
+    return NumberedWalk(mass, rows, restarts, around, nodes)
 
 
 def _pool(
-    run: SearchRun, walked: Walked, walking: Walking, seeds: Seeds, certain: Collection[UnitId]
+    run: SearchRun, walked: NumberedWalk, walking: WalkSettings, seeds: Seeds, certain: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
@@ -152,8 +152,8 @@ def _pool(
         text = f"it holds {shares[row.id]:.2%} of the walk's most, under {walking.faint:.0%}"
         run.trace.events.append(Event(WALK, row, text))
     seeding = {*seeds.seeds, *certain}
-    kept = [row for row in rows.values() if row.kind not in CHUNK_KINDS or row.id in seeding]
-    return {row.id: row for row in sorted(kept, key=UnitRow.content_order)}
+    pool = [row for row in rows.values() if row.kind not in CHUNK_KINDS or row.id in seeding]
+    return {row.id: row for row in sorted(pool, key=UnitRow.content_order)}
 
 
 def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
@@ -161,21 +161,23 @@ def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     members = ("edges.outgoing", (units, {"member_of"}))
     store.foresee(("edges.surest_into", (units,)), ("edges.nested", (units,)), members)
     surest = store.edges.surest_into(units)
-    held = [node for node, _, _ in store.edges.nested(units)]
-    held += [edge.source for edge in store.edges.outgoing(*members[1])]
-    for node in held:
+    contained = [node for node, _, _ in store.edges.nested(units)]
+    contained += [edge.source for edge in store.edges.outgoing(*members[1])]
+    for node in contained:
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
     return surest
 
 
-def _hits(walked: Walked, walking: Walking, store: Store) -> HitsScores:
+def _hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
     among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
     return compute_hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
-def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, store: Store) -> dict[UnitId, str]:
+def _ways(
+    pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
+) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
     unit, numbers = walked.nodes.unit, walked.nodes.numbers(pool)
     trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
@@ -188,9 +190,9 @@ def _ways(pool: Mapping[UnitId, UnitRow], walked: Walked, walking: Walking, stor
     return {one: _in_words(ways.get(one, ()), names, walked) for one in pool}
 
 
-def _in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: Walked) -> str:
+def _in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: NumberedWalk) -> str:
     if len(way) > 1:
-        return in_words(way, names, walked.around)
+        return describe_walk(way, names, walked.around)
     return "a seed of the walk" if way else "not reached"
 
 
@@ -212,19 +214,19 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
     A node at the border has no row: a walker turns back there. Where a round has too many, those go first to which the
     rounds before give most weight.
     """
-    found: dict[Node, list[Neighbour]] = {}
+    rows_of: dict[Node, list[Neighbour]] = {}
     arriving = dict.fromkeys(sorted(seeds), 1.0)
     for _ in range(hops):
-        ring = sorted((n for n in arriving if n not in found), key=lambda node: (-arriving[node], node))
-        nodes = ring[: most - len(found)]
+        ring = sorted((n for n in arriving if n not in rows_of), key=lambda node: (-arriving[node], node))
+        nodes = ring[: most - len(rows_of)]
         if not nodes:
             break
         rows = neighbours(nodes)
         for node in nodes:
-            found[node] = list(rows.get(node, ()))
-            for other, weight in found[node]:
+            rows_of[node] = list(rows.get(node, ()))
+            for other, weight in rows_of[node]:
                 arriving[other] = arriving.get(other, 0.0) + weight
-    return found
+    return rows_of
 
 
 def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
@@ -260,18 +262,18 @@ class Composite:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphStanding:
+class GraphSignals:
     """Signals of one candidate."""
 
     share: float  # Its mass, as a share of the most that a candidate holds
     way: str
     confidence: float | None  # Confidence of the surest edge that leads to it; None without edges
     seed: str  # Why it is a seed; empty for what only the walk found
-    running: Running | None = None  # Observations in run-time traces; None without any
-    changed: Aged | None = None  # How recent the last commit of its lines is; None where no history says it
+    running: RuntimeSignals | None = None  # Observations in run-time traces; None without any
+    changed: ExplainedValue | None = None  # How recent the last commit of its lines is; None where no history says it
 
 
-def add_composite(candidate: Candidate, standing: GraphStanding, weights: Composite, hits: HitsScores) -> None:
+def add_composite(candidate: Candidate, standing: GraphSignals, weights: Composite, hits: HitsScores) -> None:
     """Write the parts of one candidate's score, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
     reason = f"{radius:.0%} as close as the closest: {standing.way}"
@@ -317,7 +319,7 @@ NAMED_CAP = 20  # Units of one name that are taken, as in the equivalence channe
 MOST_EDGES = 2000  # Calls that are read around them. What all code calls says little of any one.
 
 
-def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
+def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     """Units that bear the name of one of `named` whose callers or callees are named as the query speaks.
 
     The raw score is the class's weight. Every phrase is of two words, so every match is a strong one.
@@ -326,17 +328,17 @@ def neighbour_ranking(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
     rows = store.units.rows(best)
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
-    classes = derived_classes(seeds, _names_around(seeds, store))
-    found: dict[UnitId, Match] = {}
-    matched = match_classes(stems_of(query.texts), classes)
+    classes = derive_classes(seeds, _names_around(seeds, store))
+    matches: dict[UnitId, Match] = {}
+    matched = match_classes(split_into_stems(query.texts), classes)
     targets = [target for match in matched for target in usable_targets(match.concept)]
     store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for target in targets))
     for match in matched:
         for target in usable_targets(match.concept):
             for unit in store.units.named(target, run.within, NAMED_CAP):
                 reason = f'"{match.phrases[0]}" means {match.concept.name}'
-                found.setdefault(unit, Match(unit, match.concept.weight, reason))
-    return list(found.values())
+                matches.setdefault(unit, Match(unit, match.concept.weight, reason))
+    return list(matches.values())
 
 
 def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, list[str]]:
@@ -369,7 +371,7 @@ PATHS: Mapping[str, re.Pattern[str]] = {
 ROLES = ("vendored", "generated")
 
 
-def noise_of(unit: UnitRow, words: Collection[str]) -> str:
+def find_noise(unit: UnitRow, words: Collection[str]) -> str:
     """The reason why a unit is noise; empty if it is not. `words`: the query's words and folded names."""
     for role in ROLES:
         if role in unit.roles and not _names(role, words):
@@ -379,8 +381,8 @@ def noise_of(unit: UnitRow, words: Collection[str]) -> str:
     for what, pattern in PATHS.items():
         if pattern.search(unit.path) and not _names(what, words):
             return f"a {what} path"
-    own = {*split_identifier(unit.container), *(split_identifier(unit.name))}
-    if (double := sorted(own & DOUBLES)) and not any(word in words for word in DOUBLES):
+    name_words = {*split_identifier(unit.container), *(split_identifier(unit.name))}
+    if (double := sorted(name_words & DOUBLES)) and not any(word in words for word in DOUBLES):
         return f"its name says {double[0]}"
     name = fold_identifier(unit.name)
     if len(name) < SHORTEST_NAME and name not in SHORT_NAMES and name not in words:
@@ -400,7 +402,7 @@ AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph
 
 
 @dataclass(frozen=True, slots=True)
-class Seeding:
+class SeedSettings:
     """A profile's settings for the seeds, from weights.toml."""
 
     candidates: int  # Candidates of the fusion that may become seeds
@@ -437,7 +439,7 @@ class Seeds:
     """Unit of the fusion that did not become a seed → the stage that lost it and how. Those too far down are left out."""
 
 
-def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> Seeds:
+def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> Seeds:
     """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
     query, store, trace = run.terms, run.store, run.trace
     fused = _fused(run, rankings, seeding)
@@ -446,10 +448,10 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     chosen = unquoted[: seeding.candidates]
     if len(chosen) < seeding.fewest:
         chosen = _filled(chosen, fused, rankings, seeding, store)
-    words = frozenset({*words_said(query), *(term.text for term in query.names)})
+    words = frozenset({*collect_words(query), *(term.text for term in query.names)})
     kept = _without_noise(chosen, words, trace)
     size = store.units.count()
-    ordered = by_folder(kept) if seeding.focus else kept
+    ordered = put_largest_folder_first(kept) if seeding.focus else kept
     if size > seeding.dense:
         ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
@@ -461,19 +463,19 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     losses |= _losses_of_order(kept, ordered, most, first)
     seeds = _weighted(ordered[:most], seeding)
     for unit in _implementors(kept, store) if seeding.implementors else ():
-        if unit.id not in seeds and not noise_of(unit, words):
+        if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
-    for unit, reason in on_paths(run, seeding.paths):
-        if unit.id not in seeds and not noise_of(unit, words):
+    for unit, reason in find_on_paths(run, seeding.paths):
+        if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.path_weight, reason, False)
     return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
 
 
 def _losses_of_order(
-    kept: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
+    ranked: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
 ) -> dict[UnitId, tuple[str, str]]:
     """The units that did not become seeds because `most` others go before them; `kept` is the order by rank alone."""
-    before = {unit.id: place for place, unit in enumerate(kept, start=1)}
+    before = {unit.id: place for place, unit in enumerate(ranked, start=1)}
     losses = {}
     for place, unit in enumerate(ordered[most:], start=most + 1):
         where = f"number {before[unit.id]} of the matches"
@@ -483,18 +485,18 @@ def _losses_of_order(
     return losses
 
 
-def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: Seeding) -> list[Candidate]:
+def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
     """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
     weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
     taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
     if seeding.neighbours and "symbol" in taking_part:
-        taking_part[AROUND_NAMES] = neighbour_ranking(run, taking_part["symbol"])
+        taking_part[AROUND_NAMES] = rank_by_neighbours(run, taking_part["symbol"])
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
-    weights = normalised(weighing, sorted(taking_part))
-    found = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
-    for candidate in found:
+    weights = normalise_weights(weighing, sorted(taking_part))
+    candidates = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
+    for candidate in candidates:
         _weigh_learned(candidate, run)
-    return in_order(found)
+    return in_order(candidates)
 
 
 def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:
@@ -510,7 +512,7 @@ def _filled(
     chosen: Sequence[UnitRow],
     fused: Sequence[Candidate],
     rankings: Mapping[str, Sequence[Match]],
-    seeding: Seeding,
+    seeding: SeedSettings,
     store: Store,
 ) -> list[UnitRow]:
     """More candidates for seeds if names and words gave few: near units, then chunks of text, then resembling names."""
@@ -518,13 +520,13 @@ def _filled(
     slips = [match.unit for match in rankings.get("fuzzy", ())][: seeding.filled]
     rows = store.units.rows({*near, *slips})
     further = [*(rows[unit] for unit in near), *(c.unit for c in fused), *(rows[unit] for unit in slips)]
-    found = {unit.id: unit for unit in (*chosen, *further)}
-    return list(found.values())[: seeding.filled]
+    filled = {unit.id: unit for unit in (*chosen, *further)}
+    return list(filled.values())[: seeding.filled]
 
 
 def _without_noise(units: Sequence[UnitRow], words: Collection[str], trace: Trace) -> list[UnitRow]:
     """The units that are not noise; all of them if all are noise, because then the query means them."""
-    reasons = {unit.id: noise_of(unit, words) for unit in units}
+    reasons = {unit.id: find_noise(unit, words) for unit in units}
     kept = [unit for unit in units if not reasons[unit.id]]
     if not kept:
         return list(units)
@@ -532,7 +534,7 @@ def _without_noise(units: Sequence[UnitRow], words: Collection[str], trace: Trac
     return kept
 
 
-def by_folder(units: Sequence[UnitRow]) -> list[UnitRow]:
+def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
     """The units of the folder that holds most of them first, of several such folders the one with the best; each in order."""
     folders: dict[tuple[str, str], list[UnitRow]] = {}
     for unit in units:
@@ -542,7 +544,7 @@ def by_folder(units: Sequence[UnitRow]) -> list[UnitRow]:
     return [*largest, *(unit for unit in units if unit.id not in first)]
 
 
-def _weighted(units: Sequence[UnitRow], seeding: Seeding) -> dict[UnitId, Seed]:
+def _weighted(units: Sequence[UnitRow], seeding: SeedSettings) -> dict[UnitId, Seed]:
     """Restart weights that fall evenly from the first to the last."""
     fall = (seeding.first_weight - seeding.last_weight) / max(1, len(units) - 1)
     return {
@@ -573,10 +575,10 @@ def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[Un
     return store.units.grouped(files, [other for other in words if other != word])
 
 
-def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
+def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
-    words, found = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
+    words, groups = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may_be_found = run.allows()
     grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
@@ -584,17 +586,17 @@ def on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
         for unit, group in units:
             if taken.get(group, 0) < CAPS.get(group, most) and may_be_found(unit):
                 taken[group] = taken.get(group, 0) + 1
-                found.setdefault(unit, (group, place, word))
-    best = sorted(found, key=lambda unit: found[unit][:2])[:most]  # stable: equal ones stay in order of content
+                groups.setdefault(unit, (group, place, word))
+    best = sorted(groups, key=lambda unit: groups[unit][:2])[:most]  # stable: equal ones stay in order of content
     rows = run.store.units.rows(best)
-    return [(rows[unit], f"where the path says {found[unit][2]}") for unit in best]
+    return [(rows[unit], f"where the path says {groups[unit][2]}") for unit in best]
 
 
 DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote
 SHORTEST_PAIRED = 3  # Fewest letters of a word that has a meaning in a pair
 
 
-def derived_classes(
+def derive_classes(
     seed_names: Mapping[UnitId, str], neighbours: Mapping[UnitId, Sequence[str]]
 ) -> list[EquivalenceClass]:
     """For each seed with a telling neighbour one class, whose phrases are pairs of consecutive meaningful words of a neighbour.
@@ -604,8 +606,10 @@ def derived_classes(
     """
     classes = []
     for unit, name in seed_names.items():
-        own = _pairs(name)
-        pairs = dict.fromkeys(pair for other in neighbours.get(unit, ()) for pair in _pairs(other) if pair not in own)
+        own_pairs = _pairs(name)
+        pairs = dict.fromkeys(
+            pair for other in neighbours.get(unit, ()) for pair in _pairs(other) if pair not in own_pairs
+        )
         if pairs:
             phrases = tuple(" ".join(pair) for pair in pairs)
             classes.append(EquivalenceClass(f"around {name}", phrases, (name,), DERIVED_WEIGHT))

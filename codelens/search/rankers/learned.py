@@ -11,15 +11,15 @@ from codelens.model.code import UnitRow
 from codelens.model.search import Candidate, with_scores
 from codelens.search.channels import Findings
 from codelens.search.company import COMPANY, add_company
-from codelens.search.confidence import confidence
+from codelens.search.confidence import estimate_confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
-from codelens.search.intent import EVERYDAY, with_everyday
+from codelens.search.intent import EVERYDAY, add_everyday_share
 from codelens.search.rankers import Ranker, Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
-from codelens.search.walk import WALK, Spreading, Ways, add_walk, join_by_mass, nearness, spread
+from codelens.search.walk import WALK, SpreadSettings, WalkPaths, add_walk, join_by_mass, measure_nearness, spread
 
 Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → the reason of its value
 
@@ -40,14 +40,14 @@ class LearnedRanker:
         with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
             evidence.gather(candidate.unit for candidate in candidates)
             if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
-                run.trace.intent = with_everyday(run.trace.intent, evidence.best_found)
+                run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
                 weights = run.weights
             measure(candidates, evidence, weights, run.budget, explainers)
             candidates, ways = _add_walk(run, candidates, evidence, explainers)
             if company := add_company(candidates, weights, run.store if run.profile.graph else None):
                 explainers |= {name: partial(company.describe, name) for name in COMPANY}
             if run.profile.confidence:
-                judge = partial(confidence, e=evidence, weights=run.profile.confidence)
+                judge = partial(estimate_confidence, e=evidence, weights=run.profile.confidence)
                 for candidate in candidates:
                     candidate.judge = judge
             return Ranking(run, findings, candidates, evidence, ways)
@@ -58,13 +58,13 @@ class LearnedRanker:
 
 def _add_walk(
     run: SearchRun, candidates: list[Candidate], evidence: Evidence, explainers: Explainers
-) -> tuple[list[Candidate], Ways | None]:
+) -> tuple[list[Candidate], WalkPaths | None]:
     """Add the walk's contributions to the candidates that it reached, and candidates that only the walk found."""
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates, None
     run.trace.lap("features")
-    ways, spreading = None, Spreading(**run.profile.graph)
+    ways, spreading = None, SpreadSettings(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
         if (walked := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
             alone = run.options.mode in ALONE
@@ -74,7 +74,7 @@ def _add_walk(
             candidates = [*candidates, *joined]
             ways = add_walk(candidates, walked, spreading.restart, weights[WALK], run.store)
             explainers[WALK] = ways.describe
-            run.trace.nearness = nearness(walked)
+            run.trace.nearness = measure_nearness(walked)
     run.trace.lap("walk")
     return candidates, ways
 
