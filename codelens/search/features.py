@@ -355,11 +355,7 @@ FEATURES: Mapping[str, Feature] = {
             "exact",
         ),
         Feature("exact_name", _exact_name, _exact_name_said),
-        Feature(
-            "whole_name",
-            _whole_name,
-            _whole_name_said,
-        ),
+        Feature("whole_name", _whole_name, _whole_name_said),
         Feature(
             "name_match",
             _name_match,

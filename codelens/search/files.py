@@ -281,10 +281,7 @@ def _retrieve(run: SearchRun, files: FilesInScope, weights: Mapping[str, Mapping
     modes = [mode for mode in MODES if mode != "fuzzy" or weights["named"]]
     if run.options.mode not in modes:
         raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(modes)}")
-    channels: Sequence[Channel] = (
-        FileWordsChannel(files),
-        FileVectorsChannel(files, int(weights["cuts"]["units"])),
-    )
+    channels: Sequence[Channel] = (FileWordsChannel(files), FileVectorsChannel(files, int(weights["cuts"]["units"])))
     chosen = [c for c in channels if run.options.mode in c.modes and weights["channels"][c.name]]
     return run_channels(run, chosen, lambda name, _: int(weights["cuts"][name]))
 

@@ -10,16 +10,7 @@ from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO, UnitId
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import (
-    WEAK,
-    Candidate,
-    Contribution,
-    Event,
-    ExpandedQuery,
-    QueryTarget,
-    Trace,
-    in_order,
-)
+from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, QueryTarget, Trace, in_order
 from codelens.search.confidence import FLOOR, estimate_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.rankers import Ranking

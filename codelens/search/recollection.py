@@ -153,12 +153,7 @@ def _add_feedback(
         candidate.add_bonus(source, weights[source], value, reason)
 
 
-def _add_recorded(
-    candidate: Candidate,
-    known: PlaceRecord,
-    weights: Mapping[str, float],
-    now: int,
-) -> None:
+def _add_recorded(candidate: Candidate, known: PlaceRecord, weights: Mapping[str, float], now: int) -> None:
     def add(source: str, value: float, reason: str) -> None:
         if value and weights.get(source):
             candidate.add_bonus(source, weights[source], value, reason)

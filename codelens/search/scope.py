@@ -29,15 +29,7 @@ from codelens.query.conditions import (
     join_alternatives,
     literal_requirements,
 )
-from codelens.query.facts import (
-    EMPTY,
-    LastChanges,
-    Matching,
-    load_metadata,
-    occurrences,
-    occurs,
-    pattern_ranges,
-)
+from codelens.query.facts import EMPTY, LastChanges, Matching, load_metadata, occurrences, occurs, pattern_ranges
 from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, kinds_filter, path_glob
 from codelens.query.nodes import (
     Filter,

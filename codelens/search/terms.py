@@ -93,11 +93,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
             left_out.append(f"only the first {MOST_TERMS} of the query's {len(terms)} {kind} rank")
     names, words = (dict(islice(terms.items(), MOST_TERMS)) for terms in (names, words))
     return ExpandedQuery(
-        whole,
-        tuple(names.values()),
-        tuple(words.values()),
-        texts=tuple(texts),
-        left_out=tuple(left_out),
+        whole, tuple(names.values()), tuple(words.values()), texts=tuple(texts), left_out=tuple(left_out)
     )
 
 

@@ -59,10 +59,7 @@ class SpreadResult:
 
 
 def spread(
-    ranked: Sequence[tuple[float, Candidate]],
-    spreading: SpreadSettings,
-    store: Store,
-    reading: Reading = read_rows,
+    ranked: Sequence[tuple[float, Candidate]], spreading: SpreadSettings, store: Store, reading: Reading = read_rows
 ) -> SpreadResult | None:
     """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
     `reading` says what will be read of units that join.
@@ -95,11 +92,7 @@ def _push_from(
 
 
 def _walk_ahead(
-    store: Store,
-    candidates: Mapping[int, float],
-    spreading: SpreadSettings,
-    whole: float,
-    reading: Reading,
+    store: Store, candidates: Mapping[int, float], spreading: SpreadSettings, whole: float, reading: Reading
 ) -> None:
     """Read what a walk will read of one of several indexes, and the units that may join. `candidates`: unit → weight as a seed,
     of `whole` over all indexes."""

@@ -20,15 +20,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import ExpandedQuery, Match, Term
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import (
-    MOST_BEGINNINGS,
-    MOST_TERMS,
-    is_compound,
-    load_words,
-    may_join,
-    split_text,
-    stem,
-)
+from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS, is_compound, load_words, may_join, split_text, stem
 from codelens.store.postings import InColumns
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.notation import parse_toml
