@@ -94,16 +94,8 @@ def fine_tune(
 ) -> FineTuned:
     """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
     started = time.perf_counter()
-    load_scipy_sparse()
-    own = collect_pairs(trees, progress)
-    return replace(tune_on_pairs(file, own, recipe, report), seconds=time.perf_counter() - started)
-
-
-def tune_on_pairs(
-    file: ModelFile, pairs: OwnPairs, recipe: Recipe, report: Callable[[TrainingStep], object] = lambda step: None
-) -> FineTuned:
-    """Fine-tune a model on pairs."""
-    started = time.perf_counter()
+    load_scipy_sparse()  # before any work, if it is not installed
+    pairs = collect_pairs(trees, progress)
     places = _part_positions(pairs)
     words = _encode(pairs)
     known, known_names = load_model(file)
