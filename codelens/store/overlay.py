@@ -55,8 +55,8 @@ class OverlaidStore(Store):
         Definitions keep the ids of the indexed ones with their kind, container and name, so that edges from other documents
         still lead to them.
         """
-        if self.edited:
-            self._run("".join(f"DROP VIEW temp.{table}; DROP TABLE edited_{table};" for table in _TABLES))
+        drop = "DROP VIEW IF EXISTS temp.{0}; DROP TABLE IF EXISTS edited_{0};"
+        self._run("".join(drop.format(table) for table in _TABLES))
         self.units._kept = {}
         rows = {place: self.documents.at(*place) for place in texts}
         rows = {at: row for at, row in rows.items() if row is None or row.content_hash != content_hash(texts[at][0])}

@@ -64,7 +64,7 @@ class Names:
         self.bodies: dict[int, int] = {row.id: row.body_start for row in rows}
         fields = self.facts.fields.items()
         self._holders = {b.start: holder for (holder, _), (declared, _) in fields for b in declared}
-        self._has_globals = b"global" in source.map.utf8
+        self._has_globals = b"global" in source.utf8
         self._tokens: dict[str, list[NameToken]] = {}
         self._references: dict[str, dict[int, Reference]] = {}
         self._starts: dict[tuple[str, str], set[int]] = {}
@@ -73,10 +73,10 @@ class Names:
 
     def at(self, offset: int) -> NameMeaning | None:
         """The meaning of the name at a byte of the file; None if no name stands there."""
-        utf8, place = self.source.map.utf8, self.source.map.to_utf8(offset)
+        utf8, place = self.source.utf8, self.source.map.to_utf8(offset)
         line, end = utf8.rfind(b"\n", 0, place) + 1, utf8.find(b"\n", place)
-        for found in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
-            for word in (found[0], found[0].rstrip(b"?!")) if found.start() <= place <= found.end() else ():
+        for match in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
+            for word in (match[0], match[0].rstrip(b"?!")) if match.start() <= place <= match.end() else ():
                 name = word.decode("utf-8", "replace")
                 for token in tokens.find_tokens(utf8, self.document.language, name, place=place)[0]:
                     return self.read(token, name)
@@ -85,7 +85,7 @@ class Names:
     def tokens(self, name: str) -> list[NameToken]:
         """The tokens of a name in the document."""
         if name not in self._tokens:
-            self._tokens[name] = tokens.find_tokens(self.source.map.utf8, self.document.language, name)[0]
+            self._tokens[name] = tokens.find_tokens(self.source.utf8, self.document.language, name)[0]
             self.steps += len(self._tokens[name])
         return self._tokens[name]
 
@@ -102,8 +102,8 @@ class Names:
         line = self.source.map.line_column(token.start)[0]
         here = NameMeaning(token, Reference(kind, name, receiver, unit.place if unit else None, start, line))
         if (row := self._named.get(start)) is not None and row.name == name:
-            return self._defined(here, [self.facts.by_id[row.id]]) or here
-        return next((found for found in self._find_meanings(here) if found), here)
+            return self._define(here, [self.facts.by_id[row.id]]) or here
+        return next((meaning for meaning in self._find_meanings(here) if meaning), here)
 
     def _find_unit(self, start: int) -> Definition | None:
         """The innermost definition around a place."""
@@ -117,47 +117,43 @@ class Names:
         """The meanings of a name, the surest first."""
         token, reference, name = here.token, here.reference, here.reference.name
         if token.role == tokens.IMPORT or any(one.line == reference.line for one in self.facts.imports):
-            yield self._imported(here)
+            yield self._find_imported(here)
         if token.role == tokens.IMPORT:
             return
         if token.role in (tokens.TEXT, tokens.NAME):
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(name):
                 mentioned = self._resolver.catalog.anywhere(name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
-                yield self._defined(here, code, is_guess=True) if len(code) == 1 else None
+                yield self._define(here, code, is_guess=True) if len(code) == 1 else None
             return
         if holder := self._holders.get(reference.start, ""):
-            yield self._field(here, next((d for d in self._symbols if d.qualified == holder), None))
+            yield self._find_field(here, next((d for d in self._symbols if d.qualified == holder), None))
         if token.role == tokens.KEY and token.holder:
-            yield from self._keyed(here)
+            yield from self._find_keyed(here)
         if token.bare and token.role != tokens.KEY:
-            yield self._local(here)
+            yield self._find_local(here)
         if token.bare or reference.receiver:
             yield from self._find_evaluated(here)
         else:
-            yield self._guessed(here)
+            yield self._guess(here)
 
-    def _imported(self, here: NameMeaning) -> NameMeaning | None:
+    def _find_imported(self, here: NameMeaning) -> NameMeaning | None:
         """A name in an import statement: what it brings, or the module that the part up to it names."""
-        name, values, imports = here.reference.name, self.values, self.facts.imports
-        last = bisect_right(imports, here.reference.start, key=attrgetter("start"))
-        same = [one for one in imports if last and one.start == imports[last - 1].start] or list(imports)
-        for one in [*same, *imports]:
-            if name in (one.name, one.alias):
-                value = values.from_module(find_import(values.catalog, self.facts, one), one.name)
-                if value and value.definition and value.how == "definition":
-                    return self._defined(here, [value.definition])
-                if found := self._module(here, value):
-                    return found
-        for one in same:
+        name, line, catalog = here.reference.name, here.reference.line, self._resolver.catalog
+        for one in sorted(self.facts.imports, key=lambda one: abs(one.line - line)):
+            module = find_import(catalog, self.facts, one)
+            if name in (one.name, one.alias) and (value := self.values.from_module(module, one.name)) is not None:
+                if value.definition and value.how == "definition":
+                    return self._define(here, [value.definition])
+                return self._find_module(here, value)
             parts = re.split(r"(\W+)", one.module)
-            if name in parts and here.reference.line == one.line:
+            if name in parts and one.line == line:
                 part = one._replace(module="".join(parts[: parts.index(name) + 1]))
-                module = find_import(values.catalog, self.facts, part) or find_import(values.catalog, self.facts, one)
-                return self._module(here, Value("module", module=module)) if module else None
+                module = find_import(catalog, self.facts, part) or module
+                return self._find_module(here, Value("module", module=module)) if module else None
         return None
 
-    def _keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
+    def _find_keyed(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
         """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
         values, name = self.values, here.reference.name
         value = values.expression(here.token.holder, self.facts, here.reference.unit, here.reference.start)
@@ -172,19 +168,24 @@ class Names:
                 declared = [(function.facts.file.id, bound[0].start)]
                 yield here._replace(key=(PARAMETER, function.id, name), declared=declared, is_guess=True)
         if owner.kind not in FUNCTIONS:
-            yield self._field(here, values.declaring(owner, name))
-            yield self._defined(here, self._resolver.catalog.members(owner, name))
+            yield self._find_field(here, values.declaring(owner, name))
+            yield self._define(here, self._resolver.catalog.members(owner, name))
 
-    def _local(self, here: NameMeaning) -> NameMeaning | None:
-        """A name that a function around the place defines or binds."""
+    def _find_local(self, here: NameMeaning) -> NameMeaning | None:
+        """A name that a function around the place defines, binds or takes as the receiver."""
         name, start = here.reference.name, here.reference.start
         around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
         while around is not None:
-            if found := self.facts.locals.get(around.place, {}).get(name):
-                return self._defined(here, found[-1:])
+            if definitions := self.facts.locals.get(around.place, {}).get(name):
+                return self._define(here, definitions[-1:])
             if around.kind not in HOLDERS and (bound := self.facts.bound(around.place, name, start)):
                 is_global = self._has_globals and self._find_starts(name, "global")
-                return None if is_global else self._bound(here, around.place, bound)
+                return None if is_global else self._find_bound(here, around.place, bound)
+            if around.kind not in HOLDERS and name in self.facts.file.language.self_names:
+                first, body = map(self.source.map.to_utf8, (around.start, self.bodies[around.id]))
+                for receiver, _ in tokens.find_name(self.source.utf8[first:body], name):  # in the head of a method
+                    declared = [(self.document.id, self.source.map.to_original(first + receiver))]
+                    return here._replace(key=(LOCAL, around.place, 0), declared=declared)
             around = around.parent
         return None
 
@@ -195,7 +196,7 @@ class Names:
             self._starts[name, role] = {*map(self.source.map.to_original, starts)}
         return self._starts[name, role]
 
-    def _bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
+    def _find_bound(self, here: NameMeaning, unit: int | None, bound: Sequence[Binding]) -> NameMeaning:
         """The last binding before the place, and for a language that declares variables, the last that is not an assignment."""
         if not self.facts.file.language.assignment_declares:
             written = self._find_starts(here.reference.name, tokens.WRITE)
@@ -211,18 +212,18 @@ class Names:
             value = self._resolver.value(self.facts, reference._replace(kind="use")) or value
         if value is not None and value.definition is not None and value.how in ("definition", "field"):
             is_field = value.how == "field"
-            yield self._field(here, value.definition) if is_field else self._defined(here, [value.definition])
-        held = self.evaluate(here)
+            yield self._find_field(here, value.definition) if is_field else self._define(here, [value.definition])
+        result = self.evaluate(here)
         if token.bare:
             bound = self.facts.bound(None, name, reference.start)
-            yield self._bound(here, None, bound) if bound else None
-            if held and held.definition and held.how == "object" and name in self.facts.file.language.self_names:
-                yield self._defined(here, [held.definition], is_guess=True)  # the object's type
-        yield self._module(here, held)
+            yield self._find_bound(here, None, bound) if bound else None
+            if result and result.definition and result.how == "object" and name in self.facts.file.language.self_names:
+                yield self._define(here, [result.definition], is_guess=True)  # the object's type
+        yield self._find_module(here, result)
         imported = self.facts.names.get(name) if token.bare else None
         if imported is not None and imported.start < reference.start:
             yield here._replace(key=(IMPORTED, name), declared=[(self.document.id, imported.start)])
-        yield self._guessed(here) if value is None else None
+        yield self._guess(here) if value is None else None
 
     def evaluate(self, here: NameMeaning) -> Value | None:
         """The value of the expression that ends with a name."""
@@ -230,11 +231,15 @@ class Names:
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
         return self.values.expression(text, self.facts, reference.unit, reference.start)
 
-    def _defined(self, here: NameMeaning, found: Sequence[Definition], is_guess: bool = False) -> NameMeaning | None:
-        key = (UNIT, *sorted(d.id for d in found))
-        return here._replace(key=key, definitions=found, is_guess=is_guess or len(found) > 1) if found else None
+    def _define(
+        self, here: NameMeaning, definitions: Sequence[Definition], is_guess: bool = False
+    ) -> NameMeaning | None:
+        if not definitions:
+            return None
+        key = (UNIT, *sorted(d.id for d in definitions))
+        return here._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
 
-    def _field(self, here: NameMeaning, owner: Definition | None) -> NameMeaning | None:
+    def _find_field(self, here: NameMeaning, owner: Definition | None) -> NameMeaning | None:
         """A field at its declaration in the type, else where a member first assigns it."""
         name = here.reference.name
         if owner is None or (owner.qualified, name) not in owner.facts.fields:
@@ -243,12 +248,12 @@ class Names:
         places = [(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
         return here._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
 
-    def _module(self, here: NameMeaning, value: Value | None) -> NameMeaning | None:
+    def _find_module(self, here: NameMeaning, value: Value | None) -> NameMeaning | None:
         documents = value.module.documents if value and value.how == "module" and value.module else ()
         return here._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
 
-    def _guessed(self, here: NameMeaning) -> NameMeaning | None:
+    def _guess(self, here: NameMeaning) -> NameMeaning | None:
         """The few definitions of the name, if nothing tells which one is meant."""
         edges = self._resolver.reference(self.facts, here.reference)
-        found = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
-        return self._defined(here, list(found)[:MOST_GUESSES], is_guess=True)
+        definitions = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        return self._define(here, list(definitions)[:MOST_GUESSES], is_guess=True)

@@ -1,4 +1,4 @@
-"""Requests about the name at a position: where it is defined and used, what it is, and what is related to it."""
+"""Requests about the name at a position: where it is defined and used, what it is, what is next to it, and renaming it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from typing import Any, TypeVar
 
 from lsprotocol import types
 
-from codelens.errors import TargetError
+from codelens.errors import TargetError, UsageError
 from codelens.graph.view import GraphView, overriding
 from codelens.index import GraphTopic
-from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE
+from codelens.lang.tokens import DECLARATION, DEFINITION, KEY, PARAMETER, TEXT, UNPACK, WRITE
 from codelens.linking.evaluator import VALUES, Value
 from codelens.linking.facts import Definition
-from codelens.model.code import TYPE_KINDS
-from codelens.model.graph import FILE, ONLY_BY_NAME, NamedNode, Node, Relation, RelationAnswer, RelationOptions
-from codelens.server.lsp.names import MODULE
+from codelens.model.code import TYPE_KINDS, Freshness
+from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
+from codelens.server.lsp.names import IMPORTED, MODULE
 from codelens.server.lsp.outline import to_symbol_kind
 from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
+from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
 
+_ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
+NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php", "dart", "julia", "elixir")
+"""Languages in which a call may name a parameter."""
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
 WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
+Place = tuple[DocumentRow, int, int]  # (document, start, end)
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
@@ -53,7 +58,7 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     """Prototypes, as C has them, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
     prototypes = [r for r in (answer.relations if answer else ()) if r.role == DECLARATION]
-    certain = [relation_location(name.reader, r) for r in prototypes if r.certainty != ONLY_BY_NAME]
+    certain = [name.reader.line_location(r.place, r.target.name) for r in prototypes if r.certainty != ONLY_BY_NAME]
     return certain or find_locations(name)
 
 
@@ -87,16 +92,10 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
         if unit.kind in TYPE_KINDS:
             below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
-            return [reader.line_location(Path(d.root, d.os_path), d, d.name) for d in derived]
+            return [reader.line_location(d, d.name) for d in derived]
     chains = overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
     units = reader.sorted_units({node for chain in chains.values() for node in chain})
     return [reader.unit_location(unit) for unit in units] or find_locations(name)
-
-
-def relation_location(reader: Reader, relation: Relation) -> types.Location:
-    """The place that a relation stems from."""
-    place = relation.place
-    return reader.line_location(Path(place.root, place.os_path), place, relation.target.name)
 
 
 def find_places(name: NameInFile) -> RelationAnswer | None:
@@ -128,7 +127,7 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     answer = find_places(name)
     for relation in answer.relations if answer else ():
         if relation.place.line and (with_declarations or relation.role not in (DEFINITION, DECLARATION)):
-            locations.append(relation_location(reader, relation))
+            locations.append(reader.line_location(relation.place, relation.target.name))
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
@@ -201,9 +200,9 @@ def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     """An item of a hierarchy."""
-    file = Path(named.root, named.os_path)
-    whole = reader.location(reader.document(file), named.start_byte, named.end_byte)
-    where = reader.line_location(file, named, "" if named.kind == FILE else named.name).range
+    document = reader.document(Path(named.root, named.os_path))
+    whole = reader.location(document, named.start_byte, named.end_byte)
+    where = reader.line_location(named, "" if named.kind == FILE else named.name).range
     return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
@@ -219,7 +218,9 @@ def answer_relations(feature: str, method: str, ask: Ask, is_outgoing: bool, mak
                 answer = ask(name.reader.index.graph, name.reader.target_of(unit), RelationOptions(depth=1))
                 for relation in answer.relations:
                     if relation.outgoing is is_outgoing and relation.listed.path:
-                        ranges.setdefault(relation.listed, []).append(relation_location(name.reader, relation).range)
+                        ranges.setdefault(relation.listed, []).append(
+                            name.reader.line_location(relation.place, relation.target.name).range
+                        )
             return [make(make_item(type(item), name.reader, named), places) for named, places in ranges.items()]
 
         return request.about_name(item.uri, item.selection_range.start, find) or []
@@ -230,3 +231,72 @@ answer_relations(CALLS, types.CALL_HIERARCHY_INCOMING_CALLS, GraphTopic.callers,
 answer_relations(CALLS, types.CALL_HIERARCHY_OUTGOING_CALLS, GraphTopic.callees, True, types.CallHierarchyOutgoingCall)
 answer_relations(TYPES, types.TYPE_HIERARCHY_SUPERTYPES, GraphTopic.hierarchy, True, lambda item, _: item)
 answer_relations(TYPES, types.TYPE_HIERARCHY_SUBTYPES, GraphTopic.hierarchy, False, lambda item, _: item)
+
+
+@answers_about_name("rename", types.TEXT_DOCUMENT_PREPARE_RENAME)
+def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
+    """The name to replace. Raises UsageError unless it means one thing whose places can be known."""
+    meaning, source = name.meaning, name.names.source
+    if not meaning.is_known or meaning.key[0] in (MODULE, IMPORTED):
+        raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
+    if meaning.is_guess or meaning.token.role == TEXT:
+        raise UsageError(f"it is not certain what {meaning.reference.name} means here, so it cannot be renamed")
+    where = source.range(*map(source.map.to_original, meaning.token[:2]))
+    return types.PrepareRenamePlaceholder(where, meaning.reference.name)
+
+
+@answers_about_name("rename", types.TEXT_DOCUMENT_RENAME)
+def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
+    """The edits. Raises UsageError unless every place is certain."""
+    names, meaning, new = name.names, name.meaning, params.new_name
+    if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
+        raise UsageError(f"{new!r} is not a name")
+    prepare_rename(name, params)
+    is_taken = any(names.read(token, new).key == meaning.key for token in names.tokens(new))
+    if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
+        raise UsageError(f"{new} is defined there already")
+    edits = dict[str, list[types.TextEdit]]()
+    places = find_local_places(name) if meaning.is_local else find_certain_places(name)
+    for document, start, end in sorted(set(places), key=lambda place: (place[0].path, place[1])):
+        where = name.reader.location(document, start, end)
+        edits.setdefault(where.uri, []).append(types.TextEdit(where.range, new))
+    return types.WorkspaceEdit(changes=edits)
+
+
+def find_local_places(name: NameInFile) -> Iterator[Place]:
+    """The places of a local name. Raises UsageError for a parameter that callers may name."""
+    names, word, (_, unit, *_) = name.names, name.meaning.reference.name, name.meaning.key
+    function = names.facts.definitions[unit] if isinstance(unit, int) else None
+    in_head = function is not None and function.start <= name.meaning.declared[0][1] < names.bodies[function.id]
+    if in_head and names.document.language in NAMED_ARGUMENTS:
+        raise UsageError(f"{word} is a parameter, which calls may name: it cannot be renamed safely")
+    for start, end, role in find_same_names(name):
+        if role in (KEY, UNPACK):
+            raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
+        yield names.document, start, end
+
+
+def find_certain_places(name: NameInFile) -> Iterator[Place]:
+    """The places of a definition or field. Raises UsageError if one is uncertain, or its file has changed."""
+    reader, answer, word = name.reader, find_places(name), name.meaning.reference.name
+    places = [r for r in answer.relations if r.span.end] if answer else []
+    if unsure := [r for r in places if r.certainty != SURE]:
+        where = f"the first is {unsure[0].place.path}:{unsure[0].place.line}"
+        raise UsageError(f"{quantity(len(unsure), 'place')} of {word} cannot be resolved with certainty; {where}")
+    if reader.folder.upkeep.work().doing:
+        raise UsageError("the index is being updated and may lack places: try again when it is done")
+    if answer is None or any("not read" in notice.text for notice in answer.notices):
+        raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
+    certain = [(reader.row(unit.document), unit.name_start, unit.name_end) for unit in name.units]
+    for relation in places:
+        document = reader.document(Path(relation.place.root, relation.place.os_path))
+        if relation.place.freshness is not Freshness.FRESH and document.id not in reader.edited:
+            raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
+        certain.append((document, relation.span.start, relation.span.end))
+    yield from certain
+    for document in dict.fromkeys(document for document, *_ in certain if document.language == "python"):
+        text = reader.source(document).map
+        for exports in _ALL.finditer(text.utf8):
+            for quoted in re.finditer(rb"""(?<=["'])%s(?=["'])""" % re.escape(word.encode()), exports[0]):
+                start, end = (text.to_original(exports.start() + place) for place in quoted.span())
+                yield document, start, end

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 
-from codelens.errors import NoIndex
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.model.search import Hit
-from codelens.server.lsp.workspace import LspRequest, answers, path_from_uri
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, answers, path_from_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
@@ -58,7 +56,7 @@ def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple
     """The hits of a search, each at its place; those of several folders in turn. And notices."""
     hits, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
-        with suppress(NoIndex), folder.reader(request) as reader:
+        with suppress(*UNREADABLE), folder.reader(request) as reader:
             options = folder.options(**given)
             parsed = reader.index.parse(query, options)
             lines = options.reasons and parsed.asks_for_lines
@@ -66,7 +64,7 @@ def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple
             notices += [notice.text for notice in result.notices]
             for hit in result.hits:
                 name = hit.unit.name if hit.unit.name_line == hit.line else ""
-                hits.append((hit, reader.line_location(Path(hit.root, hit.unit.path), hit, name)))
+                hits.append((hit, reader.line_location(hit, name)))
     return sorted(hits, key=lambda hit: hit[0].rank)[: given["limit"]], notices
 
 

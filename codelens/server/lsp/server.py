@@ -20,13 +20,13 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from codelens import __version__
-from codelens.errors import CodelensError, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.errors import CodelensError
 from codelens.model.budget import OutOfTime
-from codelens.server.lsp import rename as rename  # with the other modules of requests, which enter theirs in REQUESTS
-from codelens.server.lsp.commands import COMMANDS
+from codelens.server.lsp.commands import COMMANDS  # its imports enter the other requests in REQUESTS
 from codelens.server.lsp.texts import SourceText
 from codelens.server.lsp.workspace import (
     REQUESTS,
+    UNREADABLE,
     Answer,
     LspRequest,
     Serve,
@@ -39,6 +39,7 @@ COMMANDS_FEATURE = "executeCommand"
 TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
 REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
 LONGEST_SECONDS = 3600.0  # Time after which an update is no longer waited for
+PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
 MOST_THREADS = 5  # One reads messages, the others answer requests
 
 
@@ -100,7 +101,7 @@ class CodelensServer(LanguageServer):
         except asyncio.CancelledError:
             cancelled.set()
             raise
-        except (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew) as fault:  # answers do without the index
+        except UNREADABLE as fault:
             self.log(str(fault))
         except OutOfTime:
             pass
@@ -134,7 +135,7 @@ class CodelensServer(LanguageServer):
             folder.changed.clear()
             update = asyncio.create_task(asyncio.to_thread(folder.upkeep.refresh, LONGEST_SECONDS))
             if get_capability(self.client_capabilities, "window.work_done_progress"):
-                with suppress(JsonRpcException):  # the client refuses to show it
+                with suppress(JsonRpcException, TimeoutError):  # the client refuses to show it
                     await self._show_progress(folder, update)
             await update
             if not folder.upkeep.refused:
@@ -146,7 +147,7 @@ class CodelensServer(LanguageServer):
         while not (await asyncio.wait([update], timeout=TICK_SECONDS))[0]:
             work = folder.upkeep.work()
             if work.doing and token not in progress.tokens:
-                await progress.create_async(token)
+                await asyncio.wait_for(progress.create_async(token), PATIENCE_SECONDS)
                 progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))
             elif work.doing:
                 share = 100 * work.done // work.total if work.total else None
@@ -171,6 +172,13 @@ def create_server(serve: Serve) -> CodelensServer:
         look(params)
 
     @server.feature(types.INITIALIZED)
+    async def begin(params: types.InitializedParams) -> None:
+        look(params)
+        if get_capability(server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
+            options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])
+            watch = types.Registration("codelens-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            await server.client_register_capability_async(types.RegistrationParams([watch]))
+
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def look(_: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from codelens.errors import NoIndex
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.index import Index
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import Evaluator
@@ -37,6 +37,7 @@ from codelens.store.texts import text_of
 
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
+UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)  # Faults of an index, without which answers do
 T = TypeVar("T")
 
 
@@ -127,8 +128,9 @@ class Reader(OverlaidStore):
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
         return self.location(self.row(unit.document), start, end)
 
-    def line_location(self, path: Path, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
+    def line_location(self, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
         """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
+        path = Path(place.root, place.unit.path if isinstance(place, Hit) else place.os_path)
         line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
         if encoding == "utf-16" and not isinstance(place, NamedNode):
             column = place.column_utf16 - 1

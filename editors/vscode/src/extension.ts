@@ -45,7 +45,6 @@ function createClient(): LanguageClient {
   const features = settings.get<string[]>("features", []);
   const options: LanguageClientOptions = {
     documentSelector: [{ scheme: "file" }],
-    synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*") },
     initializationOptions: {
       codeLens: settings.get<boolean>("codeLens", false),
       ...(features.length ? { features } : {}),

@@ -76,6 +76,7 @@ def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
         assert client.ask("workspace/symbol", {"query": "make_circle"})[0]["name"] == "make_circle"
         (root / "other.py").write_text("def make_line() -> None:\n    pass\n")  # by another program
         client.notifications.clear()
+        assert "client/registerCapability" in [one["method"] for one in client.asked]
         change = {"uri": (root / "other.py").as_uri(), "type": 1}
         client.notify("workspace/didChangeWatchedFiles", {"changes": [change]})
         client.await_notification("window/logMessage", "is up to date")
