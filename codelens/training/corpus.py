@@ -154,7 +154,7 @@ def bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
 def load_scipy_sparse() -> Any:
     """scipy.sparse. Raises UsageError if scipy is not installed."""
     try:
-        from scipy import load_scipy_sparse as scipy_sparse
+        from scipy import sparse
     except ImportError:
         raise MissingExtra("training", ["scipy"], "train") from None
-    return scipy_sparse
+    return sparse
