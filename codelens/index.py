@@ -174,13 +174,13 @@ class Index:
         return explain(path, root.resolve(), below, settings_of)
 
     @staticmethod
-    def sight(
+    def walk_filter(
         path: Path, root: Path, settings: Settings, settings_of: Callable[[Path], LoadedSettings] | None = None
     ) -> Callable[[str], bool]:
         """A fast predicate: would a run of `build` with these settings visit this path below the root?"""
-        from codelens.indexing.status import sight
+        from codelens.indexing.status import walk_filter
 
-        return sight(path, root.resolve(), settings, settings_of)
+        return walk_filter(path, root.resolve(), settings, settings_of)
 
     @staticmethod
     def update_file(path: Path, root: Path, below: str, settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import require_packages
 
 if TYPE_CHECKING:
-    from codelens.server.upkeep import Served, Upkeep
+    from codelens.server.upkeep import ServedIndex, Upkeep
 
 
 class LspFlags(CommonFlags):
@@ -30,13 +30,13 @@ def lsp(flags: LspFlags) -> int:
     from codelens.cli.mcp import refusal
     from codelens.cli.workplace import named_index, settings_at
     from codelens.server.lsp.server import serve_stdio
-    from codelens.server.upkeep import Served, Upkeep
+    from codelens.server.upkeep import ServedIndex, Upkeep
     from codelens.worktree.place import git_top, new_index_place
 
-    def serve(folder: Path) -> tuple[Served, Upkeep]:
+    def serve(folder: Path) -> tuple[ServedIndex, Upkeep]:
         index = named_index(flags) or new_index_place(folder)
         settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
-        served = Served(git_top(folder) or folder, index, settings)
+        served = ServedIndex(git_top(folder) or folder, index, settings)
         return served, Upkeep(served, refusal(served.folder, index, flags.no_index, "lsp"))
 
     serve_stdio(serve, flags.debug)

@@ -17,7 +17,7 @@ from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, SessionStart, acce
 from codelens.watching.events import need_watchfiles
 
 if TYPE_CHECKING:
-    from codelens.server.upkeep import Served, Upkeep
+    from codelens.server.upkeep import ServedIndex, Upkeep
 
 
 class McpFlags(CommonFlags):
@@ -56,12 +56,12 @@ def mcp(flags: McpFlags) -> int:
         need_watchfiles()
     session = accept_session(tools)  # before anything is imported that takes time
     from codelens.cli.workplace import named_index, settings_at
-    from codelens.server.upkeep import Served, Upkeep, WatchedUpkeep
+    from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
     from codelens.worktree.place import git_top, new_index_place
 
     index = named_index(flags) or new_index_place(folder)
     settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
-    served = Served(git_top(folder) or folder, index, settings)
+    served = ServedIndex(git_top(folder) or folder, index, settings)
     keeping = WatchedUpkeep if flags.watch else Upkeep
     upkeep = keeping(served, refusal(served.folder, index, flags.no_index, "mcp"))
     if session.first:
@@ -69,7 +69,7 @@ def mcp(flags: McpFlags) -> int:
     return 0
 
 
-def _serve(served: Served, upkeep: Upkeep, session: SessionStart, tools: Collection[str], flags: McpFlags) -> None:
+def _serve(served: ServedIndex, upkeep: Upkeep, session: SessionStart, tools: Collection[str], flags: McpFlags) -> None:
     """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
 
     def leave(number: int, frame: FrameType | None) -> None:

@@ -97,9 +97,9 @@ def _tools(place: Workplace) -> Mounted:
     """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
     from codelens.server.http.app import Mounted
     from codelens.server.mcp.sdk import http_app
-    from codelens.server.upkeep import Served, Upkeep
+    from codelens.server.upkeep import ServedIndex, Upkeep
 
-    served = Served(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
+    served = ServedIndex(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
     tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
     return Mounted("/mcp", tools.asgi_app, tools.run())
 

@@ -28,8 +28,8 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
 from codelens.text.notation import parse_json, parse_toml
-from codelens.worktree.changes import head_of
 from codelens.worktree.commits import commit_id, lay_tree, repository_of, tree_files
+from codelens.worktree.history import head_of
 from codelens.worktree.place import INDEX_FOLDER
 from codelens.worktree.remote import fetch_tree, remote_commit
 from codelens.worktree.repository import GitError, Repository, bare_repository_at

@@ -82,7 +82,7 @@ def fleet_recipe(settings: Settings) -> str:
     from codelens.lang.registry import languages
     from codelens.linking.linker import recipe as link_recipe
     from codelens.store.migrate import migrations
-    from codelens.worktree.changes import RULES
+    from codelens.worktree.history import RULES
 
     embedder = embedder_of(settings)
     parts = [

@@ -53,7 +53,11 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
     tops = [_checked_root(root) for root in roots]
     path = run.index.resolve()  # a symbolic link stays; its target is written
     run = replace(run, index=path)
-    _check_writable(path)
+    building = path.with_name(path.name + BUILDING)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a regular file", "name a file with --db")
+    if building.exists() and not looks_begun(building):
+        raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
     with report_write_faults(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     commit = _CommitState()
@@ -150,13 +154,6 @@ def _update_file(store: Store, repository: RepositoryRow, below: str, settings: 
     return is_indexed
 
 
-def _untrusted_notice(settings: Settings) -> tuple[Notice, ...]:
-    if settings.trust_indexes or can_sign():
-        return ()
-    text = "no key can be stored in your data folder: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
-    return (Notice("unmarked", text),)
-
-
 @contextmanager
 def _rare_collection() -> Iterator[None]:
     """Run the cycle collector rarely: it took a tenth of a run that changes nothing."""
@@ -172,19 +169,9 @@ def _checked_root(root: Path) -> Path:
     if not root.exists():
         raise UsageError(f"no such folder: {root}")
     if not root.is_dir():
-        raise UsageError(
-            f"not a folder: {root}", "name the folder to index; files are indexed with the tree they lie in"
-        )
+        hint = "name the folder to index; files are indexed with the tree they lie in"
+        raise UsageError(f"not a folder: {root}", hint)
     return root.resolve()
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse to overwrite a device, a directory, or a file of the user's with the name of our temporary file."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is not a regular file", "name a file with --db")
-    building = path.with_name(path.name + BUILDING)
-    if building.exists() and not looks_begun(building):
-        raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
 
 
 def _is_replaceable(path: Path) -> bool:
@@ -214,12 +201,11 @@ def _update(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple
     store = Store.write(run.index, accepted=run.settings.trust_indexes)
     commit.is_done = lambda: store.committed
     try:
-        for fault in file_faults(run.index):
-            raise IndexCorrupt(f"{run.index} is damaged: {fault}")
+        _raise_damage(run.index)
         if store.meta("state") != "complete":
             raise IndexCorrupt(f"{run.index} is not a finished index")
         moved_from = store.take_over(run.index, roots)
-        notices = (*run.notices, *_kept_features(store, run.settings), *_untrusted_notice(run.settings))
+        notices = (*run.notices, *_kept_features(store, run.settings), *_unsigned_notices(run.settings))
         if moved_from:
             notices += (Notice("moved", f"the index was made at {moved_from} and moved here with its folder"),)
         settings = with_features(store, run.settings)
@@ -253,16 +239,21 @@ def _kept_features(store: Store, settings: Settings) -> tuple[Notice, ...]:
     features = store.features()
     return tuple(
         Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` creates one without")
-        for what, option, held, wanted in (
+        for what, option, is_there, is_wanted in (
             ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
             ("vectors", "--no-vector", features.vector, settings.vector),
         )
-        if held and not wanted
+        if is_there and not is_wanted
     )
 
 
+def _unsigned_notices(settings: Settings) -> tuple[Notice, ...]:
+    text = "no key can be stored in your data folder: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
+    return () if settings.trust_indexes or can_sign() else (Notice("unmarked", text),)
+
+
 def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState, may_copy: bool) -> tuple[IndexReport, ...]:
-    path, notices = run.index, (*run.notices, *_untrusted_notice(run.settings))
+    path, notices = run.index, (*run.notices, *_unsigned_notices(run.settings))
     if run.settings.vector and not probe_abilities().vector:
         text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
         notices += (Notice("no-sqlite-vec", text),)
@@ -333,11 +324,15 @@ def _build_beside(roots: Sequence[Path], run: IndexRun) -> list[IndexReport]:
 def _verify_copy(compacted: Path, path: Path) -> None:
     """Raise IndexCorrupt unless each page of the copy came to disk as it was written."""
     if has_checksums(compacted):
-        for fault in file_faults(compacted):
-            raise IndexCorrupt(f"{compacted} is damaged: {fault}")
+        _raise_damage(compacted)
         return
     with closing(Store.write(compacted, path, accepted=True)) as store:
         store.verify()
+
+
+def _raise_damage(index: Path) -> None:
+    for fault in file_faults(index):
+        raise IndexCorrupt(f"{index} is damaged: {fault}")
 
 
 def _open_building(building: Path, roots: Sequence[Path], run: IndexRun) -> tuple[Store, bool]:
@@ -345,8 +340,9 @@ def _open_building(building: Path, roots: Sequence[Path], run: IndexRun) -> tupl
     if building.exists():
         with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
             store = Store.write(building, run.index)
-            if _is_resumable(store, roots, run.settings):
-                return store, store.units.count() > 0
+            with suppress(IndexCorrupt):
+                if _is_resumable(store, roots, run.settings):
+                    return store, store.units.count() > 0
             store.close()
     _delete(building)
     store = Store.write(building, run.index)
@@ -358,15 +354,12 @@ def _open_building(building: Path, roots: Sequence[Path], run: IndexRun) -> tupl
 
 
 def _is_resumable(store: Store, roots: Sequence[Path], settings: Settings) -> bool:
-    """True if an unfinished index is undamaged, has the wanted features, and holds no tree outside these roots."""
-    try:
-        store.verify()
-        if not store.meta("state"):  # killed before its features were written
-            return False
-        known = {row.root for row in store.documents.repositories()}
-        return store.features_wanted(settings.fuzzy, settings.vector) and known <= set(roots)
-    except IndexCorrupt:
+    """True if an unfinished index has the wanted features and holds no tree outside these roots. Raises IndexCorrupt."""
+    store.verify()
+    if not store.meta("state"):  # killed before its features were written
         return False
+    known = {row.root for row in store.documents.repositories()}
+    return store.features_wanted(settings.fuzzy, settings.vector) and known <= set(roots)
 
 
 def _delete(file: Path) -> None:
@@ -388,7 +381,7 @@ def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> l
     embedder_of(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
     tallies: dict[Path, Tally] = {}
-    begun = time.perf_counter()
+    run_started = time.perf_counter()
     before = {row.root: row.name for row in store.documents.repositories()}
     with (
         LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
@@ -405,7 +398,7 @@ def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> l
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
-        note_run(store, run, tallies, time.perf_counter() - begun, transaction)
+        note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
     reports[-1] = _with_finish(reports[-1], clock)
     renamed = {before[row.root]: row.name for row in store.documents.repositories() if row.root in before}
     notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
@@ -429,6 +422,8 @@ def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> In
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.skip_counts(row.id)
     documents, source_bytes = store.documents.totals(row.id)
+    fault = tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
+    text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
     return IndexReport(
         index=str(run.index),
         root=str(row.root),
@@ -453,27 +448,17 @@ def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> In
         resumed=False,
         references=store.edges.link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
-        notices=(
-            *(_git_notices(row.root) if SkipReason.IGNORED.value in skipped else ()),
-            *tally.notices,
-        ),
+        notices=(*((Notice("git-tracking", text),) if fault else ()), *tally.notices),
     )
 
 
 def _nested_notices(roots: Collection[Path]) -> dict[Path, list[Notice]]:
     """Root → notices about roots inside it or around it: the inner one's files are indexed twice."""
-    found: dict[Path, list[Notice]] = {}
+    notices: dict[Path, list[Notice]] = {}
     for inner in roots:
         for outer in inner.parents:
             if outer in roots:
                 notice = Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
-                found.setdefault(outer, []).append(notice)
-                found.setdefault(inner, []).append(notice)
-    return found
-
-
-def _git_notices(root: Path) -> tuple[Notice, ...]:
-    """For a run that left out what a rule ignores."""
-    fault = tracking_fault(root)
-    text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
-    return (Notice("git-tracking", text),) if fault else ()
+                notices.setdefault(outer, []).append(notice)
+                notices.setdefault(inner, []).append(notice)
+    return notices

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.errors import MemoryFault, TracesFault
-from codelens.indexing.derive import Job, Moved
+from codelens.indexing.derive import Job, RenamedFile
 from codelens.indexing.files import let_clock_tick
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
 from codelens.indexing.workers import Result
@@ -65,7 +65,7 @@ def compare(
             plan.unchanged.append(state)
             if state.stamp != entry.stamp:
                 plan.restamped.append((state.id, entry.stamp))
-        elif (skip := skipped.get(entry.path)) and _stays_skipped(skip, entry) and not verify:
+        elif not verify and (skip := skipped.get(entry.path)) and _stays_skipped(skip, entry):
             plan.skips.append(replace(skip, stamp=entry.stamp))
         else:
             plan.new.append(entry)
@@ -95,26 +95,26 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[Documen
 
 def find_renames(
     store: Store, root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]
-) -> dict[str, Moved]:
+) -> dict[str, RenamedFile]:
     """New path → the removed document with the same content. Reads only files as large as a removed one."""
     gone: dict[int, list[DocumentState]] = defaultdict(list)
     for state in plan.removed:
         if is_current(state):
             gone[state.stamp.size].append(state)
-    moved: dict[str, Moved] = {}
+    moved: dict[str, RenamedFile] = {}
     for seen in plan.new:
         for state in gone.get(seen.stamp.size, ()):
             with suppress(OSError):
                 path = root / seen.os_path
-                if hash_of_file(path) == state.content_hash and _language(seen.path, path) == state.language:
+                if hash_of_file(path) == state.content_hash and _detect_language(seen.path, path) == state.language:
                     packed = pickle.dumps(store.extraction_of(state.id))
-                    moved[seen.path] = Moved(state.content_hash, state.path, packed)
+                    moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
                     gone[seen.stamp.size].remove(state)
                     break
     return moved
 
 
-def _language(path: str, file: Path) -> str:
+def _detect_language(path: str, file: Path) -> str:
     with file.open("rb") as opened:
         return detect_language(path, opened.read(HEAD))
 
@@ -126,10 +126,10 @@ def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransa
     if all(root in rows and rows[root].name == names[root] for root in roots):
         return rows
     transaction.begin()
-    found = {row.root: row for row in store.documents.add_repositories(roots)}
-    if any(row.name != found[root].name for root, row in rows.items()):
+    new_rows = {row.root: row for row in store.documents.add_repositories(roots)}
+    if any(row.name != new_rows[root].name for root, row in rows.items()):
         store.changed.update(document.id for document in store.documents.rows())  # what is logged of them has the names
-    return found
+    return new_rows
 
 
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
@@ -153,10 +153,10 @@ class RepositoryUpdate:
         self.invalidation = Invalidation(store, repository.id)
         self.tally = Tally()
         self.plan = UpdatePlan()
-        self._moved: Mapping[str, Moved] = {}
+        self._moved: Mapping[str, RenamedFile] = {}
         self._known: dict[str, DocumentState] = {}
 
-    def begin(self, plan: UpdatePlan, moved: Mapping[str, Moved]) -> None:
+    def begin(self, plan: UpdatePlan, moved: Mapping[str, RenamedFile]) -> None:
         """Remove the documents that are gone. The counts assume that each file is what its name and stamp suggest."""
         self.plan, self._moved = plan, moved
         self._known = {seen.path: state for seen, state in plan.suspects}

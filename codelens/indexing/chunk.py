@@ -42,10 +42,10 @@ def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple
 
 def _seam(utf8: bytes, low: int, high: int) -> int | None:
     best: tuple[int, int, int] | None = None
-    for found in _SEAM.finditer(utf8, low, high):
-        place = found.start()
+    for line_start in _SEAM.finditer(utf8, low, high):
+        place = line_start.start()
         blank_before = utf8[place - 1] in b"\n" or utf8[max(place - 2, 0) : place] == b"\n\r"
-        score = (found.end() - found.start(1), not blank_before, -place)
+        score = (line_start.end() - line_start.start(1), not blank_before, -place)
         if best is None or score < best:
             best = score
     return 1 - best[2] if best else None
@@ -61,18 +61,18 @@ def _inside_line(utf8: bytes, start: int, limit: int) -> int:
     return middle
 
 
-def windows(text: str, size: int = WINDOW, overlap: int = OVERLAP) -> list[str]:
-    """The text in at most MAX_WINDOWS pieces of up to `size` characters, each beginning `overlap` before the end of the last.
+def windows(text: str) -> list[str]:
+    """The text in at most MAX_WINDOWS pieces of up to WINDOW characters, each beginning OVERLAP before the end of the last.
 
     Pieces end and begin at line ends where one is near; a text that fits is one piece.
     """
     pieces: list[str] = []
     start = 0
-    while len(text) - start > size and len(pieces) < MAX_WINDOWS - 1:
-        end = text.rfind("\n", start + size - size // 4, start + size) + 1 or start + size
+    while len(text) - start > WINDOW and len(pieces) < MAX_WINDOWS - 1:
+        end = text.rfind("\n", start + WINDOW - WINDOW // 4, start + WINDOW) + 1 or start + WINDOW
         pieces.append(text[start:end])
-        start = text.find("\n", end - overlap, end - 1) + 1 or end - overlap
-    return [*pieces, text[start : start + size]]
+        start = text.find("\n", end - OVERLAP, end - 1) + 1 or end - OVERLAP
+    return [*pieces, text[start : start + WINDOW]]
 
 
 SECTION_SIZE = 16 * CHUNK_SIZE
@@ -98,9 +98,9 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
         return list(section_units(text, file_name, language, []))
     gaps = _gaps(utf8, outer)
     if style == "code":
-        return [chunk("toplevel", file_name, gap, text) for gap in _joined(utf8, gaps, outer)]
+        return [chunk("toplevel", file_name, gap, text) for gap in _join_gaps(utf8, gaps, outer)]
     pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
-    return [chunk("text", file_name, piece, text) for piece in worded(utf8, pieces)]
+    return [chunk("text", file_name, piece, text) for piece in strip_gaps(utf8, pieces)]
 
 
 def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
@@ -109,16 +109,16 @@ def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
     start = 0
     for unit in outer:
         if unit.span.start > start:
-            gaps.append((start, max(_before(utf8, start, unit), start)))
+            gaps.append((start, max(_extend_up(utf8, start, unit), start)))
         if unit.span.end > start:
             line_end = utf8.find(b"\n", unit.span.end)
             line_end = len(utf8) if line_end < 0 else line_end
             start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_ON_LINE else unit.span.end
     gaps.append((start, len(utf8)))
-    return list(worded(utf8, gaps))
+    return list(strip_gaps(utf8, gaps))
 
 
-def worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
+def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
     """Gaps without surrounding blanks; gaps without a word character are left out."""
     for start, end in gaps:
         text = utf8[start:end]
@@ -128,7 +128,7 @@ def worded(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
             yield left, right
 
 
-def _before(utf8: bytes, start: int, unit: Unit) -> int:
+def _extend_up(utf8: bytes, start: int, unit: Unit) -> int:
     """Start of the unit including the few words before it on its line, its doc comment and its decorators."""
     place = utf8.rfind(b"\n", start, unit.span.start) + 1 or start
     if len(_words(utf8[place : unit.span.start])) > MOST_ON_LINE:
@@ -147,20 +147,18 @@ def _words(utf8: bytes) -> list[str]:
     return tokens(utf8.decode("utf-8", "replace"))
 
 
-def _joined(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> Iterator[Gap]:
+def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[Gap]:
     """Join gaps with only small symbols between them, up to CHUNK_SIZE, and cut long gaps."""
     walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
-    held: Gap | None = None
-    for start, end in (piece for gap in gaps for piece in worded(utf8, cut(utf8, *gap))):
-        near = held and start - held[1] <= MOST_REACHED_OVER and end - held[0] <= CHUNK_SIZE
-        if held and near and bisect_left(walls, held[1]) == bisect_left(walls, start):
-            held = held[0], end
-            continue
-        if held:
-            yield held
-        held = start, end
-    if held:
-        yield held
+    joined: list[Gap] = []
+    for start, end in (piece for gap in gaps for piece in strip_gaps(utf8, cut(utf8, *gap))):
+        first, last = joined[-1] if joined else (start, start)
+        is_near = start - last <= MOST_REACHED_OVER and end - first <= CHUNK_SIZE
+        if joined and is_near and bisect_left(walls, last) == bisect_left(walls, start):
+            joined[-1] = first, end
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def section_units(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
@@ -172,7 +170,7 @@ def section_units(text: TextMap, file_name: str, language: str, above: list[Head
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]
     before = above[-1].name if above else ""
-    for piece in worded(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
+    for piece in strip_gaps(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
         if before:
             yield chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
         else:
@@ -182,7 +180,7 @@ def section_units(text: TextMap, file_name: str, language: str, above: list[Head
             above.pop()
         container = ".".join(h.name for h in above)
         above.append(heading)
-        for piece in worded(utf8, cut(utf8, heading.start, end, SECTION_SIZE)):
+        for piece in strip_gaps(utf8, cut(utf8, heading.start, end, SECTION_SIZE)):
             yield chunk("section", heading.name, piece, text, container, heading)
 
 

@@ -15,7 +15,7 @@ from codelens.indexing.run import IndexRun
 from codelens.model.search import Notice
 from codelens.store.store import Store
 from codelens.store.trust import is_owned
-from codelens.worktree.changes import commit_in_files, count_differences, first_commits
+from codelens.worktree.history import commit_in_files, count_differences, first_commits
 from codelens.worktree.place import INDEX_FOLDER, INDEX_NAME
 from codelens.worktree.repository import GitError, Repository, other_checkouts, repository_at
 
@@ -57,7 +57,7 @@ def _index_at(path: Path) -> Path:
 
 def _by_distance(repository: Repository) -> list[Path]:
     """The indexes of the other checkouts, first those whose commit has the fewest files that differ from ours."""
-    found = [index for top in other_checkouts(repository) if (index := _index_at(top)).is_file()]
+    indexes = [index for top in other_checkouts(repository) if (index := _index_at(top)).is_file()]
 
     def distance(index: Path) -> float:
         with suppress(GitError):
@@ -65,7 +65,7 @@ def _by_distance(repository: Repository) -> list[Path]:
             return count_differences(repository, *commits)
         return math.inf
 
-    return sorted(found, key=distance) if len(found) > 1 else found
+    return sorted(indexes, key=distance) if len(indexes) > 1 else indexes
 
 
 def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:

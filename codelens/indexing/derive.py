@@ -16,16 +16,16 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, worded
+from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, strip_gaps
 from codelens.indexing.embedding import embed, embed_document
 from codelens.indexing.extract import (
     extract,
     from_original,
     in_original,
+    map_units,
     own_texts,
     quoted_units,
     searched_texts,
-    units_mapped,
 )
 from codelens.indexing.files import ReadText, let_clock_tick, open_regular
 from codelens.indexing.markup import Heading, find_headings
@@ -60,7 +60,7 @@ SNAPSHOT_LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class RenamedFile:
     """The index's data of a file under its old path."""
 
     content_hash: bytes
@@ -76,7 +76,7 @@ class Job:
     seen: SeenFile
     known_hash: bytes | None = None
     """Hash of the content that the index holds by the current recipe; the result is Unchanged if the file still has it."""
-    moved: Moved | None = None
+    moved: RenamedFile | None = None
     """Set if the index holds the same content under another path; the file is then not parsed again."""
     grammar_fault: str = ""  # Why the grammar must not be used; only the text is derived then
 
@@ -96,10 +96,10 @@ def derive(
     path, raw, decoded = job.seen.path, read.raw, read.decoded
     language = detect_language(path, raw)
     text = TextMap(decoded)
-    found = _renamed(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
-    own = searched_texts(text, language, found.units)
-    mapped = in_original(found, text, decoded)
-    vectors, file_vector = embed_document(path, language, found, own, embedder)
+    extraction = _rename(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
+    texts = searched_texts(text, language, extraction.units)
+    mapped = in_original(extraction, text, decoded)
+    vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
     return DerivedDocument(
         seen=job.seen,
         content_hash=read.content_hash,
@@ -112,17 +112,17 @@ def derive(
         recipe=current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
-        postings=postings_of(path, found.units, own),
+        postings=postings_of(path, extraction.units, texts),
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder.fingerprint() if embedder else "",
-        trigrams=joined_trigrams(_searched(decoded.text, language)) if settings.fuzzy else None,
+        trigrams=joined_trigrams(_searchable_text(decoded.text, language)) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=path_roles(path),
     )
 
 
-def _searched(text: str, language: str) -> str:
+def _searchable_text(text: str, language: str) -> str:
     """The text that phrases and patterns are matched against: for a notebook its cells, without outputs and JSON."""
     if language != NOTEBOOK:
         return text
@@ -130,37 +130,30 @@ def _searched(text: str, language: str) -> str:
     return "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
 
 
-def _renamed(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extraction | None:
+def _rename(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extraction | None:
     """The old extraction with the new file name in its chunks; None if the file must be extracted again."""
-    path, found = job.seen.path, from_original(reuse, decoded) if reuse else None
-    if not job.moved or not found or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in found.units):
+    path, old = job.seen.path, from_original(reuse, decoded) if reuse else None
+    if not job.moved or not old or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
         return None  # the kind of a note depends on its folder
     old_name, name = job.moved.old_path.rpartition("/")[2], path.rpartition("/")[2]
     is_named = ("toplevel", "text")
-    units = tuple(replace(u, name=name) if u.kind in is_named and u.name == old_name else u for u in found.units)
-    return replace(found, units=units)
+    units = tuple(replace(u, name=name) if u.kind in is_named and u.name == old_name else u for u in old.units)
+    return replace(old, units=units)
 
 
-def postings_of(path: str, units: Sequence[Unit], own: Sequence[str]) -> tuple[Posting, ...]:
-    """For each unit the terms that it is found by; `own` holds the text of each unit."""
+def postings_of(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
+    """For each unit, which has the text of the same position, the terms that it is found by."""
     concepts, above = map(index_terms, place_words(path))
-    quoted = quoted_units(units)
-    return tuple(
-        [
-            Posting("", index_terms(unit.name), *[""] * 5)
-            if place in quoted
-            else Posting(
-                body_terms(text),
-                index_terms(unit.name),
-                concepts,
-                above,
-                index_terms(unit.container),
-                index_terms(unit.doc),
-                index_terms(" ".join((unit.signature, *unit.decorators))),
-            )
-            for place, (unit, text) in enumerate(zip(units, own, strict=True))
-        ]
-    )
+    quoted, postings = quoted_units(units), []
+    for place, (unit, text) in enumerate(zip(units, texts, strict=True)):
+        name = index_terms(unit.name)
+        if place in quoted:
+            postings.append(Posting("", name, *[""] * 5))
+            continue
+        body, container, doc = body_terms(text), index_terms(unit.container), index_terms(unit.doc)
+        signature = index_terms(" ".join((unit.signature, *unit.decorators)))
+        postings.append(Posting(body, name, concepts, above, container, doc, signature))
+    return tuple(postings)
 
 
 PART_SIZE = 1_000_000
@@ -180,19 +173,19 @@ def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Der
     judged = judge_large(job, settings)
     if not isinstance(judged, tuple):
         return judged
-    row, found = judged
-    if found.content_hash == job.known_hash:
-        return Unchanged(job.seen, found.content_hash)
+    row, facts = judged
+    if facts.content_hash == job.known_hash:
+        return Unchanged(job.seen, facts.content_hash)
     too_large = f"over {MOST_PARSED // 1_000_000} MB: only its text is indexed" if _has_structure(row) else ""
     return DerivedDocument(
         seen=job.seen,
-        content_hash=found.content_hash,
-        digest=found.digest,
+        content_hash=facts.content_hash,
+        digest=facts.digest,
         language=row.name,
-        encoding=found.encoding,
-        confidence=found.confidence,
-        bom=found.bom,
-        lines=found.lines,
+        encoding=facts.encoding,
+        confidence=facts.confidence,
+        bom=facts.bom,
+        lines=facts.lines,
         recipe=current_recipe(row.name, settings),
         extraction=Extraction("", (), (), (), job.grammar_fault or too_large),
         references=PackedReferences(b"", ""),
@@ -203,7 +196,7 @@ def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Der
         trigrams="" if settings.fuzzy else None,
         snapshot=b"",
         roles=path_roles(job.seen.path),
-        parts=_PartReader(job, found, row, settings, embedder).parts(),
+        parts=_PartReader(job, facts, row, settings, embedder).parts(),
     )
 
 
@@ -222,8 +215,8 @@ def judge_large(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip 
             return Skip(seen.path, SkipReason.TOO_LARGE, detail, seen.stamp) if too_large else None
         if _has_structure(row) and not job.grammar_fault and seen.stamp.size <= MOST_PARSED:
             return None
-        found = survey(seen.path, file, settings.least_confidence, settings.include_vendored)
-    return (row, found) if isinstance(found, Survey) else Skip(seen.path, *found, seen.stamp)
+        facts = survey(seen.path, file, settings.least_confidence, settings.include_vendored)
+    return (row, facts) if isinstance(facts, Survey) else Skip(seen.path, *facts, seen.stamp)
 
 
 def _has_structure(row: Language) -> bool:
@@ -239,7 +232,7 @@ class _PartReader:
     """Reads a file a second time, after its survey."""
 
     job: Job
-    found: Survey
+    facts: Survey
     row: Language
     settings: Settings
     embedder: Embedder | None
@@ -251,35 +244,35 @@ class _PartReader:
         """All parts of the file, in order. Raises UnfinishedFile."""
         try:
             with open_regular(self.job.file) as file:
-                yield from self._parts(file)
+                yield from self._read_parts(file)
         except (OSError, UnicodeError) as fault:
             raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
 
-    def _parts(self, file: BinaryIO) -> Iterator[DerivedPart]:
-        mark = file.read(self.found.bom)
+    def _read_parts(self, file: BinaryIO) -> Iterator[DerivedPart]:
+        mark = file.read(self.facts.bom)
         digest = xxhash.xxh3_128(mark)
-        place, held = PartPlace(0, 1, 0), ""
-        for raw, text in decoded_blocks(file, self.found.encoding, self.found.bom):
+        place, pending = PartPlace(0, 1, 0), ""
+        for raw, text in decoded_blocks(file, self.facts.encoding, self.facts.bom):
             digest.update(raw)
-            held += text
-            while len(held) >= PART_SIZE:
-                end, pieces = self._next(held)
+            pending += text
+            while len(pending) >= PART_SIZE:
+                end, pieces = self._find_end(pending)
                 if not end:
                     break
-                part, place = self._part(place, held[:end], mark, pieces)
+                part, place = self._derive_part(place, pending[:end], mark, pieces)
                 yield part
-                held, mark = held[end:], b""
-        if digest.digest() != self.found.content_hash:
+                pending, mark = pending[end:], b""
+        if digest.digest() != self.facts.content_hash:
             raise UnicodeError("another file")
-        if held or not place.start:
-            yield self._part(place, held, mark, self._pieces(held.encode("utf-8")))[0]
+        if pending or not place.start:
+            yield self._derive_part(place, pending, mark, self._pieces(pending.encode("utf-8")))[0]
 
-    def _next(self, held: str) -> tuple[int, list[Piece]]:
+    def _find_end(self, pending: str) -> tuple[int, list[Piece]]:
         """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text.
 
         A part with sections ends before a heading, otherwise at a line end.
         """
-        utf8 = held.encode("utf-8")
+        utf8 = pending.encode("utf-8")
         end, pieces = len(utf8), self._pieces(utf8)
         if self._has_headings:
             starts = [h.start for h in find_headings(utf8, self.row.name)]
@@ -304,31 +297,33 @@ class _PartReader:
         if self._has_headings:
             return list(section_units(text, name, self.row.name, self.above))
         kind = "toplevel" if self.row.chunks == "code" else "text"
-        return [chunk(kind, name, gap, text) for gap in worded(text.utf8, pieces)]
+        return [chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
 
-    def _part(self, place: PartPlace, own: str, mark: bytes, pieces: Sequence[Piece]) -> tuple[DerivedPart, PartPlace]:
-        """The part with the text `own`, which begins at `place`, and the place of the next part."""
-        path, raw = self.job.seen.path, own.encode(self.found.encoding)
-        text = TextMap(DecodedText(own, self.found.encoding, self.found.confidence, 0))
+    def _derive_part(
+        self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Piece]
+    ) -> tuple[DerivedPart, PartPlace]:
+        """The part with this content, which begins at `place`, and the place of the next part."""
+        path, raw = self.job.seen.path, content.encode(self.facts.encoding)
+        text = TextMap(DecodedText(content, self.facts.encoding, self.facts.confidence, 0))
         units = self._units(text, pieces)
         texts, first = own_texts(text, units), place.start + len(mark)
-        moved = units_mapped(units, lambda offset: first + text.to_original(offset))
+        moved = map_units(units, lambda offset: first + text.to_original(offset))
         part = DerivedPart(
             place=place,
-            units=tuple([_shifted(unit, place.line - 1, self.column) for unit in moved]),
+            units=tuple([_shift_lines(unit, place.line - 1, self.column) for unit in moved]),
             postings=postings_of(path, units, texts),
             vectors=embed(path, self.row.name, units, texts, self.embedder),
-            trigrams=joined_trigrams(own) if self.settings.fuzzy else None,
+            trigrams=joined_trigrams(content) if self.settings.fuzzy else None,
             snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),
         )
         self.inside = self.inside or bool(text.utf8.strip(BLANKS))
-        line = own.rfind("\n") + 1
-        self.column = len(own[line:].encode("utf-8")) + (0 if line else self.column)
-        before = len(own) - line + (0 if line else place.before)
-        return part, PartPlace(first + len(raw), place.line + own.count("\n"), before)
+        line = content.rfind("\n") + 1
+        self.column = len(content[line:].encode("utf-8")) + (0 if line else self.column)
+        before = len(content) - line + (0 if line else place.before)
+        return part, PartPlace(first + len(raw), place.line + content.count("\n"), before)
 
 
-def _shifted(unit: Unit, lines: int, column: int) -> Unit:
+def _shift_lines(unit: Unit, lines: int, column: int) -> Unit:
     """The unit with line numbers of the file; `column` counts the bytes before the part on its first line."""
     return replace(
         unit,

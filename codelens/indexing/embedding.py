@@ -14,7 +14,7 @@ from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.chunk import windows
-from codelens.indexing.extract import quoted_units, searched_texts, units_in_text, units_mapped
+from codelens.indexing.extract import map_units, quoted_units, searched_texts
 from codelens.indexing.run import LazyTransaction
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TODO
@@ -28,45 +28,33 @@ from codelens.store.vectors import KeptVectors
 from codelens.text.lines import TextMap
 
 
-class KeepingEmbedder:
-    """Gives what `embedder` gives; `file` is made if it is not there."""
+class CachingEmbedder:
+    """An embedder that keeps the vectors of code, but of no query, in a file, which is made if it does not exist."""
 
     slow = True
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
-        self._kept = KeptVectors(file)
+        self.knows, self.fingerprint, self.embed_query = embedder.knows, embedder.fingerprint, embedder.embed_query
+        self._stored = KeptVectors(file)
 
     @property
     def dimensions(self) -> int:
-        """The embedder's dimensions."""
+        """The embedder's dimensions, which it may learn from its first answer."""
         return self._embedder.dimensions
-
-    def knows(self, text: str) -> bool:
-        """The embedder's answer."""
-        return self._embedder.knows(text)
-
-    def fingerprint(self) -> str:
-        """The embedder's fingerprint: the vectors are the same."""
-        return self._embedder.fingerprint()
-
-    def embed_query(self, text: str) -> bytes:
-        """Never stored: queries are short and private."""
-        return self._embedder.embed_query(text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """Vectors from the file, and from the embedder for the rest, once for equal texts."""
-        keys = [self._key(entry) for entry in fields]
-        known = self._kept.get(keys)
-        missing = {key: entry for key, entry in zip(keys, fields, strict=True) if key not in known}
+        keys = []
+        for entry in fields:
+            parts = (self.fingerprint(), entry.name, entry.context, entry.signature, entry.body)
+            keys.append(xxhash.xxh3_128_digest("\0".join(parts).encode("utf-8", "surrogatepass")))
+        vectors = self._stored.get(keys)
+        missing = {key: entry for key, entry in zip(keys, fields, strict=True) if key not in vectors}
         embedded = dict(zip(missing, self._embedder.embed_code(list(missing.values())), strict=True))
-        self._kept.put(embedded)
-        known |= embedded
-        return [known[key] for key in keys]
-
-    def _key(self, entry: EmbeddedFields) -> bytes:
-        parts = (self.fingerprint(), entry.name, entry.context, entry.signature, entry.body)
-        return xxhash.xxh3_128_digest("\0".join(parts).encode("utf-8", "surrogatepass"))
+        self._stored.put(embedded)
+        vectors |= embedded
+        return [vectors[key] for key in keys]
 
 
 DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; all of it is in the body or in postings
@@ -76,7 +64,7 @@ def embedder_of(settings: Settings) -> Embedder | None:
     """The embedder of these settings; None if they want no vectors. Raises UsageError for a model that cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     file = vectors_file() if embedder and embedder.slow else None
-    return KeepingEmbedder(embedder, file) if embedder and file else embedder
+    return CachingEmbedder(embedder, file) if embedder and file else embedder
 
 
 def workers_embedder(settings: Settings) -> Embedder | None:
@@ -101,41 +89,41 @@ def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequen
     exported = [
         u.name for u in units if u.kind in EXPORTED_KINDS and u.parent is None and not u.local and u.name[0] != "_"
     ]
-    used = [" ".join(filter(None, (one.module, one.name.strip("*")))) for one in imports]
+    used = [" ".join(filter(None, (import_.module, import_.name.strip("*")))) for import_ in imports]
     exports, imported = (" ".join(list(dict.fromkeys(names))[:MOST_SUMMARISED]) for names in (exported, used))
     return EmbeddedFields(name, spaced, exports, imported)
 
 
 def embed_document(
-    path: str, language: str, found: Extraction, own: Sequence[str], embedder: Embedder | None
+    path: str, language: str, extraction: Extraction, texts: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[tuple[bytes, ...], ...], bytes]:
     """(the vectors of each unit as `embed` gives them, the vector of the file), computed in one call."""
     if embedder is None:
-        return ((),) * len(own), b""
-    pieces = [*pieces_of(path, language, found.units, own), [file_fields(path, language, found.units, found.imports)]]
-    *vectors, of_file = embed_pieces(pieces, embedder)
-    return tuple(vectors), b"".join(of_file)
+        return ((),) * len(texts), b""
+    of_file = file_fields(path, language, extraction.units, extraction.imports)
+    *vectors, file_vector = embed_pieces([*pieces_of(path, language, extraction.units, texts), [of_file]], embedder)
+    return tuple(vectors), b"".join(file_vector)
 
 
 def embed(
-    path: str, language: str, units: Sequence[Unit], own: Sequence[str], embedder: Embedder | None
+    path: str, language: str, units: Sequence[Unit], texts: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[bytes, ...], ...]:
     """For each unit the vectors of its pieces; empty for pieces without a token and for languages that are not embedded."""
-    return embed_pieces(pieces_of(path, language, units, own), embedder) if embedder else ((),) * len(own)
+    return embed_pieces(pieces_of(path, language, units, texts), embedder) if embedder else ((),) * len(texts)
 
 
 Pieces = Sequence[Sequence[EmbeddedFields]]
 
 
-def pieces_of(path: str, language: str, units: Sequence[Unit], own: Sequence[str]) -> Pieces:
+def pieces_of(path: str, language: str, units: Sequence[Unit], texts: Sequence[str]) -> Pieces:
     """For each unit the pieces to embed; none for quoted code and for languages that are not embedded."""
     row = languages().get(language)
     if row and not row.embed:
-        return ((),) * len(own)
+        return ((),) * len(texts)
     quoted = quoted_units(units)
     return [
         [] if place in quoted or unit.kind == TODO else list(embedded_pieces(path, unit, text))
-        for place, (unit, text) in enumerate(zip(units, own, strict=True))
+        for place, (unit, text) in enumerate(zip(units, texts, strict=True))
     ]
 
 
@@ -183,26 +171,26 @@ def embed_again(
         return 0, 0
     before = store.documents.embedded_by_others(embedder.fingerprint())
     others = store.documents.embedded_otherwise(embedder.fingerprint())
-    width, number = _known_width(store, embedder), 0
-    held: list[tuple[bytes, ...]] = []
-    """Vectors of the earlier parts of a large document."""
+    is_known = store.meta("embedder_fingerprint") == embedder.fingerprint()
+    width, number = int(store.meta("embedder_width") or 0) if is_known else 0, 0
+    document_vectors: list[tuple[bytes, ...]] = []  # Of a large document, those of its earlier parts
     for group in _groups(store, others):
         vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
-        width = _one_width(vectors, width, embedder)
+        width = _check_width(vectors, width, embedder)
         at = 0
         for document, pieces, is_last in group:
-            held += vectors[at : at + len(pieces)]
+            document_vectors += vectors[at : at + len(pieces)]
             at += len(pieces)
             if not is_last:
                 continue
             transaction.begin()
-            *of_units, of_file = held
+            *of_units, of_file = document_vectors
             store.embed_again(document.id, of_units, b"".join(of_file), embedder.fingerprint())
             transaction.batch(document.stamp.size)
-            held, number = [], number + 1
+            document_vectors, number = [], number + 1
             if progress:
                 progress(Progress("embed", number, len(others), document.path))
-    _remember(store, settings, embedder, width, transaction)
+    _note_embedder(store, settings, embedder, width, transaction)
     return len(others), before
 
 
@@ -227,39 +215,35 @@ def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]
     last = len(text.places) - 1
     for number in range(last + 1):
         span = text.span_of(number)
-        own = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
+        inside = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
         # The map counts from the start of its text: in the first part, after the byte order mark.
         mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
-        units = units_in_text(units_mapped(own, lambda offset, start=span.start: offset - start), mapped)  # type: ignore[misc]
-        found = pieces_of(document.path, document.language, units, searched_texts(mapped, document.language, units))
+        units = map_units(inside, lambda at, start=span.start, there=mapped.to_utf8: there(at - start))  # type: ignore[misc]
+        texts = searched_texts(mapped, document.language, units)
+        pieces = pieces_of(document.path, document.language, units, texts)
         if number < last:
-            yield found, False
+            yield pieces, False
             continue
         imports = store.references.imports_of(document.id)
         of_file = file_fields(document.path, document.language, () if last else units, imports)
-        yield [*found, [of_file]], True
+        yield [*pieces, [of_file]], True
 
 
-def _known_width(store: Store, embedder: Embedder) -> int:
-    """Bytes of a vector that this embedder gave before; 0 if it gave none."""
-    if store.meta("embedder_fingerprint") != embedder.fingerprint():
-        return 0
-    return int(store.meta("embedder_width") or 0)
-
-
-def _one_width(vectors: Sequence[Sequence[bytes]], width: int, embedder: Embedder) -> int:
+def _check_width(vectors: Sequence[Sequence[bytes]], width: int, embedder: Embedder) -> int:
     """The width of all these vectors, which must be `width` unless that is 0. A remote model may change under its name."""
-    found = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
-    if len(found) > 1:
-        widths = " and ".join(map(str, sorted(found)))
+    widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
+    if len(widths) > 1:
+        numbers = " and ".join(map(str, sorted(widths)))
         raise EmbedderFault(
-            f"{embedder.name} gives vectors of {widths} dimensions: the model has changed",
+            f"{embedder.name} gives vectors of {numbers} dimensions: the model has changed",
             "`codelens index --clear-cache`, then `codelens index --rebuild`",
         )
-    return next(iter(found), 0)
+    return next(iter(widths), 0)
 
 
-def _remember(store: Store, settings: Settings, embedder: Embedder, width: int, transaction: LazyTransaction) -> None:
+def _note_embedder(
+    store: Store, settings: Settings, embedder: Embedder, width: int, transaction: LazyTransaction
+) -> None:
     """Store which embedder made the vectors, and the width of a slow one's."""
     now = {
         "embedder": embedder.name,

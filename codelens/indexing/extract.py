@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from codelens.indexing.chunk import SECTION_SIZE, chunk_text, cut, section_units
 from codelens.indexing.markup import Heading
-from codelens.indexing.prose import in_whole, mentions, with_quoted
+from codelens.indexing.prose import add_quoted, mentions, move_to_text
 from codelens.lang.captures import READERS, extract_symbols
 from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
@@ -29,9 +29,6 @@ MARKDOWN = "markdown"
 
 _MAGIC = re.compile(rb"^([ \t]*)[%!?]", re.MULTILINE)
 
-ExtractCode = Callable[[TextMap, str, str], Extraction]
-"""(text, path, language) → what the text holds: `extract` itself, which knows notebooks by this module."""
-
 
 @dataclass(slots=True)
 class _NotebookContent:
@@ -46,7 +43,7 @@ class _NotebookContent:
     bindings: list[Binding] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
-    def add(self, found: Extraction, source: Excerpt) -> None:
+    def add(self, cell: Extraction, source: Excerpt) -> None:
         """Add the results of one cell, with offsets of the file."""
         first = len(self.units)
 
@@ -56,51 +53,45 @@ class _NotebookContent:
         def line(start: int) -> int:
             return self.text.line_column(start)[0]
 
-        for unit in found.units:
-            self.units.append(replace(in_whole(unit, source, self.text), parent=here(unit.parent)))
-        for r in found.references:
+        for unit in cell.units:
+            self.units.append(replace(move_to_text(unit, source, self.text), parent=here(unit.parent)))
+        for r in cell.references:
             start = source.place(r.start)
             self.references.append(r._replace(unit=here(r.unit), start=start, line=line(start)))
-        for i in found.imports:
+        for i in cell.imports:
             start = source.place(i.start)
             self.imports.append(i._replace(start=start, line=line(start)))
-        for b in found.bindings:
+        for b in cell.bindings:
             self.bindings.append(b._replace(unit=here(b.unit), start=source.place(b.start)))
-        self.faults += [found.fault] if found.fault else []
+        self.faults += [cell.fault] if cell.fault else []
 
 
-def read_cells(text: TextMap, path: str, extract_code: ExtractCode) -> Extraction | None:
-    """All units of a notebook; None if the file holds no cells."""
+def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | None:
+    """All units of a notebook; None if the file holds no cells. With a `grammar_fault` no cell is parsed."""
     notebook = read_notebook(text.utf8)
     language = accepted_names().get(notebook.language, PLAIN_TEXT)
     pages = _NotebookContent(text, path.rpartition("/")[2])
     for cell in notebook.cells:
         if cell.kind == "code":
-            pages.add(_code(cell.source, path, language, pages.above, extract_code), cell.source)
-        else:
-            pages.add(_prose(cell.source, pages), cell.source)
-    found = Extraction("", tuple(pages.units), tuple(pages.references), tuple(pages.imports), "", tuple(pages.bindings))
-    return replace(found, fault=min(pages.faults, default="")) if notebook.cells else None
+            # IPython's own lines, like `%matplotlib` or `!pip`, become comments for the parser.
+            plain = _MAGIC.sub(rb"\1#", cell.source.utf8) if language == "python" else cell.source.utf8
+            code = extract(_map_utf8(plain), path, language, grammar_fault)
+            title = ".".join(heading.name for heading in pages.above)
+            units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in code.units)
+            pages.add(replace(code, units=units), cell.source)
+            continue
+        cell_text = _map_utf8(cell.source.utf8)
+        units = tuple(section_units(cell_text, pages.name, MARKDOWN, pages.above))
+        sections = Extraction("", units, mentions(cell_text, MARKDOWN, units), ())
+        pages.add(add_quoted(sections, cell_text, MARKDOWN), cell.source)
+    if not notebook.cells:
+        return None
+    contents = (tuple(pages.units), tuple(pages.references), tuple(pages.imports))
+    return Extraction("", *contents, min(pages.faults, default=""), tuple(pages.bindings))
 
 
-def _map(utf8: bytes) -> TextMap:
+def _map_utf8(utf8: bytes) -> TextMap:
     return TextMap(DecodedText(utf8.decode("utf-8", "replace"), "utf-8", 1.0, 0))
-
-
-def _prose(source: Excerpt, pages: _NotebookContent) -> Extraction:
-    text = _map(source.utf8)
-    units = tuple(section_units(text, pages.name, MARKDOWN, pages.above))
-    found = Extraction("", units, mentions(text, MARKDOWN, units), ())
-    return with_quoted(found, text, MARKDOWN)
-
-
-def _code(source: Excerpt, path: str, language: str, above: list[Heading], extract_code: ExtractCode) -> Extraction:
-    """The code of one cell. IPython's own lines, like `%matplotlib` or `!pip`, become comments for the parser."""
-    plain = _MAGIC.sub(rb"\1#", source.utf8) if language == "python" else source.utf8
-    found = extract_code(_map(plain), path, language)
-    title = ".".join(heading.name for heading in above)
-    units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in found.units)
-    return replace(found, units=units)
 
 
 NOT_READ = "front matter"  # Prefix of the fault of a note with invalid fields
@@ -113,14 +104,15 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     body = len(whole[: note.body].encode("utf-8"))
     pieces = cut(text.utf8, 0, len(text.utf8), SECTION_SIZE)
     units = tuple(_note_unit(note, text, start, end, min(max(body, start), end)) for start, end in pieces)
-    references = mentions(text, "markdown", units)
-    places = tuple(
-        Reference("place", link.path, link.symbol, 0, _line_start(text, note.links_line), note.links_line)
-        for link in note.links
-    )
+    links_start = 0
+    for _ in range(note.links_line - 1):
+        links_start = text.utf8.find(b"\n", links_start) + 1
+    places = [
+        Reference("place", link.path, link.symbol, 0, links_start, note.links_line) for link in note.links if units
+    ]
+    outside = [reference for reference in mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
-    outside = [reference for reference in references if reference.start >= body]
-    return Extraction("", units, (*(places if units else ()), *outside), (), fault)
+    return Extraction("", units, (*places, *outside), (), fault)
 
 
 def _note_unit(note: Note, text: TextMap, start: int, end: int, body: int) -> Unit:
@@ -143,14 +135,6 @@ def _note_unit(note: Note, text: TextMap, start: int, end: int, body: int) -> Un
     )
 
 
-def _line_start(text: TextMap, line: int) -> int:
-    """Start byte of a line of the front matter."""
-    place = 0
-    for _ in range(line - 1):
-        place = text.utf8.find(b"\n", place) + 1
-    return place
-
-
 NOTHING = Extraction("", (), (), ())
 
 
@@ -159,21 +143,16 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     if language == "markdown" and kind_of_path(path):
         return extract_note(text, path)
     row = languages().get(language) or Language(language, chunks="lines")
-    if row.chunks == "cells" and (cells := read_cells(text, path, _of_cell(grammar_fault))) is not None:
+    if row.chunks == "cells" and (cells := read_cells(text, path, grammar_fault)) is not None:
         return cells
     is_read = not grammar_fault and (row.grammar or language in READERS)
-    found = _symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
-    chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, found.units)
-    merged = _merged(found, [*chunks, *_todos(text, language, found)])
+    symbols = _symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
+    chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, symbols.units)
+    merged = _merge(symbols, [*chunks, *_find_todos(text, language, symbols)])
     if row.chunks != "headings":
         return merged
     merged = replace(merged, references=mentions(text, language, merged.units))
-    return merged if grammar_fault else with_quoted(merged, text, language)
-
-
-def _of_cell(grammar_fault: str) -> Callable[[TextMap, str, str], Extraction]:
-    """`extract` for the cells of a notebook, whose grammars a fault keeps from all of them."""
-    return lambda text, path, language: extract(text, path, language, grammar_fault)
+    return merged if grammar_fault else add_quoted(merged, text, language)
 
 
 def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
@@ -190,56 +169,53 @@ def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Ex
         return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
 
 
-def _todos(text: TextMap, language: str, found: Extraction) -> Sequence[Unit]:
+def _find_todos(text: TextMap, language: str, symbols: Extraction) -> Sequence[Unit]:
     """TODO comments; empty if the grammar failed."""
-    if found.fault not in ("", PARTLY):
+    if symbols.fault not in ("", PARTLY):
         return ()
     try:
-        return find_todos(text, language, found.units)
+        return find_todos(text, language, symbols.units)
     except GrammarMissing:
         return ()
 
 
-def _merged(found: Extraction, chunks: Sequence[Unit]) -> Extraction:
+def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
     """Chunks among the symbols, with parents and references renumbered."""
     if not chunks:
-        return found
-    numbered = [*enumerate(found.units), *((None, chunk) for chunk in chunks)]
+        return symbols
+    numbered = [*enumerate(symbols.units), *((None, chunk) for chunk in chunks)]
     numbered.sort(key=lambda entry: (entry[1].span.start, -entry[1].span.end))
     moved = {old: new for new, (old, _) in enumerate(numbered) if old is not None}
     if all(old == new for old, new in moved.items()):
-        return replace(found, units=tuple(u for _, u in numbered))
-    units = tuple([u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered])
-    references = tuple(
-        [
-            r if r.unit is None else Reference(r.kind, r.name, r.receiver, moved[r.unit], r.start, r.line)
-            for r in found.references
-        ]
-    )
-    bindings = tuple([b if b.unit is None else b._replace(unit=moved[b.unit]) for b in found.bindings])
-    return replace(found, units=units, references=references, bindings=bindings)
+        return replace(symbols, units=tuple(u for _, u in numbered))
+    units = [u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered]
+    references = [
+        r if r.unit is None else Reference(r.kind, r.name, r.receiver, moved[r.unit], r.start, r.line)
+        for r in symbols.references
+    ]
+    bindings = [b if b.unit is None else b._replace(unit=moved[b.unit]) for b in symbols.bindings]
+    return replace(symbols, units=tuple(units), references=tuple(references), bindings=tuple(bindings))
 
 
 def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
     """Positions of the definitions quoted in sections. Their text belongs to the section, so only their names are indexed."""
-    found: set[int] = set()
+    quoted: set[int] = set()
     for i, unit in enumerate(units):
-        if unit.local and unit.parent is not None and (unit.parent in found or units[unit.parent].kind in CHUNK_KINDS):
-            found.add(i)
-    return frozenset(found)
+        if unit.local and unit.parent is not None and (unit.parent in quoted or units[unit.parent].kind in CHUNK_KINDS):
+            quoted.add(i)
+    return frozenset(quoted)
 
 
 def searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
     """For each unit the text that it is found by, as its author wrote it."""
-    own = own_texts(text, units)
-    return [as_written(one) for one in own] if language == NOTEBOOK else own
+    texts = own_texts(text, units)
+    return list(map(as_written, texts)) if language == NOTEBOOK else texts
 
 
 def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     """For each unit its body (or all of it, if it has none) without the units inside, except local ones."""
     holes: list[list[Span]] = [[] for _ in units]
-    over = 0
-    """The last chunk before this unit, which may span it."""
+    over = 0  # The last chunk before this unit, which may span it
     quoted = quoted_units(units)
     for i, unit in enumerate(units):
         if i in quoted or unit.kind == TODO:
@@ -251,12 +227,10 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
         elif unit.span.end <= units[over].span.end and units[over].kind in CHUNK_KINDS:
             holes[over].append(unit.span)
     bodies = [Span(u.body_start, u.span.end) if u.body_start < u.span.end else u.span for u in units]
-    return [_without(text.utf8, body, h) for body, h in zip(bodies, holes, strict=True)]
+    return [_cut_holes(text.utf8, body, inner) for body, inner in zip(bodies, holes, strict=True)]
 
 
-def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
-    if not holes:
-        return utf8[span.start : span.end].decode("utf-8", "replace")
+def _cut_holes(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
     parts: list[bytes] = []
     start = span.start
     for hole in holes:
@@ -266,26 +240,29 @@ def _without(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
     return b"\n".join(parts).decode("utf-8", "replace")
 
 
-def in_original(found: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
+def in_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
     """The extraction with offsets of the file's own bytes."""
     if decoded.encoding == "utf-8" and not decoded.bom:
-        return found
-    return _mapped(found, text.to_original)
+        return extraction
+    return _map_offsets(extraction, text.to_original)
 
 
-def from_original(found: Extraction, decoded: DecodedText) -> Extraction | None:
+def from_original(extraction: Extraction, decoded: DecodedText) -> Extraction | None:
     """The inverse of `in_original`; None if the file must be extracted again."""
     if decoded.encoding != "utf-8":
         return None
-    return _mapped(found, lambda offset: offset - decoded.bom) if decoded.bom else found
+    return _map_offsets(extraction, lambda offset: offset - decoded.bom) if decoded.bom else extraction
 
 
-def units_in_text(units: Sequence[Unit], text: TextMap) -> tuple[Unit, ...]:
-    """Units with offsets of the file's own bytes → the same in the text's UTF-8."""
-    return units_mapped(units, text.to_utf8)
+def _map_offsets(extraction: Extraction, there: Callable[[int], int]) -> Extraction:
+    units = map_units(extraction.units, there)
+    references = tuple(r._replace(start=there(r.start)) for r in extraction.references)
+    imports = tuple(i._replace(start=there(i.start)) for i in extraction.imports)
+    bindings = tuple(b._replace(start=there(b.start)) for b in extraction.bindings)
+    return replace(extraction, units=units, references=references, imports=imports, bindings=bindings)
 
 
-def units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
+def map_units(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
     """The units with their offsets mapped by `there`."""
     return tuple(
         replace(
@@ -296,11 +273,3 @@ def units_mapped(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Un
         )
         for u in units
     )
-
-
-def _mapped(found: Extraction, there: Callable[[int], int]) -> Extraction:
-    units = units_mapped(found.units, there)
-    references = tuple(r._replace(start=there(r.start)) for r in found.references)
-    imports = tuple(i._replace(start=there(i.start)) for i in found.imports)
-    bindings = tuple(b._replace(start=there(b.start)) for b in found.bindings)
-    return replace(found, units=units, references=references, imports=imports, bindings=bindings)

@@ -13,7 +13,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.history import HistoryRead, PastCommit
 from codelens.model.runs import Progress
 from codelens.worktree.blame import LinesRead, line_terms, read_lines
-from codelens.worktree.changes import TooSlow, collect_histories, head_of, read_changes
+from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.repository import GitError
 
 
@@ -25,25 +25,25 @@ def update_history(update: RepositoryUpdate) -> None:
 
 def _update_files(update: RepositoryUpdate) -> None:
     store, repository, force = update.store, update.repository, update.run.force
+    with_messages = update.run.settings.history
     before = store.history.read(repository.id)
-    commits: tuple[PastCommit, ...] = ()
+    read, commits = HistoryRead("", ""), tuple[PastCommit, ...]()
     stored: Mapping[int, PastCommit] = {}
     try:
         head = head_of(repository.root)
-        terms = head.terms if update.run.settings.history else f"{head.terms} without messages"
+        terms = head.terms if with_messages else f"{head.terms} without messages"
         if before and not force and (before.head, before.terms) == (head.commit, terms):
             return
+        read = HistoryRead(head.commit, terms)
         _report_progress(update)
         stored = store.history.commits(repository.id)
-        try:
-            usable = before and not force and before.terms == terms
-            read, commits = read_changes(head, {one.name: one for one in stored.values()} if usable else None)
-        except TooSlow as fault:  # stored with the commit: it would be too slow again
-            read = HistoryRead(head.commit, terms, fault=str(fault))
-        else:
-            read = replace(read, terms=terms)
-            if not update.run.settings.history:
-                commits = tuple(commit._replace(subject="", body="") for commit in commits)
+        is_usable = before and not force and before.terms == terms
+        read, commits = read_changes(head, {commit.name: commit for commit in stored.values()} if is_usable else None)
+        read = replace(read, terms=terms)
+        if not with_messages:
+            commits = tuple(commit._replace(subject="", body="") for commit in commits)
+    except TooSlow as fault:  # stored with the commit: it would be too slow again
+        read = replace(read, fault=str(fault))
     except GitError as fault:
         read = HistoryRead("", "", fault=str(fault))
     if read != before or force:
@@ -62,8 +62,8 @@ def _update_lines(update: RepositoryUpdate) -> None:
         if before and not force and before[:2] == read[:2]:
             return
         _report_progress(update)
-        usable = before and not force and before[1] == read[1] and not before[2]
-        known = store.lines.by_path(repository.id) if usable else None
+        is_usable = before and not force and before[1] == read[1] and not before[2]
+        known = store.lines.by_path(repository.id) if is_usable else None
         lines = read_lines(head, before[0] if before else "", known)
     except TooSlow as fault:
         read = (*read[:2], str(fault))

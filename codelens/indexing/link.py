@@ -32,97 +32,89 @@ CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
     """Link the unlinked documents and those that the update concerns. Returns notices about SCIP indexes in the tree.
 
-    If the tree holds such files, all documents are linked; see `linking.precise_edges`.
+    If the tree has SCIP indexes, any change links all documents: symbols of all of them may have the edges of an index.
     """
     store, repository, invalidation = update.store, update.repository, update.invalidation
     linker: Linker | None = None
-    known: PreciseIndexes | None = None
+    precise: PreciseIndexes | None = None
 
     def current_linker() -> Linker:
         nonlocal linker
-        linker = linker or Linker(store, repository.id, known)
+        linker = linker or Linker(store, repository.id, precise)
         return linker
 
     documents = invalidation.documents(update.run.batches, lambda: current_linker().catalog)
-    carried = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
+    tree_indexes = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
     key = f"precise:{repository.name}"
-    is_other = store.meta(key) != carried.state
-    if is_other or (carried.files and (documents or invalidation.any)):
+    indexes_changed = store.meta(key) != tree_indexes.state
+    if indexes_changed or (tree_indexes.files and (documents or invalidation.any)):
         documents = {state.id for state in store.documents.states(repository.id).values()}
-        known, linker = PreciseIndexes(store, repository.id, carried.files), None
+        precise, linker = PreciseIndexes(store, repository.id, tree_indexes.files), None
     if documents or invalidation.any:  # a removed file may have held members of types that stay
         update.transaction.begin()
-        _link(update, current_linker(), documents, known)
+        _link(update, current_linker(), documents, precise)
         store.edges.drop_unused_externals()
-    if is_other:
+    if indexes_changed:
         update.transaction.begin()
-        store.set_meta(key, carried.state)
-    return (*carried.notices, *(known.notices if known else ()))
+        store.set_meta(key, tree_indexes.state)
+    return (*tree_indexes.notices, *(precise.notices if precise else ()))
 
 
 def _link(
-    update: RepositoryUpdate, linker: Linker, documents: Collection[DocumentId], known: PreciseIndexes | None
+    update: RepositoryUpdate, linker: Linker, documents: Collection[DocumentId], precise: PreciseIndexes | None
 ) -> None:
     store, run = update.store, update.run
     files = linker.catalog.files
     ordered = sorted((d for d in documents if d in files), key=lambda d: files[d].path)
-    whole = run.batches or len(ordered) == len(files)
+    is_whole = run.batches or len(ordered) == len(files)
     if len(ordered) == len(files):
         store.edges.forget_all(ordered)
 
-    def with_progress(links: Iterable[DocumentLinks]) -> Iterator[DocumentLinks]:
-        for done, one in enumerate(links, start=1):
+    def report_progress(links: Iterable[DocumentLinks]) -> Iterator[DocumentLinks]:
+        for done, document_links in enumerate(links, start=1):
             if run.progress:
-                run.progress(Progress("link", done, len(ordered), files[one.document].path))
-            yield one
+                run.progress(Progress("link", done, len(ordered), files[document_links.document].path))
+            yield document_links
 
     workers = min(worker_count(run.settings), len(ordered) // DOCUMENTS_A_WORKER)
-    if run.batches and not known and workers > 1:
+    if run.batches and not precise and workers > 1:
         update.transaction.commit()  # the workers read what is committed
         store.share_build()
-        found = _links_by_workers(store.path, linker.repository, ordered, workers)
+        links = _links_by_workers(store.path, linker.repository, ordered, workers)
     else:
-        found = _links(linker, ordered, whole)
-    with closing(found):
-        for batch in in_batches(with_progress(found)):
+        links = _links(linker, ordered, is_whole)
+    with closing(links):
+        for batch in in_batches(report_progress(links)):
             update.transaction.begin()
-            write_links(store, batch, fresh=whole)
+            write_links(store, batch, fresh=is_whole)
             if run.batches:
                 update.transaction.commit()
                 update.transaction.begin()  # outside of a transaction, each query locks the file and reads its header
-    if not whole:
+    if not is_whole:
         linker.inheritance.renew(store, ordered, update.invalidation.holders(linker.catalog))
-    if known:
-        store_implementations(store, linker.catalog, known)
+    if precise:
+        store_implementations(store, linker.catalog, precise)
 
 
-def _links(linker: Linker, documents: Iterable[DocumentId], whole: bool) -> Generator[DocumentLinks, None, None]:
+def _links(linker: Linker, documents: Iterable[DocumentId], is_whole: bool) -> Generator[DocumentLinks, None, None]:
     with without_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
         for document in documents:
-            yield linker.link(document, whole)
+            yield linker.link(document, is_whole)
 
 
 def _links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
 ) -> Generator[DocumentLinks, None, None]:
     """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""
-    from codelens.processes.pool import WorkerPool  # few runs start processes to link
+    from codelens.processes.pool import WorkerDied, WorkerPool  # few runs start processes to link
 
     calls: deque[Future[bytes]] = deque()
+    groups = [list(documents[at : at + DOCUMENTS_A_CALL]) for at in range(0, len(documents), DOCUMENTS_A_CALL)]
     with WorkerPool(count) as pool:
-        for at in range(0, len(documents), DOCUMENTS_A_CALL):
-            if len(calls) == count * CALLS_AHEAD:
-                yield from _results(calls.popleft())
-            group = documents[at : at + DOCUMENTS_A_CALL]
-            calls.append(pool.submit(link_documents, str(index.absolute()), repository, list(group)))
-        while calls:
-            yield from _results(calls.popleft())
-
-
-def _results(call: Future[bytes]) -> Iterator[DocumentLinks]:
-    from concurrent.futures import BrokenExecutor
-
-    try:
-        return (DocumentLinks(*row) for row in marshal.loads(call.result()))
-    except BrokenExecutor as fault:
-        raise CodelensError(f"a linking process ended early: {fault}", "run `codelens index` again") from fault
+        while groups or calls:
+            while groups and len(calls) < count * CALLS_AHEAD:
+                calls.append(pool.submit(link_documents, str(index.absolute()), repository, groups.pop(0)))
+            try:
+                yield from (DocumentLinks(*row) for row in marshal.loads(calls.popleft().result()))
+            except WorkerDied as fault:
+                raise CodelensError(f"a linking process ended early: {fault}", "run `codelens index` again") from fault

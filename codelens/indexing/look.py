@@ -20,12 +20,12 @@ from codelens.config import Settings
 from codelens.model.code import Freshness, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import INDEXED_AT, Store
-from codelens.worktree.changes import commit_in_files
 from codelens.worktree.files import freshness, os_path_of, shown_path
+from codelens.worktree.history import commit_in_files
 
 if TYPE_CHECKING:
     from codelens.indexing.run import IndexRun, LazyTransaction, Tally
-    from codelens.worktree.walk import Sight
+    from codelens.worktree.walk import WalkFilter
 
 MOST_TIMES = 4000
 """Times that one look asks for, in all trees of an index: 14 ms of CPU where a stat takes 3.5 µs (a virtual machine; half of it
@@ -57,14 +57,9 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
 
 def _by_likelihood(files: Iterable[str], committed: Iterable[str], known: Mapping[str, int]) -> Iterator[str]:
     """Each known path once: files modified last and committed last, taken in turn, each after its folder; other folders."""
-    told = set[str]()
-    for pair in zip_longest(files, committed):
-        for path in filter(None, pair):
-            for each in (path.rpartition("/")[0] + "/", path):
-                if each in known and each not in told:
-                    told.add(each)
-                    yield each
-    yield from (path for path in known if path not in told)
+    in_turn = (path for pair in zip_longest(files, committed) for path in pair if path)
+    with_folders = (each for path in in_turn for each in (path.rpartition("/")[0] + "/", path))
+    yield from dict.fromkeys(path for path in (*with_folders, *known) if path in known)
 
 
 def times_key(repository: RepositoryRow) -> str:
@@ -86,7 +81,7 @@ def note_run(
     if has_written:
         transaction.begin()
         store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        store.set_meta(_PACE, _pace(store, run, tallies, seconds))
+        store.set_meta(_PACE, _measure_pace(store, run, tallies, seconds))
     if transaction.writes:
         transaction.begin()
         for row in store.documents.repositories():
@@ -94,7 +89,7 @@ def note_run(
                 store.keep_kinds(row, tallies[row.root].kinds)
 
 
-def _pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:
+def _measure_pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:
     """Two numbers in seconds: of an update without any file, and of each file.
 
     A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
@@ -136,7 +131,7 @@ class _Look:
         self._deleted: set[str] = set()
         self._bytes, self._folders, self._names = MOST_BYTES, MOST_FOLDERS, MOST_NAMES
         self._all_examined = True
-        self._sight: Sight | None = None
+        self._filter: WalkFilter | None = None
 
     def result(self, most: int) -> TreeLook:
         """Compare that many times, and examine what differs."""
@@ -147,25 +142,24 @@ class _Look:
             files, times = self._store.documents.totals(self._row.id)[0], -1
         if not self._row.root.is_dir():
             return TreeLook(TreeState.GONE, files, 0)
-        checked, differing, folders = self._compare(lines[:most])
+        checked, differing, folders = self._compare_times(lines[:most])
         for path in differing[:MOST_FILES]:
-            checked += self._examine(path)
+            document = self._store.documents.at(self._row.id, path)
+            checked += document is None or self._compare_content(document)
         for path in folders[:MOST_FOLDERS]:
             self._list(path)
-        whole = checked == files and len(lines) == times <= most and len(folders) <= MOST_FOLDERS and self._all_examined
-        found = self._new or self._changed or self._deleted
-        state = TreeState.CHANGED if found else TreeState.FRESH if whole else TreeState.UNKNOWN
-        new, changed, deleted = (tuple(sorted(each)) for each in (self._new, self._changed, self._deleted))
-        head_moved = state is TreeState.UNKNOWN and self._has_head_moved()
-        return TreeLook(state, files, checked, new, changed, deleted, head_moved)
-
-    def _has_head_moved(self) -> bool:
+        is_whole = checked == files and len(lines) == times <= most and len(folders) <= MOST_FOLDERS
+        new, changed, deleted = (tuple(sorted(paths)) for paths in (self._new, self._changed, self._deleted))
+        if new or changed or deleted:
+            return TreeLook(TreeState.CHANGED, files, checked, new, changed, deleted)
+        if is_whole and self._all_examined:
+            return TreeLook(TreeState.FRESH, files, checked)
         history = self._store.history.read(self._row.id)
-        if not history or not history.head:
-            return False
-        return commit_in_files(self._row.root) not in ("", history.head)
+        head = history.head if history else ""
+        head_moved = bool(head) and commit_in_files(self._row.root) not in ("", head)
+        return TreeLook(TreeState.UNKNOWN, files, checked, head_moved=head_moved)
 
-    def _compare(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
+    def _compare_times(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
         """(number of files with the noted time, other files, folders with another time)"""
         same, files, folders = 0, list[str](), list[str]()
         top, lstat, windows = self._root.rstrip("/") + "/", os.lstat, os.name == "nt"
@@ -175,8 +169,8 @@ class _Look:
                 continue
             is_folder = path.endswith("/")
             try:
-                found = lstat(top + os_path_of(path).rstrip("/"))
-                now = found.st_mtime_ns if is_folder or windows else found.st_ctime_ns  # as in `stamp_of`
+                stat = lstat(top + os_path_of(path).rstrip("/"))
+                now = stat.st_mtime_ns if is_folder or windows else stat.st_ctime_ns  # as in `stamp_of`
                 is_same = now == int(noted)
             except (OSError, ValueError):
                 is_same = False
@@ -186,12 +180,8 @@ class _Look:
                 same += 1
         return same, files, folders
 
-    def _examine(self, path: str) -> bool:
-        """Compare one file with its document; False if that would read too much."""
-        document = self._store.documents.at(self._row.id, path)
-        return document is None or self._compared(document)
-
-    def _compared(self, document: DocumentRow) -> bool:
+    def _compare_content(self, document: DocumentRow) -> bool:
+        """Compare a document with its file; False if that would read too much."""
         if document.stamp.size > self._bytes:
             self._all_examined = False
             return False
@@ -208,30 +198,25 @@ class _Look:
         try:
             entries = self._entries(os_path_of(below))
         except OSError:
-            if self._store.documents.holds_below(self._row.id, below) and not _any_below(self._deleted, below):
+            is_reported = any(path.startswith(below) for path in self._deleted)
+            if self._store.documents.holds_below(self._row.id, below) and not is_reported:
                 self._deleted.add(folder)
             return
+        documents, repository = self._store.documents, self._row.id
         for entry in entries:
             path = below + shown_path(entry.name)
             if entry.is_dir(follow_symlinks=False):
-                self._meet_folder(below, path + "/", entry)
+                path += "/"
+                if documents.is_skipped(repository, path) or documents.holds_below(repository, path):
+                    continue
+                if self._takes(below, entry) and self._holds_files(path):
+                    self._new.add(path)
             elif entry.is_file(follow_symlinks=False):
-                self._meet_file(below, path, entry)
-
-    def _meet_file(self, folder: str, path: str, entry: os.DirEntry[str]) -> None:
-        documents = self._store.documents
-        if document := documents.at(self._row.id, path):
-            if path not in self._changed:
-                self._compared(document)
-        elif not documents.is_skipped(self._row.id, path) and self._takes(folder, entry):
-            self._new.add(path)
-
-    def _meet_folder(self, folder: str, path: str, entry: os.DirEntry[str]) -> None:
-        documents = self._store.documents
-        if documents.is_skipped(self._row.id, path) or documents.holds_below(self._row.id, path):
-            return
-        if self._takes(folder, entry) and self._holds_files(path):
-            self._new.add(path)
+                if document := documents.at(repository, path):
+                    if path not in self._changed:
+                        self._compare_content(document)
+                elif not documents.is_skipped(repository, path) and self._takes(below, entry):
+                    self._new.add(path)
 
     def _holds_files(self, folder: str) -> bool:
         """True if a run would read a file in this new folder."""
@@ -262,15 +247,11 @@ class _Look:
 
     def _takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
         """True if a run would read this file or enter this folder, as far as rules tell without git's list of tracked files."""
-        if self._sight is None:
+        if self._filter is None:
             from codelens.indexing.walk_rules import with_stored_rules
             from codelens.worktree.place import own_files
-            from codelens.worktree.walk import Sight
+            from codelens.worktree.walk import WalkFilter
 
             settings = with_stored_rules(self._store, self._row.name, self._settings)
-            self._sight = Sight(self._row.root, settings, own_files(self._store.path), ask_git=False)
-        return self._sight.takes(os_path_of(folder).rstrip("/"), entry)
-
-
-def _any_below(paths: Iterable[str], folder: str) -> bool:
-    return any(path.startswith(folder) for path in paths)
+            self._filter = WalkFilter(self._row.root, settings, own_files(self._store.path), ask_git=False)
+        return self._filter.accepts_entry(os_path_of(folder).rstrip("/"), entry)

@@ -1,4 +1,4 @@
-"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, found line by line without a full parser.
+"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, match line by line without a full parser.
 
 Code fences, literal blocks and front matter hold no headings; a missed heading only makes a section longer. A code
 block counts if it names its language. Literal blocks of reStructuredText name none: as in Sphinx, those that parse as
@@ -68,8 +68,8 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
             fence = b"" if line.strip().startswith(fence) and not line.strip(b" \t" + fence[:1]) else fence
         elif opened := _FENCE.match(line):
             fence, paragraph = opened[1], None
-        elif found := _ATX.match(line):
-            yield _heading(lines, i, i, found, len(found[1]))
+        elif match := _ATX.match(line):
+            yield _heading(lines, i, i, match, len(match[1]))
             paragraph = None
         elif paragraph == i - 1 and (under := _SETEXT.match(line)):
             yield _heading(lines, i - 1, i, None, 1 if under[1][:1] == b"=" else 2)
@@ -110,8 +110,8 @@ def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
             block = b"" if line.rstrip() == block else block
         elif listing := _LISTING.match(line):
             block = listing[1]
-        elif found := _ASCIIDOC.match(line):
-            yield _heading(lines, i, i, found, len(found[1]))
+        elif match := _ASCIIDOC.match(line):
+            yield _heading(lines, i, i, match, len(match[1]))
 
 
 def _org_headings(lines: list[Line]) -> Iterator[Heading]:
@@ -119,8 +119,8 @@ def _org_headings(lines: list[Line]) -> Iterator[Heading]:
     for i, (_, line) in enumerate(lines):
         if block := _ORG_BLOCK.match(line):
             inside = block[1].upper() == b"BEGIN"
-        elif not inside and (found := _ORG.match(line)):
-            yield _heading(lines, i, i, found, len(found[1]))
+        elif not inside and (match := _ORG.match(line)):
+            yield _heading(lines, i, i, match, len(match[1]))
 
 
 _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
@@ -133,11 +133,11 @@ _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
 
 
 def _heading(
-    lines: list[Line], title: int, last: int, found: re.Match[bytes] | None, level: int, first: int | None = None
+    lines: list[Line], title: int, last: int, match: re.Match[bytes] | None, level: int, first: int | None = None
 ) -> Heading:
     """The heading in line `title` (all of it, or group 2 of a match) that ends in line `last`."""
     start, line = lines[title]
-    left, right = found.span(2) if found else (len(line) - len(line.lstrip()), len(line.rstrip()))
+    left, right = match.span(2) if match else (len(line) - len(line.lstrip()), len(line.rstrip()))
     return Heading(
         start=lines[title if first is None else first][0],
         name_start=start + left,

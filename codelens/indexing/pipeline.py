@@ -1,6 +1,6 @@
 """walk → decode → parse → extract → chunk → embed → store → link, for one repository of a run.
 
-Worker processes read, decode and derive files (worker.py); this process compares and writes. An update is one transaction, begun
+Worker processes read, decode and derive files; this process compares and writes. An update is one transaction, begun
 with its first write. A first build commits in batches, so that a killed build loses only the last one.
 """
 
@@ -40,9 +40,9 @@ def update_repository(
     # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
     verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
-    seen = walk(root, run.settings, own_files(run.index), folders)
-    skipped = {s.path: s for s in store.documents.skips(repository.id)}
-    plan = compare(seen, store.documents.states(repository.id), skipped, run.is_current, verify)
+    tree = walk(root, run.settings, own_files(run.index), folders)
+    known_skips = {skip.path: skip for skip in store.documents.skips(repository.id)}
+    plan = compare(tree, store.documents.states(repository.id), known_skips, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
     if not verify:

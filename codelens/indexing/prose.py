@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.indexing.markup import CodeBlock, code_blocks
 from codelens.lang.captures import extract_captures
-from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Extraction, Reference, Unit
@@ -65,15 +64,15 @@ _PATH = re.compile(r"[\w.@+~/-]*\w[\w.@+~/-]*")
 def mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:
     """References of the kinds mention and link, in order, each with its section."""
     starts = [unit.span.start for unit in units]
-    found = []
-    for kind, name, receiver, place in _found(text.utf8, _PATTERNS.get(language, _PATTERNS["markdown"])):
+    references = []
+    for kind, name, receiver, place in _find_mentions(text.utf8, _PATTERNS.get(language, _PATTERNS["markdown"])):
         unit = bisect_right(starts, place) - 1
         inside = unit if unit >= 0 and place < units[unit].span.end else None
-        found.append(Reference(kind, name, receiver, inside, place, text.line_column(place)[0]))
-    return tuple(found)
+        references.append(Reference(kind, name, receiver, inside, place, text.line_column(place)[0]))
+    return tuple(references)
 
 
-def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, str, int]]:
+def _find_mentions(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[Mention]:
     """(kind, name, receiver, place) of each mention."""
     for match in pattern.finditer(utf8):
         which = match.lastgroup
@@ -81,42 +80,44 @@ def _found(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[str, str, 
             continue
         start = match.start(which)
         if which == "toctree":
-            yield from _chapters(match[which], start)
+            yield from _read_toctree(match[which], start)
             continue
         raw = match[which].decode("utf-8", "replace")
         role = (match.groupdict().get("role") or b"").decode("ascii", "replace").rpartition(":")[2]
         if which == "argument":
             directive = (match["directive"] or b"").decode("ascii", "replace").rpartition(":")[2]
-            found = _name(raw, True) if _DIRECTIVES.fullmatch(directive) else None
-            found = _file(raw) if directive in _FILE_DIRECTIVES else found
+            mention = _read_name(raw, True) if _DIRECTIVES.fullmatch(directive) else None
+            mention = _read_link(raw) if directive in _FILE_DIRECTIVES else mention
         elif which != "code":
-            found = _file(raw)
+            mention = _read_link(raw)
         elif role in _FILE_ROLES:
-            found = _target_file(raw)
+            mention = _read_target(raw)
         elif role and not _ROLES.fullmatch(role):
-            found = None
+            mention = None
         else:
-            found = _name(raw, bool(role)) or (None if role else _named_file(raw))
-        if found:
-            kind, name, receiver, offset = found
+            mention = _read_name(raw, bool(role))
+            if not mention and not role and _is_file(raw.rpartition("/")[2].partition(":")[0]):
+                mention = _read_link(raw)
+        if mention:
+            kind, name, receiver, offset = mention
             yield kind, name, receiver, start + len(raw[:offset].encode())
 
 
-def _chapters(block: bytes, start: int) -> Iterator[tuple[str, str, str, int]]:
+def _read_toctree(block: bytes, start: int) -> Iterator[Mention]:
     """The documents in a table of contents, one a line, without options and patterns."""
     for line in block.splitlines(keepends=True):
         raw = line.decode("utf-8", "replace")
         words = raw.strip()
-        if words and words[0] not in ":." and (found := _target_file(words)):
+        if words and words[0] not in ":." and (mention := _read_target(words)):
             indent = len(raw) - len(raw.lstrip())
-            yield *found[:3], start + len((raw[:indent] + words[: found[3]]).encode())
+            yield *mention[:3], start + len((raw[:indent] + words[: mention[3]]).encode())
         start += len(line)
 
 
-Found = tuple[str, str, str, int]
+Mention = tuple[str, str, str, int]  # (kind, name, receiver, start of the name in the text)
 
 
-def _name(raw: str, explicit: bool) -> Found | None:
+def _read_name(raw: str, explicit: bool) -> Mention | None:
     """The name in a piece of code; `explicit` if the markup marks it as a name."""
     target = _TARGET.fullmatch(raw) if explicit else None
     shift, code = (target.start(1), target[1]) if target else (0, raw)
@@ -136,11 +137,7 @@ def _is_file(name: str) -> bool:
     return "." in name and detect_language(name) != PLAIN_TEXT
 
 
-def _named_file(raw: str) -> Found | None:
-    return _file(raw) if _is_file(raw.rpartition("/")[2].partition(":")[0]) else None
-
-
-def _file(raw: str) -> Found | None:
+def _read_link(raw: str) -> Mention | None:
     """The path of a link without its fragment; None if it leads out of the tree."""
     path = "" if _SCHEME.match(raw) else re.split(r"[#?:]", raw, maxsplit=1)[0]
     if not _PATH.fullmatch(path) or len(path) > MAX_LINK:
@@ -148,74 +145,58 @@ def _file(raw: str) -> Found | None:
     return "link", path, "", 0
 
 
-def _target_file(raw: str) -> Found | None:
+def _read_target(raw: str) -> Mention | None:
     """The path of `Title <path>` or `path`."""
     target = _TARGET.fullmatch(raw)
-    found = _file(target[1]) if target else _file(raw)
-    return (*found[:3], target.start(1)) if found and target else found
+    mention = _read_link(target[1] if target else raw)
+    return (*mention[:3], target.start(1)) if mention and target else mention
 
 
 QUOTED_KINDS = frozenset({"function", "method", *TYPE_KINDS})
 
 
-def with_quoted(found: Extraction, text: TextMap, language: str) -> Extraction:
-    """The extraction with the definitions in the document's code blocks; `found` holds only its sections."""
-    sections = found.units
+def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction:
+    """The extraction with the definitions in the document's code blocks; `document` holds only its sections."""
+    sections = document.units
     starts = [section.span.start for section in sections]
-    quoted = [
-        (section, units)
-        for block in code_blocks(text.utf8, language)
-        for section, units in _in_sections(block, sections, starts, text)
-    ]
-    return _with_inserted(found, quoted) if quoted else found
-
-
-def _in_sections(
-    block: CodeBlock, sections: Sequence[Unit], starts: Sequence[int], text: TextMap
-) -> Iterator[tuple[int, list[Unit]]]:
-    """(section, definition and its members) for each definition of a block; parents count within that list."""
-    outer: list[Unit] = []
-    for unit in [*_definitions(block), None]:
-        if outer and (unit is None or unit.parent is None):
-            place = block.code.whole(outer[0].span)
+    quoted: dict[int, list[Unit]] = {}  # Section → its quoted units, whose parents count within the list
+    for block in code_blocks(text.utf8, language):
+        for definition in _definitions(block):
+            place = block.code.whole(definition[0].span)
             section = bisect_right(starts, place.start) - 1
-            if section >= 0 and place.end <= sections[section].span.end:
-                title = sections[section].qualified_name
-                yield section, [_of_section(inner, title, block.code, text) for inner in outer]
-            outer = []
-        if unit is not None:
-            outer.append(unit)
+            if section < 0 or place.end > sections[section].span.end:
+                continue
+            title, units = sections[section].qualified_name, quoted.setdefault(section, [])
+            first = len(units)
+            for unit in definition:
+                container = f"{title}.{unit.container}" if unit.container else title
+                parent = None if unit.parent is None else first + unit.parent
+                moved = move_to_text(unit, block.code, text)
+                units.append(replace(moved, parent=parent, container=container, local=True))
+    return _insert_quoted(document, quoted) if quoted else document
 
 
-def _definitions(block: CodeBlock) -> list[Unit]:
-    """Functions and types, parents first; parents count from the last outermost one."""
+def _definitions(block: CodeBlock) -> list[list[Unit]]:
+    """Functions and types: each outermost one with its members, whose parents count within that list."""
     try:
-        found = extract_captures(block.code.utf8, block.language, definitions_only=True)
-    except GrammarMissing:
+        code = extract_captures(block.code.utf8, block.language, definitions_only=True)
+    except Exception:  # a missing grammar or a fault costs the document this example
         return []
-    except Exception:  # a fault costs the document this example
+    if block.guessed and code.fault:
         return []
-    if block.guessed and found.fault:
-        return []
-    kept: list[Unit] = []
-    first, moved = 0, dict[int, int]()
-    for place, unit in enumerate(found.units):
-        if unit.kind not in QUOTED_KINDS or not (unit.parent is None or unit.parent in moved):
+    definitions: list[list[Unit]] = []
+    positions: dict[int, int] = {}  # Position of a unit in the block → in its definition
+    for place, unit in enumerate(code.units):
+        if unit.kind not in QUOTED_KINDS or not (unit.parent is None or unit.parent in positions):
             continue
         if unit.parent is None:
-            first = len(kept)
-        moved[place] = len(kept)
-        kept.append(unit if unit.parent is None else replace(unit, parent=moved[unit.parent] - first))
-    return kept
+            definitions.append([])
+        positions[place] = len(definitions[-1])
+        definitions[-1].append(unit if unit.parent is None else replace(unit, parent=positions[unit.parent]))
+    return definitions
 
 
-def _of_section(unit: Unit, title: str, code: Excerpt, text: TextMap) -> Unit:
-    """A unit of an excerpt with offsets of the document."""
-    moved = in_whole(unit, code, text)
-    return replace(moved, container=f"{title}.{unit.container}" if unit.container else title, local=True)
-
-
-def in_whole(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
+def move_to_text(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
     """The unit with offsets, lines and columns of the whole text."""
     span, name = code.whole(unit.span), code.whole(unit.name_span)
     name_line, name_column = text.line_column(name.start)
@@ -231,18 +212,15 @@ def in_whole(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
     )
 
 
-def _with_inserted(found: Extraction, quoted: Sequence[tuple[int, list[Unit]]]) -> Extraction:
+def _insert_quoted(document: Extraction, quoted: Mapping[int, Sequence[Unit]]) -> Extraction:
     """Sections, each followed by its quoted definitions, with references renumbered."""
-    by_section: dict[int, list[list[Unit]]] = {}
-    for section, definition in quoted:
-        by_section.setdefault(section, []).append(definition)
     units: list[Unit] = []
-    moved: list[int] = []
-    for place, section_unit in enumerate(found.units):
+    moved: list[int] = []  # New position of each section
+    for place, section in enumerate(document.units):
         moved.append(len(units))
-        units.append(section_unit)
-        for definition in by_section.get(place, ()):
-            first = len(units)
-            units += [replace(u, parent=moved[place] if u.parent is None else first + u.parent) for u in definition]
-    references = tuple([r if r.unit is None else r._replace(unit=moved[r.unit]) for r in found.references])
-    return replace(found, units=tuple(units), references=references)
+        units.append(section)
+        first = len(units)
+        inner = quoted.get(place, ())
+        units += [replace(u, parent=moved[place] if u.parent is None else first + u.parent) for u in inner]
+    references = tuple([r if r.unit is None else r._replace(unit=moved[r.unit]) for r in document.references])
+    return replace(document, units=tuple(units), references=references)

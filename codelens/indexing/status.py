@@ -20,7 +20,7 @@ from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.files import content_hash
 from codelens.worktree.place import own_files, unfinished_index
-from codelens.worktree.walk import Sight, explain_path, walk
+from codelens.worktree.walk import WalkFilter, explain_path, walk
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
@@ -118,13 +118,13 @@ def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile
     return _judge_content(root, entry, settings) if entry is not None else None
 
 
-def sight(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
+def walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
     """A test whether a run would reach a path below the root, without `settings_of` by the rules of its last run."""
     if settings_of:
         settings = _load_settings(index, root, settings_of)
     elif rules := _rules_of_last_run(index, root):
         settings = rules.apply_to(settings)
-    return Sight(root, settings, own_files(index)).holds
+    return WalkFilter(root, settings, own_files(index)).accepts
 
 
 def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:

@@ -14,6 +14,7 @@ import os
 import pickle
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -22,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import BrokenExecutor, Future
 from queue import SimpleQueue
-from typing import IO, Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
@@ -149,30 +150,18 @@ class CallStream:
     """Iterates over what a generator function yields in a worker, as it arrives. The worker waits for the reader."""
 
     def __init__(self) -> None:
-        self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-        self._room = threading.Semaphore(STREAM_AHEAD)
+        self.answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()  # Put there by the worker's thread
+        self.room = threading.Semaphore(STREAM_AHEAD)  # Acquired by the worker's thread for each value
 
     def __iter__(self) -> Iterator[Any]:
         while True:
-            kind, value = self._answers.get()
-            self._room.release()
+            kind, value = self.answers.get()
+            self.room.release()
             if kind == "fault":
                 raise value
             if kind == "result":
                 return
             yield value
-
-    def put(self, kind: str, value: Any) -> None:
-        """For a worker's thread: add a yielded value, or what ends the stream."""
-        self._answers.put((kind, value))
-
-    def wait_for_room(self) -> None:
-        """For a worker's thread: wait until the reader has taken enough."""
-        self._room.acquire()
-
-    def let_go(self) -> None:
-        """Let the worker's thread go on without a reader."""
-        self._room.release()
 
 
 class _Worker:
@@ -192,7 +181,7 @@ class _Worker:
             if (process := self.process) and (self._calls or not self._pool.rules.trusted):
                 process.kill()
             if stream := self._stream:
-                stream.let_go()
+                stream.room.release()  # there is no reader any more
             self._thread.join(STOP_SECONDS)
 
     def _serve(self) -> None:
@@ -238,11 +227,11 @@ class _Worker:
         """Receive the values of a stream, no faster than they are read."""
         kind = "item"
         while kind == "item":
-            stream.put(kind, value)
+            stream.answers.put((kind, value))
             process.rest()
-            stream.wait_for_room()
+            stream.room.acquire()
             kind, value = self._receive(process)
-        stream.put(kind, value)
+        stream.answers.put((kind, value))
 
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
         """The next answer of `_answers`; a fault if the process has ended."""
@@ -289,6 +278,8 @@ class WorkerProcess:
             stderr=self._errors,
             env={name: value for name, value in variables.items() if rules.trusted or name != KEY},
         )
+        assert self._process.stdin and self._process.stdout
+        self._inbox, self._outbox = self._process.stdin, self._process.stdout
         self.send(pickle.dumps(rules.initializer))
 
     def wait_until_ready(self) -> None:
@@ -305,12 +296,12 @@ class WorkerProcess:
         """Send a message. A dead process raises nothing here; its missing answer shows it."""
         self._busy_since = self._busy_since or time.monotonic()
         with contextlib.suppress(OSError):
-            write_frame(_pipe(self._process.stdin), message)
+            write_frame(self._inbox, message)
 
     def receive(self, more: bool) -> bytes | None:
         """The next answer; None if the process has ended. `more` says that further answers are due."""
         self._busy_since = self._busy_since or time.monotonic()
-        answer = read_frame(_pipe(self._process.stdout))
+        answer = read_frame(self._outbox)
         self._busy_since = time.monotonic() if more else None
         return answer
 
@@ -326,7 +317,7 @@ class WorkerProcess:
     def end(self, seconds: float) -> None:
         """Let an idle process end by itself, so that its libraries leave nothing behind; kill it if that takes longer."""
         with contextlib.suppress(OSError):
-            _pipe(self._process.stdin).close()
+            self._inbox.close()
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -342,7 +333,7 @@ class WorkerProcess:
     def bury(self) -> str:
         """Wait for the process to end and close its pipes. Returns how it ended, as a predicate."""
         code = self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+        for pipe in (self._inbox, self._outbox, self._errors):
             if pipe:
                 with contextlib.suppress(OSError):
                     pipe.close()
@@ -362,18 +353,11 @@ def _name_ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None
-    return pipe
-
-
 def main() -> None:
     """Answer calls from standard input until it ends. Runs inside the worker process, whose parent's id is the first argument.
 
     SIGINT and SIGTERM reach the whole process group; the parent answers them.
     """
-    import sys
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with(int(sys.argv[1]))

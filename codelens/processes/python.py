@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -73,14 +74,8 @@ def import_path() -> list[str]:
     `python -m` puts the current folder first, as an absolute path. Anywhere else in the path it was named on purpose.
     """
     path = [entry for entry in sys.path if Path(entry).is_absolute()]
-    if path and not sys.flags.safe_path and path[0] == _current_folder():
-        del path[0]
-    own = str(Path(__file__).parents[2])
-    return path if own in path else [*path, own]
-
-
-def _current_folder() -> str:
-    try:
-        return str(Path.cwd())
-    except FileNotFoundError:
-        return ""
+    with suppress(FileNotFoundError):  # the current folder is gone
+        if path and not sys.flags.safe_path and path[0] == str(Path.cwd()):
+            del path[0]
+    package_folder = str(Path(__file__).parents[2])
+    return path if package_folder in path else [*path, package_folder]

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedIndex:
     """Everything that a server needs to know before it starts."""
 
     folder: Path  # Absolute; a new index is one of this folder
@@ -77,7 +76,7 @@ class Work:
 class Upkeep:
     """Keeps one index fresh. All methods are thread-safe, and none waits longer than its argument allows."""
 
-    def __init__(self, served: Served, refused: str = "") -> None:
+    def __init__(self, served: ServedIndex, refused: str = "") -> None:
         """`refused` says why nothing may be written, where that is so."""
         self._served, self.refused = served, refused
         self._lock = threading.RLock()  # a signal may come while its holder is interrupted
@@ -91,29 +90,30 @@ class Upkeep:
 
     def work(self) -> Work:
         """The current work, as far as this process knows."""
-        work = self._work
-        if not work.doing and not self._served.index.is_file() and self._being_built_elsewhere():
+        work, index = self._work, self._served.index
+        begun_files = (index.with_name(index.name + LOCK), index.with_name(index.name + BUILDING))
+        if not work.doing and not index.is_file() and all(file.is_file() for file in begun_files):
             return Work("elsewhere", "by another process")
         return work
 
     def tend(self, seconds: float) -> None:
         """Build a missing index, or update a stale one. Waits up to `seconds` for the look at the trees."""
-        if look := self._begun(always=False):
+        if look := self._begin_look(always=False):
             look.join(seconds)
 
     def refresh(self, seconds: float) -> bool:
         """Wait until the index knows the trees as they are now, at most that long; whether it does."""
         until = time.monotonic() + seconds
         self.wait(seconds)  # a look that began before now may have missed something
-        if look := self._begun(always=True):
+        if look := self._begin_look(always=True):
             self.wait(until - time.monotonic())
         return look is not None and not look.is_alive() and self._ended.is_set() and not self._work.fault
 
-    def _begun(self, always: bool) -> threading.Thread | None:
-        """The look that goes on or is begun; with `always` also in the pause after the last one. None where none may be."""
+    def _begin_look(self, always: bool) -> threading.Thread | None:
+        """The current look, or a new one if it is due or with `always`; None if there may be none now."""
         with self._lock:
-            due = always or time.monotonic() >= self._next_look
-            if self._looking is None and due and self._ended.is_set() and not self.refused and not self._closed:
+            is_due = always or time.monotonic() >= self._next_look
+            if self._looking is None and is_due and self._ended.is_set() and not self.refused and not self._closed:
                 self._looking = threading.Thread(target=self._look, name="codelens look", daemon=True)
                 self._looking.start()
             return self._looking
@@ -190,11 +190,13 @@ class Upkeep:
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
         doing, end = self._work.doing, dict[str, Any]()
-        for record in _records(process):
-            if record.get("ended"):
-                end = record
-            else:
-                self._work = Work(doing, record["phase"], record["done"], record["total"])
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for record in map(json.loads, lines):
+                if record.get("ended"):
+                    end = record
+                else:
+                    self._work = Work(doing, record["phase"], record["done"], record["total"])
         code = process.wait()
         if process.stdin:
             process.stdin.close()
@@ -207,18 +209,6 @@ class Upkeep:
             self._next_look = max(self._next_look, time.monotonic() + pause)
         self._ended.set()
 
-    def _being_built_elsewhere(self) -> bool:
-        index = self._served.index
-        lock = index.with_name(index.name + LOCK)
-        return lock.is_file() and index.with_name(index.name + BUILDING).is_file()
-
-
-def _records(process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
-    assert process.stdout is not None
-    with process.stdout as lines:
-        for line in lines:
-            yield json.loads(line)
-
 
 class WatchedUpkeep(Upkeep):
     """Upkeep that leaves updates to a watch in a process of its own, once there is an index to watch."""
@@ -229,7 +219,9 @@ class WatchedUpkeep(Upkeep):
         """The first call with an index starts the watch, and looks itself: what changed before is not waited for twice."""
         if self._watch is not None and self._watch.is_alive():
             return
-        self._start_watch()
+        with self._lock:  # at most once: a watch that ended by itself had its reason, and the looks go on without it
+            if self._watch is None and not self._closed and not self.refused and self._served.index.is_file():
+                self._watch = WatchProcess(self._served.index)
         super().tend(seconds)
 
     def close(self) -> None:
@@ -239,9 +231,3 @@ class WatchedUpkeep(Upkeep):
             watch, self._watch = self._watch, None
         if watch is not None:
             watch.stop()
-
-    def _start_watch(self) -> None:
-        """At most once: a watch that ended by itself had its reason, and the looks go on without it."""
-        with self._lock:
-            if self._watch is None and not self._closed and not self.refused and self._served.index.is_file():
-                self._watch = WatchProcess(self._served.index)

@@ -50,31 +50,28 @@ class SymbolMatcher:
         return self._known[key]
 
     def _unit(self, ran: SpanRun) -> UnitRow | None:
-        parts = _named(ran)
+        parts = _split_name(ran)
         if not parts:
             return None
         if not ran.path:
-            return self._anywhere(parts)
+            return self._find_by_names(parts)
         units = [unit for document in self._documents(ran.path) for unit in self._store.units.of_document(document)]
-        return _in_file(
-            [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS], parts, ran.line
-        )
+        named = [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS]
+        return _choose_in_file(named, parts, ran.line)
 
     def _documents(self, path: str) -> list[DocumentId]:
         """The documents that share the longest end of the path; none for installed packages."""
         parts = _components(path.replace("\\", "/"))
         candidates = self._by_name.get(parts[-1], ()) if parts else ()
-        shared = [(_shared(parts, other), len(other), document) for other, document in candidates]
-        if not shared:
-            return []
-        most = max(count for count, _, _ in shared)
+        shared = [(_count_shared(parts, other), len(other), document) for other, document in candidates]
+        most = max((count for count, _, _ in shared), default=0)
         if set(PACKAGES) & set(parts[: len(parts) - most]):
             return []
-        found = [(size, document) for count, size, document in shared if count == most]
-        whole = [document for size, document in found if size == most]
-        return whole or [document for _, document in found if most >= LEAST_SHARED]
+        nearest = [(size, document) for count, size, document in shared if count == most]
+        whole = [document for size, document in nearest if size == most]
+        return whole or [document for _, document in nearest if most >= LEAST_SHARED]
 
-    def _anywhere(self, parts: Sequence[str]) -> UnitRow | None:
+    def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
         """Match by names alone: the span must name all containers of the symbol, and the end of its file's path before them."""
         rows = self._store.units.rows(self._store.units.named(fold_identifier(parts[-1]), None, SAME_NAME)).values()
         fitting: dict[tuple[int, int], list[UnitRow]] = {}
@@ -84,14 +81,14 @@ class SymbolMatcher:
                 continue
             rest = parts[: len(parts) - 1 - len(holders)]
             file = _components(unit.path.rpartition(".")[0] or unit.path)
-            where = max(_shared(rest, file), _shared(rest, file[:-1]))
+            where = max(_count_shared(rest, file), _count_shared(rest, file[:-1]))
             if holders or where:
                 fitting.setdefault((len(holders) + where, where), []).append(unit)
         best = fitting[max(fitting)] if fitting else []
         return best[0] if len(best) == 1 else None
 
 
-def _named(ran: SpanRun) -> tuple[str, ...]:
+def _split_name(ran: SpanRun) -> tuple[str, ...]:
     """The parts of namespace and name in any language's notation: a.b, a::b, a#b, a/b.(*T).m; without Go's closures."""
     name = ran.name if not ran.namespace or ran.name.startswith(ran.namespace) else f"{ran.namespace}.{ran.name}"
     parts = [part for part in _BETWEEN.split(name) if part]
@@ -100,7 +97,7 @@ def _named(ran: SpanRun) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _in_file(named: Sequence[UnitRow], parts: Sequence[str], line: int | None) -> UnitRow | None:
+def _choose_in_file(named: Sequence[UnitRow], parts: Sequence[str], line: int | None) -> UnitRow | None:
     if len(named) > 1 and line is not None:
         around = [unit for unit in named if unit.start_line <= line <= unit.end_line]
         named = [max(around, key=lambda unit: (unit.start_line, -unit.end_line))] if around else named
@@ -120,7 +117,7 @@ def _components(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
-def _shared(left: Sequence[str], right: Sequence[str]) -> int:
+def _count_shared(left: Sequence[str], right: Sequence[str]) -> int:
     """The number of components at the end that two paths share."""
     count = 0
     while count < min(len(left), len(right)) and left[-1 - count] == right[-1 - count]:
@@ -140,24 +137,21 @@ class IndexTraces:
 
         Raises TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written.
         """
-        with self._store.reading():
-            return self._ingest(files)
-
-    def _ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
-        matching, spans, matched, nameless, unknown = SymbolMatcher(self._store), 0, 0, 0, 0
+        spans, matched, nameless, unknown = 0, 0, 0, 0
         known: list[str] = []
         # By digest, files with a match: another may match once more files are indexed.
-        found: dict[str, dict[Place, ObservedRuns]] = {}
-        with Traces.reading(self.path) as traces:
+        observations: dict[str, dict[Place, ObservedRuns]] = {}
+        with self._store.reading(), Traces.reading(self.path) as traces:
+            matcher = SymbolMatcher(self._store)
             for name, content in files:
                 digest = xxhash.xxh3_128_hexdigest(content)
-                if digest in found or traces.has_read(digest):
+                if digest in observations or traces.has_read(digest):
                     known.append(name)
                     continue
                 observed: dict[Place, ObservedRuns] = {}
                 for ran in read_spans(content, name):
                     spans += 1
-                    place = matching.find(ran) if ran else None
+                    place = matcher.find(ran) if ran else None
                     if ran is None or place is None:
                         nameless, unknown = nameless + (ran is None), unknown + (ran is not None)
                         continue
@@ -165,17 +159,15 @@ class IndexTraces:
                     seen = observed.get(place, ObservedRuns(0, 0))
                     observed[place] = ObservedRuns(seen.times + 1, max(seen.last, ran.at))
                 if observed:
-                    found[digest] = observed
-        self._write(found)
-        symbols = {place for observed in found.values() for place in observed}
+                    observations[digest] = observed
+        if observations:  # else no file is made
+            self._write(observations)
+        symbols = {place for observed in observations.values() for place in observed}
         return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
 
-    def _write(self, found: Mapping[str, Mapping[Place, ObservedRuns]]) -> None:
-        """Store what files observed, by their digests. Without anything to store, no file is made."""
-        if not found:
-            return
+    def _write(self, observations: Mapping[str, Mapping[Place, ObservedRuns]]) -> None:
         with TracesWriter.recording(self.path) as writer:
-            for digest, observed in found.items():
+            for digest, observed in observations.items():
                 if writer.has_read(digest):
                     continue  # by another process, meanwhile
                 writer.set_read(digest)
@@ -185,8 +177,8 @@ class IndexTraces:
     def everything(self) -> Mapping[Place, ObservedRuns]:
         """Symbol → its observations, most recent first. Raises TracesFault."""
         with Traces.reading(self.path) as traces:
-            held = traces.everything()
-        return dict(sorted(held.items(), key=lambda item: (-item[1].last, item[0])))
+            observations = traces.everything()
+        return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))
 
     def forget(self) -> bool:
         """Remove the file; False if there was none."""

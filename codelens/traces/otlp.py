@@ -18,71 +18,58 @@ NAMESPACE = ("code.namespace",)
 FILE = ("code.file.path", "code.filepath")
 LINE = ("code.line.number", "code.lineno")
 NANOSECONDS = 1_000_000_000
+HINT = "give it OTLP as JSON, as a collector's file exporter writes"
 SPANS = ("scopeSpans", "instrumentationLibrarySpans")  # The second name was used until OTLP 0.16
 
 
 def read_spans(content: bytes, name: str) -> Iterator[SpanRun | None]:
     """The code of each span, in order; None for a span without function or time. Raises TracesFault."""
-    for exported in _objects(content, name):
+    for exported in _parse_objects(content, name):
         resources = exported.get("resourceSpans")
         if not isinstance(resources, list):
-            raise TracesFault(
-                f"{name} has no resourceSpans", "give it OTLP as JSON, as a collector's file exporter writes"
-            )
-        for span in _below(resources, *SPANS):
-            yield _ran(span)
+            raise TracesFault(f"{name} has no resourceSpans", HINT)
+        for resource in _dicts(resources):
+            for scopes in map(resource.get, SPANS):
+                for scope in _dicts(scopes):
+                    yield from map(_read_span, _dicts(scope.get("spans")))
 
 
-def _objects(content: bytes, name: str) -> Iterator[dict[str, Any]]:
+def _parse_objects(content: bytes, name: str) -> Iterator[dict[str, Any]]:
     try:
         text = content.decode("utf-8-sig")
         try:
-            found = [parse_json(text)]
+            values = [parse_json(text)]
         except ValueError:
-            found = [parse_json(line) for line in text.splitlines() if line.strip()]
+            values = [parse_json(line) for line in text.splitlines() if line.strip()]
     except ValueError as fault:
-        raise TracesFault(
-            f"{name} is not JSON: {fault}", "give it OTLP as JSON, as a collector's file exporter writes"
-        ) from None
-    for one in found:
-        yield one if isinstance(one, dict) else {}
+        raise TracesFault(f"{name} is not JSON: {fault}", HINT) from None
+    for value in values:
+        yield value if isinstance(value, dict) else {}
 
 
-def _below(resources: list[Any], *names: str) -> Iterator[dict[str, Any]]:
-    for resource in _dicts(resources):
-        for name in names:
-            for scope in _dicts(resource.get(name)):
-                yield from _dicts(scope.get("spans"))
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _dicts(value: Any) -> Iterator[dict[str, Any]]:
-    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+def _read_span(span: dict[str, Any]) -> SpanRun | None:
+    attributes = {str(entry.get("key")): entry.get("value") for entry in _dicts(span.get("attributes"))}
+    at = _read_number(span.get("endTimeUnixNano")) or _read_number(span.get("startTimeUnixNano"))
+    function, namespace, file, line = (_read_text(attributes, names) for names in (FUNCTION, NAMESPACE, FILE, LINE))
+    return SpanRun(function, namespace, file, _read_number(line), at // NANOSECONDS) if function and at else None
 
 
-def _ran(span: dict[str, Any]) -> SpanRun | None:
-    attributes = {str(one.get("key")): one.get("value") for one in _dicts(span.get("attributes"))}
-    at = _number(span.get("endTimeUnixNano")) or _number(span.get("startTimeUnixNano"))
-    function, line = _text(attributes, FUNCTION), _text(attributes, LINE)
-    if not function or not at or at < 0:
-        return None
-    return SpanRun(function, _text(attributes, NAMESPACE), _text(attributes, FILE), _number(line), at // NANOSECONDS)
-
-
-def _text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:
+def _read_text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:
     """The first of these attributes with a value: a string, or a 64-bit number, which OTLP/JSON writes as a string."""
     for name in names:
         value = attributes.get(name)
-        found = (
-            next((value[key] for key in ("stringValue", "intValue") if key in value), "")
-            if isinstance(value, dict)
-            else ""
-        )
-        if isinstance(found, str | int) and str(found):
-            return str(found)
+        if isinstance(value, dict):
+            text = next((value[key] for key in ("stringValue", "intValue") if key in value), "")
+            if isinstance(text, str | int) and str(text):
+                return str(text)
     return ""
 
 
-def _number(value: Any) -> int | None:
+def _read_number(value: Any) -> int | None:
     """The integer of a value. 64-bit numbers are strings in OTLP/JSON, but some exporters write numbers."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None

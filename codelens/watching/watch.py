@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -55,11 +55,10 @@ class GitFolder:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
+    with suppress(OSError):
+        stat = path.stat()
+        return (stat.st_mtime_ns, stat.st_size)
+    return (0, 0)
 
 
 SETTINGS_FILE = ".codelens.toml"  # Controls how a tree is walked; a hidden file itself
@@ -69,13 +68,13 @@ class Roots:
     """The watched trees of one index: which exist, which of their files matter, and what git does in them."""
 
     def __init__(
-        self, roots: Sequence[Path], own: frozenset[str], sight_of: Callable[[Path], Callable[[str], bool]]
+        self, roots: Sequence[Path], own: frozenset[str], filter_of: Callable[[Path], Callable[[str], bool]]
     ) -> None:
         """`own` holds the absolute paths that an index run writes, except those in .codelens folders."""
         self.all = tuple(roots)
         self._own = own
-        self._sight_of = sight_of
-        self._sights: dict[str, Callable[[str], bool]] = {}
+        self._filter_of = filter_of
+        self._filters: dict[str, Callable[[str], bool]] = {}
         self._git = {root: GitFolder(root) for root in roots}
         self._heads: Mapping[Path, Mark] = self._marks()
         self.identity = self._identities()
@@ -104,7 +103,7 @@ class Roots:
 
     def forget_rules(self) -> None:
         """Read the walk's rules again when they are next needed: a run may have changed them."""
-        self._sights.clear()
+        self._filters.clear()
 
     def matter(self, paths: Iterable[str]) -> bool:
         """True if one of these absolute paths is indexed or controls what is indexed."""
@@ -119,31 +118,29 @@ class Roots:
                 below = path.removeprefix(lead).replace(os.sep, "/")
                 if INDEX_FOLDER in below.split("/"):
                     return False
-                if below.rpartition("/")[2] == SETTINGS_FILE or self._sight(root)(below):
+                if below.rpartition("/")[2] == SETTINGS_FILE or self._filter(root)(below):
                     return True
         return False
 
-    def _sight(self, root: Path) -> Callable[[str], bool]:
-        if str(root) not in self._sights:
+    def _filter(self, root: Path) -> Callable[[str], bool]:
+        if str(root) not in self._filters:
             try:
-                self._sights[str(root)] = self._sight_of(root)
+                self._filters[str(root)] = self._filter_of(root)
             except CodelensError:  # the update will report what is wrong with the settings or the root
-                self._sights[str(root)] = lambda path: True
-        return self._sights[str(root)]
+                self._filters[str(root)] = lambda path: True
+        return self._filters[str(root)]
 
     def _marks(self) -> Mapping[Path, Mark]:
         return {root: git.mark() for root, git in self._git.items()}
 
     def _identities(self) -> dict[Path, tuple[int, int]]:
-        found = {}
+        identities = {}
         for root in self.all:
-            try:
+            with suppress(OSError):
                 if root.is_dir():
-                    here = root.stat()
-                    found[root] = (here.st_dev, here.st_ino)
-            except OSError:
-                continue
-        return found
+                    stat = root.stat()
+                    identities[root] = (stat.st_dev, stat.st_ino)
+        return identities
 
 
 DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (knowing's figure)
@@ -197,7 +194,7 @@ class Watch:
         self._roots = Roots(
             [root.resolve() for root in roots],
             own_files(self._index),
-            lambda root: Index.sight(self._index, root, settings, options.settings_of),
+            lambda root: Index.walk_filter(self._index, root, settings, options.settings_of),
         )
         self._stop = Event()
         self._begun = False
@@ -219,8 +216,9 @@ class Watch:
         while not self._stop.is_set():
             self._renew, self._heard = False, 0
             self._first = self._last = time.monotonic() - LONGEST_SECONDS  # lets the first batch start an update
+            batches = ticks(self._stop) if self._poll else changes(self._roots.present(), self._stop)
             try:
-                with closing(self._batches()) as batches:
+                with closing(batches):
                     self._follow(batches)
             except NoEvents as fault:
                 self._poll = POLL_SECONDS
@@ -228,9 +226,6 @@ class Watch:
             except FileNotFoundError:  # a root disappeared after we checked
                 self._stop.wait(RETRY_SECONDS)
                 self._check_roots()
-
-    def _batches(self) -> Generator[frozenset[str], None, None]:
-        return ticks(self._stop) if self._poll else changes(self._roots.present(), self._stop)
 
     def _follow(self, batches: Iterator[frozenset[str]]) -> None:
         """Update after changes, until the watch must be set up again."""
@@ -298,15 +293,11 @@ class Watch:
         wrote = any(report.wrote for report in reports)
         pause = max(self._poll, 0 if wrote else POLL_SHARE * (time.thread_time() - started))
         self._next = time.monotonic() + (pause if self._poll else RECHECK_SECONDS)
-        self._report(reports, wrote)
-
-    def _report(self, reports: tuple[IndexReport, ...], wrote: bool) -> None:
-        if not self._begun:
-            self._begun = True
-            names = ", ".join(str(root) for root in self._roots.present())
-            self._emit(WatchStep.WATCHING, names, reports)
-        else:
+        if self._begun:
             self._emit(WatchStep.UPDATED if wrote else WatchStep.LOOKED, "", reports)
+        else:
+            self._begun = True
+            self._emit(WatchStep.WATCHING, ", ".join(map(str, self._roots.present())), reports)
 
     def _emit(self, step: WatchStep, text: str, reports: tuple[IndexReport, ...] = ()) -> None:
         self._report_event(WatchEvent(step, text, reports))

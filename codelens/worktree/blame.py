@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
-from codelens.worktree.changes import LATEST, SECONDS, Head, git_within
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import os_path_of, shown_path
+from codelens.worktree.history import LATEST, SECONDS, Head, git_within
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000

@@ -69,7 +69,7 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     ordered = sorted((row for row in judged if row[1] > _PLAUSIBLE), key=lambda row: -row[1])
     if ordered and ordered[0][1] >= (max(threshold, _LATIN_SURE) if ordered[0][0] == "cp1252" else threshold):
         return ordered
-    detected = _detected(sample)
+    detected = _detect_by_chardet(sample)
     enough = len(sample) - len(sample.translate(None, _HIGH)) >= _ENOUGH
     return [detected, *ordered] if detected and detected[1] >= (_CHARDET_RIGHT if enough else threshold) else ordered
 
@@ -77,14 +77,14 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
 def windows_of(raw: bytes) -> Iterator[bytes]:
     """The surroundings of a text's non-ASCII bytes, up to EVIDENCE bytes in all."""
     room = EVIDENCE
-    for found in _WINDOW.finditer(raw):
+    for window in _WINDOW.finditer(raw):
         if room <= 0:
             return
-        yield found[0] if len(found[0]) <= room else found[0][: found[0].rfind(b"\n", 0, room) + 1] or found[0]
-        room -= len(found[0])
+        yield window[0] if len(window[0]) <= room else window[0][: window[0].rfind(b"\n", 0, room) + 1] or window[0]
+        room -= len(window[0])
 
 
-def _detected(sample: bytes) -> tuple[str, float] | None:
+def _detect_by_chardet(sample: bytes) -> tuple[str, float] | None:
     import chardet
 
     detected = chardet.detect(sample)
@@ -102,7 +102,7 @@ def _judge(sample: bytes, codec: str, script: _Script) -> float:
     except UnicodeError:
         return -1.0
     score = _letter_score if script.is_alphabet else _ideograph_score
-    scores = [score(text, found.start(), script) for found in re.finditer(r"[^\x00-\x7f]", text)]
+    scores = [score(text, match.start(), script) for match in re.finditer(r"[^\x00-\x7f]", text)]
     return sum(scores) / len(scores) if scores else -1.0
 
 
@@ -195,8 +195,8 @@ def decode(raw: bytes, threshold: float) -> DecodedText | None:
     `threshold` is the confidence that chardet needs without further evidence. The result's confidence is 1.0 where
     bytes prove the encoding, .9 for UTF-16 recognised by its NULs, and 0.0 for Latin-1, the last resort.
     """
-    found = readings(raw, len(raw), lambda: _has_controls(raw), lambda: guess_legacy(raw, threshold))
-    return next((text for name, sure, bom in found if (text := exactly(raw, name, sure, bom))), None)
+    possible = readings(raw, len(raw), lambda: _has_controls(raw), lambda: guess_legacy(raw, threshold))
+    return next((text for name, sure, bom in possible if (text := exactly(raw, name, sure, bom))), None)
 
 
 Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte order mark
@@ -223,13 +223,9 @@ def readings(
 
 
 def is_binary(raw: bytes) -> bool:
-    """True if decode would return None; much cheaper."""
-    if any(raw.startswith(mark) and exactly(raw, encoding, 1.0, len(mark)) for mark, encoding in _MARKS):
-        return False
-    if b"\0" in raw[:_LOOKED_AT]:
-        encoding = _utf16(raw, len(raw))
-        return not encoding or exactly(raw, encoding, 0.9) is None
-    return _has_controls(raw) and exactly(raw, "utf-8", 1.0) is None
+    """True if decode would return None; much cheaper, because no encoding is guessed."""
+    possible = readings(raw, len(raw), lambda: _has_controls(raw), lambda: ())
+    return all(exactly(raw, *reading) is None for reading in possible)
 
 
 def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> DecodedText | None:
@@ -249,9 +245,9 @@ def controls(raw: bytes) -> int:
     return len(raw) - len(raw.translate(None, _CONTROLS))
 
 
-def too_many_controls(found: int, size: int) -> bool:
+def too_many_controls(number: int, size: int) -> bool:
     """True for more than one control byte in 200: compressed or machine data that happens to have no NUL."""
-    return found > size // 200
+    return number > size // 200
 
 
 def _has_controls(raw: bytes) -> bool:

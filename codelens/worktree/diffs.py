@@ -15,7 +15,17 @@ from codelens.model.fast_dataclass import dataclass
 NOTHING = b"/dev/null"
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-3][0-7]{2})')
-_ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_ESCAPED = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"t": b"\t",
+    b"n": b"\n",
+    b"v": b"\v",
+    b"f": b"\f",
+    b"r": b"\r",
+    b'"': b'"',
+    b"\\": b"\\",
+}
 _PREFIX = re.compile(rb"[abciow]/")  # git's prefixes, including those of diff.mnemonicPrefix
 
 
@@ -139,7 +149,7 @@ def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
         fields.get(b"rename to ", fields.get(b"copy to ")),
     )
     if old is not None and new is not None:
-        return _unquoted(old), _unquoted(new), binary
+        return _unquote(old), _unquote(new), binary
     if b"--- " in fields and b"+++ " in fields:
         before, after = _path(fields[b"--- "]), _path(fields[b"+++ "])
     else:
@@ -151,7 +161,7 @@ def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
 def _path(written: bytes) -> bytes | None:
     """The path of a `---` or `+++` line; None for no file. A tab ends it, before a time or after a path with spaces."""
     if written.startswith(b'"'):
-        return _unquoted(written)
+        return _unquote(written)
     path = written.partition(b"\t")[0]
     return None if path == NOTHING or not path else path
 
@@ -163,7 +173,7 @@ def _of_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
     rest = line.removeprefix(b"diff --git ")
     if rest.startswith(b'"'):
         end = re.match(rb'"(?:\\.|[^"\\])*"', rest)
-        return (_unquoted(end[0]), _unquoted(rest[end.end() + 1 :])) if end else (None, None)
+        return (_unquote(end[0]), _unquote(rest[end.end() + 1 :])) if end else (None, None)
     middle = len(rest) // 2
     return (rest[:middle], rest[middle + 1 :]) if rest[middle : middle + 1] == b" " else (None, None)
 
@@ -175,11 +185,9 @@ def _without_prefix(old: bytes | None, new: bytes | None) -> tuple[bytes | None,
     return old, new
 
 
-def _unquoted(written: bytes) -> bytes:
+def _unquote(written: bytes) -> bytes:
     """A path without git's quoting, which uses double quotes and C escapes for unusual bytes."""
     quoted = re.match(rb'"((?:\\.|[^"\\])*)"', written)
-    return _ESCAPE.sub(_unescaped, quoted[1]) if quoted else written
-
-
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    return _ESCAPED.get(found[1], bytes([int(found[1], 8)]) if found[1].isdigit() else found[1])
+    if not quoted:
+        return written
+    return _ESCAPE.sub(lambda code: _ESCAPED.get(code[1]) or bytes([int(code[1], 8)]), quoted[1])

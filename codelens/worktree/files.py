@@ -26,10 +26,10 @@ def content_hash(raw: bytes) -> bytes:
     return xxhash.xxh3_128_digest(raw)
 
 
-def stamp_of(found: os.stat_result) -> FileStamp:
+def stamp_of(stats: os.stat_result) -> FileStamp:
     """The metadata that shows whether a file has changed. On Windows `st_ctime` is the creation time, and left out."""
-    changed = 0 if os.name == "nt" else found.st_ctime_ns
-    return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino, changed)
+    changed = 0 if os.name == "nt" else stats.st_ctime_ns
+    return FileStamp(stats.st_size, stats.st_mtime_ns, stats.st_ino, changed)
 
 
 def hash_of_file(path: Path) -> bytes:
@@ -72,10 +72,10 @@ def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Fre
     """
     path = root / os_path
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size != stamp.size:
+        stats = path.lstat()
+        if not stat.S_ISREG(stats.st_mode) or stats.st_size != stamp.size:
             return Freshness.CHANGED
-        if stamp.agrees(stamp_of(found)):
+        if stamp.agrees(stamp_of(stats)):
             return Freshness.FRESH
         same = hash_of_file(path) == indexed
     except (FileNotFoundError, NotADirectoryError):
@@ -103,7 +103,7 @@ def os_path_of(text: str) -> str:
     """The path that opens the file; the inverse of shown_path."""
     if "\\x" not in text:
         return text
-    raw = os.fsencode(_ESCAPED.sub(lambda found: os.fsdecode(bytes([int(found[1], 16)])), text))
+    raw = os.fsencode(_ESCAPED.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), text))
     return os.fsdecode(raw)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.files import write_in_one_step
-from codelens.worktree.repository import Repository, configured, enclosing_repository, expanded
+from codelens.worktree.repository import Repository, enclosing_repository, expand_home, read_configuration
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
 """The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend."""
@@ -51,12 +51,12 @@ def hooks_of(start: Path) -> Hooks:
     repository = enclosing_repository(start.resolve())
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
-    chosen = configured(repository).get("core.hookspath")
+    chosen = read_configuration(repository).get("core.hookspath")
     if not chosen:
         return Hooks(repository, repository.common / "hooks", is_shared=False)
-    folder = repository.top / expanded(chosen)  # a relative path starts at the top, where hooks run
-    own = (repository.top.resolve(), repository.common.resolve())
-    return Hooks(repository, folder, not any(folder.resolve().is_relative_to(place) for place in own))
+    folder = repository.top / expand_home(chosen)  # a relative path starts at the top, where hooks run
+    insides = (repository.top.resolve(), repository.common.resolve())
+    return Hooks(repository, folder, not any(folder.resolve().is_relative_to(inside) for inside in insides))
 
 
 def block_for(command: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ def block_for(command: Sequence[str]) -> str:
 
 def is_installed(hook: Path) -> bool:
     """True if a hook contains the block."""
-    return BEGIN in _text(hook)
+    return BEGIN in _read_text(hook)
 
 
 def install(folder: Path, block: str) -> None:
@@ -79,24 +79,26 @@ def install(folder: Path, block: str) -> None:
 
 def _with_block(hook: Path, block: str) -> str:
     """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere, and no older block."""
-    text = remove_block(_text(hook))
+    text = remove_block(_read_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):
         raise UsageError(f"{hook} is not executable, so git does not run it", f"`chmod +x {hook}`, or remove it")
     first, newline, rest = text.partition("\n")
+    words = first.removeprefix("#!").split()
+    if words and words[0].endswith("/env"):
+        words = words[1:]
     if not text:
         first, newline = "#!/bin/sh", "\n"
     elif not first.startswith("#!"):
         first, newline, rest = "", "", text
-    elif not _is_shell(first):
-        raise UsageError(
-            f"{hook} is not a shell script: {first}", "have it call `codelens hooks run` in the background"
-        )
+    elif not words or Path(words[0]).name.removesuffix(".exe") not in _SHELLS:
+        hint = "have it call `codelens hooks run` in the background"
+        raise UsageError(f"{hook} is not a shell script: {first}", hint)
     return f"{first}{newline}{block}{rest}"
 
 
 def remove(hook: Path) -> bool:
     """Remove the block, and the hook if nothing else is left. Returns whether the block was there."""
-    text = _text(hook)
+    text = _read_text(hook)
     if BEGIN not in text:
         return False
     rest = remove_block(text)
@@ -114,14 +116,7 @@ def remove_block(text: str) -> str:
     return before + after if begin and end else text
 
 
-def _is_shell(first: str) -> bool:
-    words = first.removeprefix("#!").split()
-    if words and words[0].endswith("/env"):
-        words = words[1:]
-    return bool(words) and Path(words[0]).name.removesuffix(".exe") in _SHELLS
-
-
-def _text(hook: Path) -> str:
+def _read_text(hook: Path) -> str:
     """A hook's text, byte for byte; empty if it does not exist. Raises UsageError if it cannot be read."""
     try:
         return os.fsdecode(hook.read_bytes())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from codelens.model.fast_dataclass import dataclass, replace
@@ -22,9 +23,9 @@ from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
     GitError,
     Repository,
-    configured,
     enclosing_repository,
-    expanded,
+    expand_home,
+    read_configuration,
     read_regular,
     repository_at,
     run_git,
@@ -46,14 +47,14 @@ class _Patterns:
 
     def last(self, text: bytes, is_folder: bool) -> Rule | None:
         """The last rule that matches this text; rules for folders match folders only."""
-        found = None
+        last = None
         if (self.endings and text.endswith(self.endings)) or (self.any_glob and self.any_glob(text)):
             fitting = (rule for rule, matches in self.globs if (is_folder or not rule.folders_only) and matches(text))
-            found = next(fitting, None)
+            last = next(fitting, None)
         for rule in self.plain.get(text, ()):
-            if (is_folder or not rule.folders_only) and (found is None or rule.line > found.line):
-                found = rule
-        return found
+            if (is_folder or not rule.folders_only) and (last is None or rule.line > last.line):
+                last = rule
+        return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +102,14 @@ def read_rule_file(
     lead, cut = b"", len(os.fsencode(folder))
     if folder.startswith("../"):
         lead, cut = os.fsencode("/".join(root.parts[-folder.count("../") :]) + "/"), 0
-    by_name = _patterns([rule for rule in rules if rule.by_name], fold_case)
-    by_path = _patterns([rule for rule in rules if not rule.by_name], fold_case)
+    lead = lead.lower() if fold_case else lead
+    by_name = _compile_rules([rule for rule in rules if rule.by_name], fold_case)
+    by_path = _compile_rules([rule for rule in rules if not rule.by_name], fold_case)
     has_paths = any(not rule.by_name for rule in rules)
-    return RuleFile(
-        _shown(path, root), lead.lower() if fold_case else lead, cut, fold_case, by_name, by_path, has_paths
-    )
+    return RuleFile(_format_path(path, root), lead, cut, fold_case, by_name, by_path, has_paths)
 
 
-def _patterns(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
+def _compile_rules(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
     flags = re.DOTALL | (re.IGNORECASE if fold_case else 0)
     plain: dict[bytes, list[Rule]] = {}
     for rule in rules:
@@ -122,11 +122,10 @@ def _patterns(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
     return _Patterns(plain, compiled, endings, re.compile(union, flags).fullmatch if union else None)
 
 
-def _shown(path: Path, root: Path) -> str:
+def _format_path(path: Path, root: Path) -> str:
     """The path relative to the root if it is in it or right above it, else the full path."""
-    if path.name in (".gitignore", ".codelensignore") or path.is_relative_to(root):
-        return shown_path(Path(os.path.relpath(path, root)).as_posix())
-    return shown_path(path.as_posix())
+    is_near = path.name in (GIT, OWN) or path.is_relative_to(root)
+    return shown_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
 
 
 OWN = ".codelensignore"
@@ -134,42 +133,35 @@ GIT = ".gitignore"
 
 
 @dataclass(slots=True)
-class Tracked:
+class TrackedFiles:
     """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
 
     repository: Repository
     lead: bytes  # The root's path below the top, with a slash, if the root lies below it
     cut: int  # Length of the top's path below the root, with its slash
-    fault: str = ""
     _files: frozenset[bytes] | None = None
     _folders: frozenset[bytes] = frozenset()
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self.lead + path[self.cut :] in self._listed()
+        return self.lead + path[self.cut :] in self._list()
 
     def holds_below(self, path: bytes) -> bool:
         """True if git tracks a file in this folder."""
-        self._listed()
+        self._list()
         return self.lead + path[self.cut :] in self._folders
 
-    def _listed(self) -> frozenset[bytes]:
+    def _list(self) -> frozenset[bytes]:
         if self._files is None:
-            self._files = self._ask()
+            output = b""
+            if (self.repository.git_folder / "index").exists():
+                with suppress(GitError):  # `tracking_fault` reports it
+                    output = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+            self._files = frozenset(output.split(b"\0")[:-1])
             self._folders = frozenset(
                 os.fsencode(str(parent)) for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents
             )
         return self._files
-
-    def _ask(self) -> frozenset[bytes]:
-        if not (self.repository.git_folder / "index").exists():
-            return frozenset()
-        try:
-            listed = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-        except GitError as fault:
-            self.fault = str(fault)
-            return frozenset()
-        return frozenset(listed.split(b"\0")[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +182,7 @@ class IgnoreScope:
     root: Path
     own: tuple[RuleFile, ...] = ()
     git: tuple[RuleFile, ...] = ()
-    tracked: Tracked | None = None
+    tracked: TrackedFiles | None = None
     inherited: str = ""  # The pattern that ignores this folder as a whole, although it contains tracked files
     fold_case: bool = False
     silent: bool = False  # --no-ignore: no rules are read
@@ -200,36 +192,29 @@ class IgnoreScope:
         for file in self.own:
             if rule := file.last_match(path, name, is_folder):
                 return IgnoreVerdict(not rule.again, file.source(rule), wanted=rule.again)
-        source = self.inherited or self._git_source(path, name, is_folder)
-        if not source:
-            return None
-        if self.tracked and self.tracked.holds(path):
-            return None
-        return IgnoreVerdict(
-            True, source, holds_tracked=bool(is_folder and self.tracked and self.tracked.holds_below(path))
-        )
-
-    def _git_source(self, path: bytes, name: bytes, is_folder: bool) -> str:
-        for file in self.git:
+        source = self.inherited
+        for file in () if source else self.git:
             if rule := file.last_match(path, name, is_folder):
-                return "" if rule.again else file.source(rule)
-        return ""
+                source = "" if rule.again else file.source(rule)
+                break
+        if not source or (self.tracked and self.tracked.holds(path)):
+            return None
+        holds_tracked = bool(is_folder and self.tracked and self.tracked.holds_below(path))
+        return IgnoreVerdict(True, source, holds_tracked=holds_tracked)
 
-    def inside(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
+    def enter(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
         """The scope of a sub-folder (relative to the root, with a final slash) that has entries of these names."""
         if self.silent:
             return self
         scope = replace(self, inherited=inherited) if inherited != self.inherited else self
-        if ".git" in names and folder and (found := repository_at(self.root / folder)):
-            scope = _fresh(scope, found, folder)
-        if OWN in names and (file := self._read(folder, OWN)):
+        if ".git" in names and folder and (repository := repository_at(self.root / folder)):
+            scope = _enter_repository(scope, repository, folder)
+        place = self.root / folder
+        if OWN in names and (file := read_rule_file(place / OWN, self.root, folder, self.fold_case)):
             scope = replace(scope, own=(file, *scope.own))
-        if GIT in names and not inherited and (file := self._read(folder, GIT)):
+        if GIT in names and not inherited and (file := read_rule_file(place / GIT, self.root, folder, self.fold_case)):
             scope = replace(scope, git=(file, *scope.git))
         return scope
-
-    def _read(self, folder: str, name: str) -> RuleFile | None:
-        return read_rule_file(self.root / folder / name, self.root, folder, self.fold_case)
 
 
 def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
@@ -239,20 +224,20 @@ def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
         return scope
     repository = enclosing_repository(root)
     if repository is None:
-        return replace(scope, git=_excludes(root, None, "", configured(None)))
+        return replace(scope, git=_excludes(root, None, "", read_configuration(None)))
     above = len(root.relative_to(repository.top).parts)
-    scope = _fresh(scope, repository, "../" * above)
+    scope = _enter_repository(scope, repository, "../" * above)
     for steps in range(above, 0, -1):
-        scope = scope.inside("../" * steps, (OWN, GIT))
+        scope = scope.enter("../" * steps, (OWN, GIT))
     return scope
 
 
-def _fresh(scope: IgnoreScope, repository: Repository, folder: str) -> IgnoreScope:
+def _enter_repository(scope: IgnoreScope, repository: Repository, folder: str) -> IgnoreScope:
     """The scope at the top of a repository, which inherits only .codelensignore files from outside."""
-    configuration = configured(repository)
+    configuration = read_configuration(repository)
     fold_case = _folds_case(configuration)
     lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
-    tracked = Tracked(repository, lead, 0 if lead else len(os.fsencode(folder)))
+    tracked = TrackedFiles(repository, lead, 0 if lead else len(os.fsencode(folder)))
     git = _excludes(scope.root, repository, folder, configuration)
     return replace(scope, git=git, tracked=tracked, inherited="", fold_case=fold_case)
 
@@ -267,10 +252,10 @@ def _excludes(
     """The rules of .git/info/exclude and of the user's excludes file, in git's order."""
     fold_case = _folds_case(configuration)
     chosen = configuration.get("core.excludesfile")
-    user = expanded(chosen) if chosen is not None else user_folder() / "ignore"
+    user = expand_home(chosen) if chosen is not None else user_folder() / "ignore"
     places = [repository.common / "info" / "exclude"] if repository else []
-    found = (read_rule_file(place, root, folder, fold_case, follow=True) for place in (*places, root / user))
-    return tuple(file for file in found if file)
+    files = (read_rule_file(place, root, folder, fold_case, follow=True) for place in (*places, root / user))
+    return tuple(file for file in files if file)
 
 
 def tracking_fault(root: Path) -> str:

@@ -61,7 +61,7 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     if not pattern:
         return None
     by_name = b"/" not in pattern
-    regex = name_regex(pattern) if by_name else path_regex(pattern)
+    regex = _stars(_pieces(pattern, slashes=True), b".") if by_name else path_regex(pattern)
     plain = b"" if _WILD.search(pattern) else pattern.removeprefix(b"/")
     ending = pattern[1:] if by_name and pattern[:1] == b"*" and not _WILD.search(pattern, 1) else b""
     return Rule(text, line, again, folders_only, by_name, plain, ending, regex)
@@ -73,11 +73,6 @@ def _without_trailing_spaces(raw: bytes) -> bytes:
     return raw[: body.end()] if body else raw
 
 
-def name_regex(pattern: bytes) -> bytes:
-    """Regular expression for a pattern without a slash; it matches a whole file name."""
-    return _stars(_pieces(pattern, slashes=True), b".")
-
-
 def path_regex(pattern: bytes) -> bytes:
     """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder.
 
@@ -85,16 +80,15 @@ def path_regex(pattern: bytes) -> bytes:
     after literal text counts as the beginning ('foo**/bar' matches 'foo/x/bar').
     """
     pattern = pattern.removeprefix(b"/")
-    found = _PLAIN.match(pattern)
-    plain = found.end() if found else 0
+    literal = _PLAIN.match(pattern)
+    plain = literal.end() if literal else 0
     return re.escape(pattern[:plain]) + _double_stars(pattern[plain:])
 
 
 def _double_stars(pattern: bytes) -> bytes:
     """Split the pattern at each '**' that fills a path part. All stretches except the last keep their first match."""
     regex, start, opener = b"", 0, b""
-    for found in _whole_double_stars(pattern):
-        begin, end = found
+    for begin, end in _whole_double_stars(pattern):
         part = _stars(_pieces(pattern[start:begin], slashes=False), b"[^/]")
         regex += b"(?>" + opener + part + b")" if opener else part
         optional = pattern[end : end + 1] == b"/"
@@ -121,8 +115,8 @@ def _token(pattern: bytes, place: int) -> bytes:
     if pattern[place : place + 1] == b"[":
         end, _ = _bracket(pattern, place)
         return pattern[place:end]
-    found = _TOKEN.match(pattern, place)
-    return found[0] if found else b""
+    token = _TOKEN.match(pattern, place)
+    return token[0] if token else b""
 
 
 def _pieces(pattern: bytes, slashes: bool) -> list[bytes]:
@@ -136,7 +130,7 @@ def _pieces(pattern: bytes, slashes: bool) -> list[bytes]:
         elif head == b"?":
             pieces[-1] += b"." if slashes else b"[^/]"
         elif head == b"[":
-            pieces[-1] += _one_of(_bracket(pattern, place)[1], slashes)
+            pieces[-1] += _character_class(_bracket(pattern, place)[1], slashes)
         elif head == b"\\":
             pieces[-1] += re.escape(token[1:]) if len(token) > 1 else _NEVER
         else:
@@ -187,7 +181,7 @@ def _bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
     return place + 1, frozenset(range(1, 256)) - taken if negated else frozenset(taken)
 
 
-def _one_of(taken: frozenset[int] | None, slashes: bool) -> bytes:
+def _character_class(taken: frozenset[int] | None, slashes: bool) -> bytes:
     """A character class of these bytes, written as ranges; an expression that never matches without any."""
     members = sorted(taken or ()) if slashes else sorted((taken or frozenset()) - {ord("/")})
     if not members:
@@ -241,8 +235,8 @@ class Owners:
             code = re.sub(r"(?:^|\s)#.*", "", raw).strip()
             if section := _SECTION.fullmatch(code):
                 inherited = tuple(section[1].split())
-            elif (found := _PATTERN.fullmatch(code)) and not code.startswith("!"):
-                self._add(found[1], tuple(found[2].split()) or inherited, number)
+            elif (line := _PATTERN.fullmatch(code)) and not code.startswith("!"):
+                self._add(line[1], tuple(line[2].split()) or inherited, number)
 
     def _add(self, pattern: str, owners: tuple[str, ...], number: int) -> None:
         rule = read_rule(pattern.replace("\\#", "#").encode("utf-8", "surrogateescape"), number)

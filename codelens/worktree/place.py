@@ -85,9 +85,9 @@ def notes_folder(root: Path) -> Path:
 def own_files(index: Path) -> frozenset[str]:
     """All absolute paths that codelens may write for an index."""
     index = index.resolve()
-    own = {f"{index}{begun}{beside}" for begun in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
-    kept = (memory_place(index), traces_place(index))
-    return frozenset(own | {f"{one}{beside}" for one in kept for beside in ("", *BESIDE)})
+    paths = {f"{index}{stage}{beside}" for stage in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
+    records = (memory_place(index), traces_place(index))
+    return frozenset(paths | {f"{record}{beside}" for record in records for beside in ("", *BESIDE)})
 
 
 def memory_place(index: Path) -> Path:

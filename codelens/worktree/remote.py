@@ -22,7 +22,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 def remote_commit(url: str, ref: str) -> str:
     """The commit that a branch, tag or commit id means at a URL; without a name, its HEAD. Raises GitError."""
     with tempfile.TemporaryDirectory(prefix="codelens-") as folder:
-        return _found(_empty_repository(Path(folder)), url, ref)[1]
+        return _resolve_ref(_empty_repository(Path(folder)), url, ref)[1]
 
 
 def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
@@ -34,7 +34,7 @@ def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".git-", dir=folder.parent) as beside:
         repository = _empty_repository(Path(beside))
-        name, _ = _found(repository, url, ref)
+        name, _ = _resolve_ref(repository, url, ref)
         options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
         run_git(repository, "fetch", *options, "--", url, name, seconds=SECONDS, network=True)
         commit = run_git(repository, "rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
@@ -54,7 +54,7 @@ def _empty_repository(folder: Path) -> Repository:
     return repository
 
 
-def _found(repository: Repository, url: str, ref: str) -> tuple[str, str]:
+def _resolve_ref(repository: Repository, url: str, ref: str) -> tuple[str, str]:
     """(what to fetch, its commit as far as the other side tells)"""
     names = [f"refs/tags/{ref}", f"refs/heads/{ref}", ref] if ref else ["HEAD"]
     asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]

@@ -1,4 +1,4 @@
-"""git repositories: where their files are and how they are configured, read from files; and the only way to run git.
+"""git repositories: where their files are and how they are read_configuration, read from files; and the only way to run git.
 
 Reading files needs no git and executes nothing. git itself runs plumbing commands only, in a way that executes nothing
 that an indexed repository configures: indexing a hostile clone must be as safe as listing its files.
@@ -29,13 +29,17 @@ class Repository:
 
 def repository_at(folder: Path) -> Repository | None:
     """The repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
-    entry = folder / ".git"
-    named = entry if entry.is_dir() else _named_folder(entry)
-    if named is None or not os.path.lexists(named / "HEAD"):
+    git_folder = folder / ".git"
+    if not git_folder.is_dir():
+        raw = read_regular(git_folder)
+        if raw is None or not raw.startswith(b"gitdir:"):
+            return None
+        git_folder = folder / os.fsdecode(raw.removeprefix(b"gitdir:").strip())
+    if not os.path.lexists(git_folder / "HEAD"):
         return None
-    shared = read_regular(named / "commondir")
-    common = named / os.fsdecode(shared.strip()) if shared else named
-    return Repository(folder, named, common) if (common / "objects").is_dir() else None
+    shared = read_regular(git_folder / "commondir")
+    common = git_folder / os.fsdecode(shared.strip()) if shared else git_folder
+    return Repository(folder, git_folder, common) if (common / "objects").is_dir() else None
 
 
 def bare_repository_at(folder: Path) -> Repository | None:
@@ -46,7 +50,7 @@ def bare_repository_at(folder: Path) -> Repository | None:
 
 def enclosing_repository(start: Path) -> Repository | None:
     """The nearest repository that contains `start`."""
-    return next((found for folder in (start, *start.parents) if (found := repository_at(folder))), None)
+    return next(filter(None, map(repository_at, (start, *start.parents))), None)
 
 
 def other_checkouts(repository: Repository) -> list[Path]:
@@ -59,13 +63,6 @@ def other_checkouts(repository: Repository) -> list[Path]:
     return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
 
 
-def _named_folder(entry: Path) -> Path | None:
-    raw = read_regular(entry)
-    if raw is None or not raw.startswith(b"gitdir:"):
-        return None
-    return entry.parent / os.fsdecode(raw.removeprefix(b"gitdir:").strip())
-
-
 def read_regular(path: Path, follow: bool = True) -> bytes | None:
     """The file's bytes; None unless it is a readable regular file (reading a pipe or device might never end)."""
     try:
@@ -76,7 +73,7 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
         return None
 
 
-def configured(repository: Repository | None) -> dict[str, str]:
+def read_configuration(repository: Repository | None) -> dict[str, str]:
     """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value.
 
     Of the sections with a subsection only includes are followed, and remotes are read: 'remote.NAME.key'.
@@ -95,17 +92,17 @@ def _configuration_files(repository: Repository | None) -> Iterator[Path]:
         yield Path(environment["GIT_CONFIG_GLOBAL"])
     else:
         yield user_folder() / "config"
-        yield expanded("~/.gitconfig")
+        yield expand_home("~/.gitconfig")
     if repository:
         yield repository.common / "config"
 
 
 def user_folder() -> Path:
     """The folder of the user's git configuration and excludes."""
-    return expanded(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
+    return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
 
 
-def expanded(written: str) -> Path:
+def expand_home(written: str) -> Path:
     """A path with ~ or ~user resolved; unchanged if there is no such home."""
     try:
         return Path(written).expanduser()
@@ -126,15 +123,15 @@ def _settings_in(path: Path, repository: Repository | None, depth: int) -> Itera
     text = raw.decode("utf-8-sig", "surrogateescape").replace("\\\r\n", "").replace("\\\n", "")
     section, subsection = "", None
     for line in text.splitlines():
-        if found := _SECTION.match(line):
-            section, subsection = found[1].lower(), found[2]
-            line = line[found.end() :]
+        if header := _SECTION.match(line):
+            section, subsection = header[1].lower(), header[2]
+            line = line[header.end() :]
         assigned = _ASSIGNMENT.match(line)
         if not assigned:
             continue
         key, value = f"{section}.{assigned[1].lower()}", _value(assigned[2])
         if key == "include.path" or (key == "includeif.path" and _applies(subsection or "", repository)):
-            yield from _settings_in(path.parent / expanded(value), repository, depth + 1)
+            yield from _settings_in(path.parent / expand_home(value), repository, depth + 1)
         elif subsection is None:
             yield key, value
         elif section == "remote":
@@ -146,7 +143,7 @@ def _value(written: str | None) -> str:
     if written is None:
         return "true"
     text = "".join(quoted or plain for quoted, _, plain in _PART.findall(written.strip())).rstrip()
-    return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text)
+    return re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), text)
 
 
 def _applies(condition: str, repository: Repository | None) -> bool:
@@ -156,7 +153,7 @@ def _applies(condition: str, repository: Repository | None) -> bool:
         return False
     from codelens.worktree.patterns import path_regex
 
-    pattern = expanded(pattern).as_posix() + ("/**" if pattern.endswith("/") else "")
+    pattern = expand_home(pattern).as_posix() + ("/**" if pattern.endswith("/") else "")
     pattern = pattern if pattern.startswith("/") else "**/" + pattern
     flags = re.DOTALL | (re.IGNORECASE if kind == "gitdir/i" else 0)
     place = os.fsencode(repository.git_folder.resolve())
@@ -212,8 +209,8 @@ def run_git(
 
     if not os.access(repository.top, os.X_OK):
         raise GitError(f"cannot enter {repository.top}")
-    kept = _FOR_NETWORK if network else ()
-    disarmed = [part for key, value in _DISARMED.items() if key not in kept for part in ("-c", f"{key}={value}")]
+    allowed = _FOR_NETWORK if network else ()
+    disarmed = [part for key, value in _DISARMED.items() if key not in allowed for part in ("-c", f"{key}={value}")]
     try:
         with tempfile.TemporaryFile() if given else nullcontext() as stdin:
             if stdin:

@@ -54,13 +54,13 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
             if not newline and len(tail) > EVIDENCE:
                 whole, tail = tail, b""
             evidence += b"\n".join([*windows_of(whole), b""])  # whole lines, because a block may end inside a character
-    found = readings(
+    possible = readings(
         head,
         lengths.size,
         lambda: too_many_controls(odd, lengths.size),
         lambda: guess_legacy(bytes(evidence) + tail, threshold),
     )
-    for reading in found:
+    for reading in possible:
         if (lines := _lines(file, reading)) is not None:
             reason = None if include_vendored else classify_text(path, head, lambda: lengths)
             return reason or Survey(content.digest(), digest.digest(), *reading, lines)

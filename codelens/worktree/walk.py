@@ -1,6 +1,6 @@
 """Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
-The walk, `--explain-path` and `Sight`, which checks names of changed files, share one set of decisions. Links are not
+The walk, `--explain-path` and `WalkFilter`, which checks names of changed files, share one set of decisions. Links are not
 followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is not an exception, but
 `!.github` in .codelensignore includes it. git's own folder is not part of the tree.
 """
@@ -61,7 +61,7 @@ def walk(
     to `entered`: its path with a final slash, '/' for the root, and the modification time in ns that it had before.
     Raises UsageError if the root is not a readable folder; other failures are skips.
     """
-    root = _resolved(root)
+    root = _resolve_root(root)
     top = f"{root}/"
 
     def enter(folder: _Folder) -> bool:
@@ -82,7 +82,7 @@ def explain_path(
     `path` is in the operating system's form, relative to the root or absolute. Raises UsageError for a path that does
     not exist or lies outside the root.
     """
-    root = _resolved(root)
+    root = _resolve_root(root)
     below = os.path.relpath(root / path, root).replace(os.sep, "/")
     if below == ".." or below.startswith("../"):
         raise UsageError(f"{path} lies outside {root}", "give a path below the root")
@@ -99,7 +99,7 @@ def explain_path(
     return None
 
 
-class Sight:
+class WalkFilter:
     """Tells whether the walk would visit a path, for many paths: reads each folder once and no file.
 
     The rules of a folder are those at the first question about it.
@@ -107,11 +107,11 @@ class Sight:
 
     def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
         """Without `ask_git` no process is started: files that git tracks although a rule ignores them are not visited."""
-        self._root, self._settings, self._own = _resolved(root), settings, own
+        self._root, self._settings, self._own = _resolve_root(root), settings, own
         self._ask_git = ask_git
         self._folders: dict[str, _Here | None] = {}
 
-    def holds(self, path: str) -> bool:
+    def accepts(self, path: str) -> bool:
         """True if the walk visits `path`, given relative to the root with slashes. A deleted file is judged by its
         name.
 
@@ -121,20 +121,20 @@ class Sight:
         if f"{self._root}{os.sep}{path}" in self._own or ".git" in path.split("/"):
             return False
         folder, _, name = path.rpartition("/")
-        here = self._entered(folder)
+        here = self._find_folder(folder)
         if here is None or name in RULE_FILES:
             return here is not None
         is_folder = _is_real_folder(f"{self._root}/{path}")
         return not isinstance(_judge_name(name, os.fsencode(name), is_folder, here), Skip)
 
-    def takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
+    def accepts_entry(self, folder: str, entry: os.DirEntry[str]) -> bool:
         """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
-        if entry.name == ".git" or entry.path in self._own or (here := self._entered(folder)) is None:
+        if entry.name == ".git" or entry.path in self._own or (here := self._find_folder(folder)) is None:
             return False
-        _, is_folder, _ = _ordered(entry)
+        _, is_folder, _ = _sort_key(entry)
         return not isinstance(_judge(entry, os.fsencode(entry.name), is_folder, here), Skip)
 
-    def _entered(self, path: str) -> _Here | None:
+    def _find_folder(self, path: str) -> _Here | None:
         """State for a folder's entries; None if it is left out. A folder that cannot be read any more has no rules of its own."""
         if not self._folders:
             self._folders[""] = self._read(_Folder("", outermost_scope(self._root, self._settings.no_ignore)))
@@ -154,7 +154,8 @@ class Sight:
         if not isinstance(entered, Skip):
             here = entered[0]
         elif entered.reason == SkipReason.UNREADABLE:
-            here = _here(folder, folder.scope, self._root, self._settings)
+            raw, is_own = os.fsencode(folder.path), _is_own(folder.path)
+            here = _Here(self._root, folder.path, raw, folder.scope, self._settings, is_own)
         else:
             return None
         return here if self._ask_git else replace(here, scope=replace(here.scope, tracked=None))
@@ -167,7 +168,7 @@ def _is_real_folder(path: str) -> bool:
         return False
 
 
-def _resolved(root: Path) -> Path:
+def _resolve_root(root: Path) -> Path:
     if not root.is_dir():
         raise UsageError(f"not a folder: {root}")
     return root.resolve()
@@ -197,7 +198,7 @@ def _steps(folder: _Folder, root: Path, settings: Settings, own: frozenset[str])
         yield entered
         return
     here, entries = entered
-    for raw, is_folder, entry in sorted((_ordered(entry) for entry in entries), key=lambda row: row[0]):
+    for raw, is_folder, entry in sorted((_sort_key(entry) for entry in entries), key=lambda row: row[0]):
         if entry.name != ".git" and entry.path not in own:
             yield _judge(entry, raw[:-1] if is_folder else raw, is_folder, here)
 
@@ -217,14 +218,11 @@ def _enter(folder: _Folder, root: Path, settings: Settings) -> tuple[_Here, list
         if role:
             return Skip(shown_path(folder.path), *role)
     known = names - {GIT} if _is_own(folder.path) else names  # notes are read even if git ignores the index
-    return _here(folder, folder.scope.inside(folder.path, known, folder.inherited), root, settings), entries
+    scope = folder.scope.enter(folder.path, known, folder.inherited)
+    return _Here(root, folder.path, os.fsencode(folder.path), scope, settings, _is_own(folder.path)), entries
 
 
-def _here(folder: _Folder, scope: IgnoreScope, root: Path, settings: Settings) -> _Here:
-    return _Here(root, folder.path, os.fsencode(folder.path), scope, settings, _is_own(folder.path))
-
-
-def _ordered(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
+def _sort_key(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
     """The sort key of an entry, with a slash after a folder's name as in its files' paths."""
     is_folder = _is_folder(entry)
     name = entry.name.encode() if entry.name.isascii() else os.fsencode(entry.name)
@@ -287,42 +285,38 @@ def _judge_own(path: str, here: _Here) -> Skip | _Folder:
 
 
 def _judge_file(entry: os.DirEntry[str], path: str, settings: Settings, wanted: bool) -> SeenFile | Skip:
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError as fault:
-        return Skip(shown_path(path), SkipReason.UNREADABLE, fault.strerror or str(fault))
-    if not stat.S_ISREG(found.st_mode):
-        return _judge_other(entry, path, found.st_mode)
     text = shown_path(path)
-    stamp = stamp_of(found)
-    if not found.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
+    try:
+        stats = entry.stat(follow_symlinks=False)
+    except OSError as fault:
+        return Skip(text, SkipReason.UNREADABLE, fault.strerror or str(fault))
+    if not stat.S_ISREG(stats.st_mode):
+        return _explain_special(entry, text, stats.st_mode)
+    stamp = stamp_of(stats)
+    if not stats.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
         return Skip(text, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
-    named = None if wanted or settings.include_vendored else classify_name(path)
-    if named:
-        return Skip(text, *named, stamp)
-    if found.st_size > settings.max_file_size:
-        detail = f"{_size(found.st_size)}, limit {_size(settings.max_file_size)}"
+    reason = None if wanted or settings.include_vendored else classify_name(path)
+    if reason:
+        return Skip(text, *reason, stamp)
+    if stats.st_size > settings.max_file_size:
+        detail = f"{_format_size(stats.st_size)}, limit {_format_size(settings.max_file_size)}"
         return Skip(text, SkipReason.TOO_LARGE, detail, stamp)
     return SeenFile(text, path, stamp)
 
 
-def _judge_other(entry: os.DirEntry[str], path: str, mode: int) -> Skip:
+def _explain_special(entry: os.DirEntry[str], path: str, mode: int) -> Skip:
     if not stat.S_ISLNK(mode) and not stat.S_ISDIR(mode):
-        return Skip(shown_path(path), SkipReason.SPECIAL, _KINDS.get(stat.S_IFMT(mode), "of unknown kind"))
+        return Skip(path, SkipReason.SPECIAL, _KINDS.get(stat.S_IFMT(mode), "of unknown kind"))
+    try:
+        target = f"to {shown_path(str(Path(entry.path).readlink()))}"
+    except OSError as fault:
+        target = fault.strerror or str(fault)
     try:
         entry.stat()
     except OSError as fault:
-        detail = f"{_target(entry)}, a loop" if fault.errno == errno.ELOOP else _target(entry)
-        return Skip(shown_path(path), SkipReason.BROKEN_LINK, detail)
-    return Skip(shown_path(path), SkipReason.LINK, _target(entry))
+        return Skip(path, SkipReason.BROKEN_LINK, f"{target}, a loop" if fault.errno == errno.ELOOP else target)
+    return Skip(path, SkipReason.LINK, target)
 
 
-def _target(entry: os.DirEntry[str]) -> str:
-    try:
-        return f"to {shown_path(str(Path(entry.path).readlink()))}"
-    except OSError as fault:
-        return fault.strerror or str(fault)
-
-
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB" if size >= 1_000 else f"{size} bytes"

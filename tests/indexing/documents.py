@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codelens.config import Settings
-from codelens.indexing.derive import Job, Moved, derive
+from codelens.indexing.derive import Job, RenamedFile, derive
 from codelens.indexing.embedding import embedder_of
 from codelens.indexing.files import ReadText
 from codelens.model.code import FileStamp, SeenFile
@@ -29,6 +29,6 @@ def derived(
     decoded = decode(raw, settings.encoding_threshold)
     assert decoded is not None
     digest = content_hash(raw)
-    moved = Moved(digest, old_path, b"") if reuse else None
+    moved = RenamedFile(digest, old_path, b"") if reuse else None
     job = Job("", seen(path, len(raw)), moved=moved, grammar_fault=fault)
     return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings), reuse)

@@ -11,7 +11,7 @@ from codelens.errors import IndexCorrupt
 from codelens.index import Index
 from codelens.model.history import HistoryRead
 from codelens.store.store import Store
-from codelens.worktree import changes
+from codelens.worktree import history
 from tests.indexing.here import Tree
 from tests.worktree.git_history import DAY, START, Past
 from tests.writable import writable
@@ -86,7 +86,7 @@ def test_a_file_that_is_taken_in_later_has_its_past(tree: Tree, past: Past) -> N
 def test_the_past_is_the_fresh_one_whatever_happened_between(
     tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "MOST_COMMITS", 5)
+    monkeypatch.setattr(history, "MOST_COMMITS", 5)
     for number in range(4):
         past.commit({"a.py": f"x = {number}\n", f"{number}.py": "y = 1\n"})
         tree.run()
@@ -160,7 +160,7 @@ def test_what_took_too_long_is_not_tried_again_before_a_commit(
 ) -> None:
     past.commit({"a.py": "x = 1\n"})
     with monkeypatch.context() as patched:
-        patched.setattr(changes, "SECONDS", 0.0)
+        patched.setattr(history, "SECONDS", 0.0)
         assert tree.run().indexed == 1
     assert read(tree.index).fault == "git took longer than 0 seconds"
     tree.rests()

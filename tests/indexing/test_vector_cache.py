@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codelens.embed.base import EmbeddedFields
 from codelens.embed.hashing import HashingEmbedder
-from codelens.indexing.embedding import KeepingEmbedder
+from codelens.indexing.embedding import CachingEmbedder
 
 
 class Slow(HashingEmbedder):
@@ -35,16 +35,16 @@ def entries(*names: str) -> list[EmbeddedFields]:
 def test_what_was_embedded_is_not_embedded_again(tmp_path: Path) -> None:
     slow, file = Slow(), tmp_path / "cache/vectors.db"
     expected = HashingEmbedder().embed_code(entries("first", "second", "first", "third"))
-    assert KeepingEmbedder(slow, file).embed_code(entries("first", "second", "first")) == expected[:3]
-    assert KeepingEmbedder(slow, file).embed_code(entries("first", "second", "first", "third")) == expected
+    assert CachingEmbedder(slow, file).embed_code(entries("first", "second", "first")) == expected[:3]
+    assert CachingEmbedder(slow, file).embed_code(entries("first", "second", "first", "third")) == expected
     assert slow.asked == ["first", "second", "third"]
-    assert KeepingEmbedder(slow, file).embed_code([]) == []
+    assert CachingEmbedder(slow, file).embed_code([]) == []
 
 
 def test_another_embedder_has_vectors_of_its_own(tmp_path: Path) -> None:
     file, other = tmp_path / "vectors.db", Other()
-    KeepingEmbedder(Slow(), file).embed_code(entries("first"))
-    KeepingEmbedder(other, file).embed_code(entries("first"))
+    CachingEmbedder(Slow(), file).embed_code(entries("first"))
+    CachingEmbedder(other, file).embed_code(entries("first"))
     assert other.asked == ["first"]
 
 
@@ -54,7 +54,7 @@ def test_a_damaged_cache_costs_time_and_nothing_else(tmp_path: Path) -> None:
     for path in (file, file / "below"):
         slow = Slow()
         for _ in range(2):
-            assert KeepingEmbedder(slow, path).embed_code(entries("first")) == HashingEmbedder().embed_code(
+            assert CachingEmbedder(slow, path).embed_code(entries("first")) == HashingEmbedder().embed_code(
                 entries("first")
             )
         assert slow.asked == ["first", "first"]

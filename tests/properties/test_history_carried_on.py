@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.worktree import changes
-from codelens.worktree.changes import head_of, read_changes
+from codelens.worktree import history
+from codelens.worktree.history import head_of, read_changes
 from tests.tiers import examples
 from tests.worktree.git_history import DAY, Past
 
@@ -51,7 +51,7 @@ def apply(past: Past, number: int, what: str, file: str, after: int) -> None:
 @settings(max_examples=examples(25))
 def test_an_updated_history_equals_a_fresh_one(runs: list[list[tuple[str, str, int]]], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "MOST_COMMITS", most)
+        patch.setattr(history, "MOST_COMMITS", most)
         past = Past(Path(folder) / "tree")
         for number in range(3):
             past.commit({"a.py": f"{number}\n", "b.py": "1\n"})

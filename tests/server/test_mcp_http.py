@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from codelens.config import Settings
 from codelens.server.mcp.sdk import http_app
 from codelens.server.mcp.tools import TOOLS
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 
 HOST = "127.0.0.1:8000"
 
@@ -23,7 +23,7 @@ HOST = "127.0.0.1:8000"
 @asynccontextmanager
 async def web(shop: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application, whose addresses begin with http://127.0.0.1:8000."""
-    served = Served(shop, shop / ".codelens/index.db", Settings())
+    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     mounted = http_app(served, Upkeep(served, "a test"), [HOST], [f"http://{HOST}"])
     async with mounted.run(), httpx.AsyncClient(transport=httpx.ASGITransport(mounted.asgi_app), timeout=60) as client:
         yield client

@@ -30,7 +30,7 @@ from codelens.server.mcp.schema import closed
 from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.connection import writer_lock
 from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import EVERYTHING, Client, client_of, patiently, text_of, variables
@@ -119,7 +119,7 @@ async def asked_of_the_sdk(server: Server[Any, Any], message: Message) -> Messag
 
 @pytest.mark.parametrize("version", [*SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
-    served = Served(shop, shop / ".codelens/index.db", Settings())
+    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     line = hello(version, "first")
     wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
     said = answer_handshake(json.dumps(line).encode(), list(PURPOSES))
@@ -213,7 +213,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
         end.wait(60)
         return ToolAnswer("too late", {})
 
-    served = Served(shop, shop / ".codelens/index.db", Settings())
+    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     slow = Tool("slow", "Slow", "Answers late.", closed({}), {}, waits)
     server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 

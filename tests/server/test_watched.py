@@ -10,19 +10,19 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.server.upkeep import Served, WatchedUpkeep
+from codelens.server.upkeep import ServedIndex, WatchedUpkeep
 
 pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
 
 PATIENCE = 60.0  # Seconds after which a change that is not heard of is a fault, on the slowest machine
 
 
-def found(served: Served, name: str) -> list[str]:
+def found(served: ServedIndex, name: str) -> list[str]:
     with served.open() as index:
         return [hit.unit.path for hit in index.search(f"sym:{name}", SearchOptions()).hits]
 
 
-def until(served: Served, name: str, there: bool) -> bool:
+def until(served: ServedIndex, name: str, there: bool) -> bool:
     end = time.monotonic() + PATIENCE
     while bool(found(served, name)) != there:
         if time.monotonic() > end:
@@ -36,7 +36,7 @@ def test_a_change_is_indexed_though_nobody_asks(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "cup.py").write_text("def pour():\n    return 1\n")
-    served = Served(tree, tmp_path / "i.db", Settings(jobs=1))
+    served = ServedIndex(tree, tmp_path / "i.db", Settings(jobs=1))
     Index.build(served.index, [tree], served.settings)
     upkeep = WatchedUpkeep(served)
     try:
@@ -51,7 +51,7 @@ def test_a_change_is_indexed_though_nobody_asks(tmp_path: Path) -> None:
 
 def test_what_may_not_be_written_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "cup.py").write_text("def pour():\n    return 1\n")
-    served = Served(tmp_path, tmp_path / "i.db", Settings(jobs=1))
+    served = ServedIndex(tmp_path, tmp_path / "i.db", Settings(jobs=1))
     Index.build(served.index, [tmp_path], served.settings)
     upkeep = WatchedUpkeep(served, "a test forbids it")
     upkeep.tend(PATIENCE)

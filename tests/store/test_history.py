@@ -10,7 +10,7 @@ import pytest
 from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.changes import collect_histories
+from codelens.worktree.history import collect_histories
 from tests.indexing.documents import derived
 
 READ = HistoryRead("c0ffee", "terms", time=1000, commits=7, whole=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from codelens.model.history import LineRun
 from codelens.worktree import blame
 from codelens.worktree.blame import LineChange, LinesRead, read_lines, rewritten
-from codelens.worktree.changes import head_of
+from codelens.worktree.history import head_of
 from tests.tiers import examples
 from tests.worktree.git_history import DAY, START, Past
 

@@ -9,7 +9,7 @@ import pytest
 from codelens.config import Settings
 from codelens.model.code import SeenFile
 from codelens.worktree.commits import commits
-from codelens.worktree.repository import GitError, configured, repository_at, run_git
+from codelens.worktree.repository import GitError, read_configuration, repository_at, run_git
 from codelens.worktree.walk import walk
 from tests.worktree.conftest import git, git_tree, write_tree
 
@@ -86,7 +86,7 @@ def test_configuration_is_read_as_git_reads_it(tmp_path: Path, quiet_git: Path) 
         config.write(f"[include]\n\tpath = {tmp_path}/more\n")
         config.write(f'[includeIf "gitdir:{tmp_path}/"]\n\tpath = {tmp_path}/other\n')
         config.write(f'[includeIf "gitdir:/elsewhere/"]\n\tpath = {tmp_path}/not\n[core]\n\tlong = a\\\n  b ; c\n')
-    found = configured(repository_at(root))
+    found = read_configuration(repository_at(root))
     assert found["core.ignorecase"] == git(root, "config", "--type=bool", "--get", "core.ignorecase").decode().strip()
     for key in ("core.excludesfile", "core.long", "core.bare"):
         assert found[key] == git(root, "config", "--get", key).decode().removesuffix("\n"), key

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.worktree.changes import remote_and_commit
+from codelens.worktree.history import remote_and_commit
 from codelens.worktree.repository import enclosing_repository
 
 FORMS = {

@@ -30,7 +30,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
 from codelens.server.lsp.names import NameMeaning, Names
 from codelens.server.lsp.texts import SourceText, count_units
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.overlay import OverlaidStore
 from codelens.store.texts import text_of
@@ -145,7 +145,7 @@ class Reader(OverlaidStore):
 class WorkspaceFolder:
     """A folder of the workspace, with its index and what keeps that fresh."""
 
-    def __init__(self, path: Path, served: Served, upkeep: Upkeep) -> None:
+    def __init__(self, path: Path, served: ServedIndex, upkeep: Upkeep) -> None:
         self.path, self.served, self.upkeep = path, served, upkeep
         self.changed = asyncio.Event()
         """Set if files may have changed since somebody looked."""
@@ -179,7 +179,7 @@ class WorkspaceFolder:
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
 
-Serve = Callable[[Path], tuple[Served, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
+Serve = Callable[[Path], tuple[ServedIndex, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
 
 
 class NameInFile(NamedTuple):

@@ -38,7 +38,7 @@ PURPOSES = {
 }
 """Tool → what it is for, in the order in which clients list them."""
 DEFAULT_TOOLS = "search,read,refs,context"
-"""Served unless others are chosen: a client sends the description of each tool to its model with every request."""
+"""ServedIndex unless others are chosen: a client sends the description of each tool to its model with every request."""
 
 
 def choose_tools(names: str) -> tuple[str, ...]:

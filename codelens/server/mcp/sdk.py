@@ -24,7 +24,7 @@ from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, instructions_for
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, reword_for_client
 from codelens.server.mcp.tools import TOOLS
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -47,7 +47,7 @@ class ToolDesk:
 
     def __init__(
         self,
-        served: Served,
+        served: ServedIndex,
         upkeep: Upkeep,
         tools: Sequence[Tool],
         session: str = SHARED,
@@ -204,7 +204,7 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
 
 
 def http_app(
-    served: Served, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()
+    served: ServedIndex, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()
 ) -> StreamableHTTPSessionManager:
     """A server for streamable HTTP: its `asgi_app` is mounted at a path of a web server, which decides who may ask, and answers
     while `run()` is entered, once.

@@ -19,7 +19,7 @@ from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
-from codelens.server.upkeep import Served, Work
+from codelens.server.upkeep import ServedIndex, Work
 
 Record = dict[str, Any]
 
@@ -39,7 +39,7 @@ class ToolCall:
     opened: Index | None  # None where there is no index yet
     tool: Tool
     arguments: Mapping[str, Any]
-    served: Served
+    served: ServedIndex
     work: Work
     session: str  # Whose answers are remembered together: of one client, or of all that a web server has
     structured: bool = True  # True if the answer's object is sent too

@@ -9,7 +9,7 @@ from codelens.config import Settings
 from codelens.server.lsp.navigation import find_same_names
 from codelens.server.lsp.texts import SourceText
 from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 
 
 def count_steps(project: Path, methods: int) -> int:
@@ -17,7 +17,7 @@ def count_steps(project: Path, methods: int) -> int:
     text = "class Many:\n" + "".join(
         f"    def m{n}(self, value):\n        self.a{n} = value\n        return self\n" for n in range(methods)
     )
-    served = Served(project, project / ".codelens/index.db", Settings())
+    served = ServedIndex(project, project / ".codelens/index.db", Settings())
     path = project / "many.py"
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
     request = LspRequest({}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})

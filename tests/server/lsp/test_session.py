@@ -19,7 +19,7 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.server.lsp.server import COMMANDS_FEATURE, CodelensServer
 from codelens.server.lsp.workspace import REQUESTS, LspRequest
-from codelens.server.upkeep import Served, Upkeep
+from codelens.server.upkeep import ServedIndex, Upkeep
 from tests.server.lsp.client import PATIENCE, LspClient, RequestError, find, lsp_server, places
 from tests.server.lsp.conftest import FILES, write_project
 
@@ -187,7 +187,7 @@ def test_every_feature_has_a_name_in_the_manual() -> None:
 
 
 def test_a_cancelled_request_is_given_up() -> None:
-    server = CodelensServer(lambda folder: (served := Served(folder, folder, Settings()), Upkeep(served)))
+    server = CodelensServer(lambda folder: (served := ServedIndex(folder, folder, Settings()), Upkeep(served)))
     begun, ended = threading.Event(), threading.Event()
 
     def wait(request: LspRequest, params: Any) -> None:

@@ -18,8 +18,8 @@ from codelens.worktree.files import shown_path
 from codelens.worktree.repository import (
     GitError,
     Repository,
-    configured,
     enclosing_repository,
+    read_configuration,
     read_regular,
     run_git,
 )
@@ -85,7 +85,9 @@ def remote_and_commit(repository: Repository) -> tuple[str, str]:
     The remote is `origin`, or the first by name. Its last known commit of the current branch comes before that of its own
     HEAD; a detached HEAD, as in a clone at a tag, is taken to be published.
     """
-    urls = {k[7:-4]: v for k, v in configured(repository).items() if k.startswith("remote.") and k.endswith(".url")}
+    urls = {
+        k[7:-4]: v for k, v in read_configuration(repository).items() if k.startswith("remote.") and k.endswith(".url")
+    }
     name = "origin" if "origin" in urls else min(urls, default="")
     head = (read_regular(repository.git_folder / "HEAD") or b"").strip()
     branch = os.fsdecode(head.removeprefix(b"ref: refs/heads/")) if head.startswith(b"ref: ") else ""

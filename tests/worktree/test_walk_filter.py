@@ -1,4 +1,4 @@
-"""`Sight` decides about a path as the walk does."""
+"""`WalkFilter` decides about a path as the walk does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codelens.errors import UsageError
 from codelens.model.code import Skip, SkipReason
 from codelens.watching.watch import GitFolder
 from codelens.worktree.place import own_files
-from codelens.worktree.walk import Sight, explain_path
+from codelens.worktree.walk import WalkFilter, explain_path
 
 FILES = {
     ".gitignore": "*.log\n/out/\nbuild/*\n!build/keep.py\ntracked.gen\n",
@@ -59,38 +59,38 @@ def tree(tmp_path: Path) -> Path:
 )
 def test_agrees_with_the_walk(tree: Path, settings: Settings) -> None:
     own = own_files(tree / "own/index.db")
-    sight = Sight(tree, settings, own)
+    walk_filter = WalkFilter(tree, settings, own)
     seen = {}
     for folder, names, files in os.walk(tree):
         names[:] = [name for name in names if name != ".git"]
         for name in [*names, *files]:
             path = os.path.relpath(Path(folder, name), tree).replace(os.sep, "/")
             found = explain_path(tree, path, settings, own)
-            seen[path] = (sight.holds(path), not (isinstance(found, Skip) and found.reason in LEFT_OUT))
+            seen[path] = (walk_filter.accepts(path), not (isinstance(found, Skip) and found.reason in LEFT_OUT))
     # A folder left out for its entries, not its name.
     assert {path for path, both in seen.items() if both[0] != both[1]} - {*RULES, "env"} == set()
-    assert all(sight.holds(path) for path in RULES)
+    assert all(walk_filter.accepts(path) for path in RULES)
     assert len(seen) > len(FILES)
 
 
 def test_a_deleted_file_is_judged_by_its_name(tree: Path) -> None:
-    sight = Sight(tree, Settings())
-    assert sight.holds("src/was.py")
-    assert sight.holds("was/here/before.py")
-    assert not sight.holds("src/was.log")
-    assert not sight.holds("out/was.py")
-    assert not sight.holds("node_modules/x/was.py")
-    assert not sight.holds(".git/index")
-    assert not sight.holds("src/.git/HEAD")
+    walk_filter = WalkFilter(tree, Settings())
+    assert walk_filter.accepts("src/was.py")
+    assert walk_filter.accepts("was/here/before.py")
+    assert not walk_filter.accepts("src/was.log")
+    assert not walk_filter.accepts("out/was.py")
+    assert not walk_filter.accepts("node_modules/x/was.py")
+    assert not walk_filter.accepts(".git/index")
+    assert not walk_filter.accepts("src/.git/HEAD")
 
 
 def test_a_long_way_down(tree: Path) -> None:
-    assert Sight(tree, Settings()).holds("d/" * 3000 + "x.py")
+    assert WalkFilter(tree, Settings()).accepts("d/" * 3000 + "x.py")
 
 
 def test_a_root_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        Sight(tmp_path / "nowhere", Settings())
+        WalkFilter(tmp_path / "nowhere", Settings())
 
 
 def test_git_activity_and_commits_are_noticed(tree: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
-from codelens.worktree import changes
-from codelens.worktree.changes import TooSlow, collect_histories, head_of, read_changes
+from codelens.worktree import history
+from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.repository import LONGEST_RULES, GitError
 from tests.worktree.git_history import DAY, START, Past
 
@@ -70,7 +70,7 @@ def test_commits_have_their_messages(past: Past) -> None:
     last, first = read_changes(head_of(past.root))[1]
     assert (first.subject, first.paths, first.time) == ("m", ("a.py",), day(1))
     assert first.body.startswith("reject expired coupons")
-    assert len(first.body) <= changes.LONGEST_BODY
+    assert len(first.body) <= history.LONGEST_BODY
     assert "Signed-off-by" not in first.body
     assert (last.subject, last.body) == ("m", "Café")
 
@@ -107,7 +107,7 @@ def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
 
 
 def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MOST_COMMITS", 2)
+    monkeypatch.setattr(history, "MOST_COMMITS", 2)
     past.commit({"old.py": "1"})
     past.commit({"a.py": "1"})
     past.commit({"a.py": "2"})
@@ -117,7 +117,7 @@ def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPa
 
 
 def test_many_commits_are_read_by_several_processes(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "AT_ONCE", 2)
+    monkeypatch.setattr(history, "AT_ONCE", 2)
     for number in range(5):
         past.commit({"a.py": str(number)})
     assert read(past.root)[1] == {"a.py": History(5, day(5))}
@@ -147,7 +147,7 @@ def test_absurd_times_are_limited(past: Past) -> None:
     past.commit({"a.py": "1"})
     past.recommit("m", 10**30)
     found, files = read(past.root)
-    assert 0 <= found.time <= changes.LATEST and 0 <= files["a.py"].changed <= changes.LATEST
+    assert 0 <= found.time <= history.LATEST and 0 <= files["a.py"].changed <= history.LATEST
 
 
 # Finding HEAD
@@ -232,7 +232,7 @@ def test_objects_that_are_missing_are_a_fault(past: Past) -> None:
 def test_reading_stops_at_the_time_limit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     past.commit({"a.py": "1"})
     head = head_of(past.root)
-    monkeypatch.setattr(changes, "SECONDS", 0.0)
+    monkeypatch.setattr(history, "SECONDS", 0.0)
     with pytest.raises(TooSlow):
         read_changes(head)
 
@@ -244,7 +244,7 @@ def test_a_git_that_hangs_is_ended(past: Past, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "bin/git").write_text("#!/bin/sh\nexec sleep 600\n")
     (tmp_path / "bin/git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(changes, "SECONDS", 0.5)
+    monkeypatch.setattr(history, "SECONDS", 0.5)
     with pytest.raises(TooSlow, match="longer"):
         read_changes(head)
 
@@ -317,7 +317,7 @@ def test_an_update_reads_only_new_commits(past: Past) -> None:
 
 
 def test_the_window_moves_on(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MOST_COMMITS", 4)
+    monkeypatch.setattr(history, "MOST_COMMITS", 4)
     for number in range(4):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     before = read_all(past.root)
