@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from codelens.cli.flags import SearchFlags
@@ -20,55 +20,45 @@ from codelens.model.search import FileLines
 from codelens.query.nodes import Query
 from codelens.render.lines import OutputOptions
 
-ONLY_LINES: Mapping[str, str] = {
-    "files": "-l",
-    "files_without": "-L",
-    "count": "-c",
-    "only_matching": "-o",
-    "invert": "-v",
-    "whole_line": "-x",
-}
-"""Flags that mean nothing where places are ranked."""
-OF_HITS = {"-l", "-L", "-c", "-o"}
-"""Flags of these that can also speak of hits: their files, the other files, the hits of each file, the parts that match."""
-ASKING: Mapping[str, str] = {
-    **ONLY_LINES,
-    "word": "-w",
-    "line_number": "-n",
-    "context_after": "-A",
-    "context_before": "-B",
-    "context": "-C",
-}
+OF_HITS = ("files", "files_without", "count", "only_matching")
+"""Flags about lines that can also speak of hits: their files, the other files, the hits of each file, the parts that match."""
+ONLY_LINES = (*OF_HITS, "invert", "whole_line")  # Flags that mean nothing where places are ranked
+ASKING = (*ONLY_LINES, "word", "line_number", "context_after", "context_before", "context")
 """Flags that ask for lines, unless an option that does not apply to lines is given too."""
 SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query without --regex takes as they are
 
 
 def wants_lines(flags: SearchFlags, query: Query) -> bool:
     """True if the answer is lines. Raises UsageError for flags that contradict each other."""
-    asked = [name for field, name in ASKING.items() if getattr(flags, field) not in (None, False)]
-    alone = [name for field, name in ONLY_LINES.items() if getattr(flags, field)]
+    asked = [name for name in ASKING if getattr(flags, name) not in (None, False)]
+    alone = [name for name in asked if name in ONLY_LINES]
     if flags.like is not None or flags.files_only:
-        if wrong := [name for name in alone if name in ("-o", "-v", "-x")]:
+        if wrong := [name for name in alone if name in ("only_matching", "invert", "whole_line")]:
+            flag = _short_flag(wrong[0])
             what = "--like" if flags.like is not None else "a search for files"
-            raise UsageError(f"{wrong[0]} is about matching lines, and {what} has none", f"leave {wrong[0]} out")
+            raise UsageError(f"{flag} is about matching lines, and {what} has none", f"leave {flag} out")
         return False
     ranked, question = _ranking_option(flags), query.is_question
-    of_hits = question and set(alone) <= OF_HITS
+    of_hits = question and set(alone) <= {*OF_HITS}
     if alone and ranked and not of_hits:
         raise UsageError(
-            f"{alone[0]} is about matching lines, which {ranked} does not rank",
+            f"{_short_flag(alone[0])} is about matching lines, which {ranked} does not rank",
             "for the paths of ranked hits: --format '{path}'",
         )
     exact = query.asks_for_lines
     if flags.whole_line and not exact and len(query.text.split()) > 1:
         raise UsageError("-x matches whole lines, and this query has several words", "quote them, or add -F or --regex")
     answers = exact and not ranked
-    if flags.invert and not answers and (question or asked == ["-v"]):
+    if flags.invert and not answers and (question or asked == ["invert"]):
         raise UsageError(
             "-v excludes matching lines, but words alone are ranked",
             "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
         )
     return answers or (bool(asked) and not ranked and not of_hits)
+
+
+def _short_flag(name: str) -> str:
+    return str(getattr(SearchFlags, name).names[0])
 
 
 def _ranking_option(flags: SearchFlags) -> str:
