@@ -13,10 +13,10 @@ def run() -> None:
     """Entry point of the `codelens` script. Does not return."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else the parent wants it ignored
         _signal.signal(_signal.SIGINT, lambda number, frame: os._exit(130))
-    from codelens.cli.warm import OBJECTS, answered
+    from codelens.cli.warm import OBJECTS, ask_for_answer
 
     gc.set_threshold(OBJECTS)
-    answer = answered()
+    answer = ask_for_answer()
     try:
         if answer and answer.write():
             os._exit(answer.code)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
 
 
 LARGEST_FILE = 100_000  # Most bytes of a configuration file. A file with every setting has 2 000; chosen.
-MOST_TOLD = 5  # Most faults of a project's file that are reported one by one
+MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,37 +150,39 @@ def load_settings(
     project = _project_file(start, stop) if use_files else None
     for source, key, value in _layers(project, flags or {}, use_files, ignored):
         try:
-            assigned = _assign(values, key, value, source)
+            assigned = _replace_setting(values, key, value, source)
             if check and source == str(project):
                 check(key, getattr(assigned, key), source)
         except SettingsError as fault:
             if source != str(project):
                 raise
-            ignored.append(_left_out(fault))
+            ignored.append(_describe_ignored(fault))
         else:
             values, origin[key] = assigned, source
-    more = [f"{project}: {len(ignored) - MOST_TOLD} more settings are ignored"] if len(ignored) > MOST_TOLD else []
-    return LoadedSettings(values, origin, (*ignored[:MOST_TOLD], *more))
+    more = (
+        [f"{project}: {len(ignored) - MOST_REPORTED} more settings are ignored"] if len(ignored) > MOST_REPORTED else []
+    )
+    return LoadedSettings(values, origin, (*ignored[:MOST_REPORTED], *more))
 
 
 def _layers(
     project: Path | None, flags: Mapping[str, Any], use_files: bool, ignored: list[str]
 ) -> Iterator[tuple[str, str, Any]]:
     """(origin, setting, value), the strongest last."""
-    if use_files and (user := _user_file()):
-        yield from ((str(user), key, value) for key, value in _with_places(_read_toml(user), user).items())
+    if use_files and (user := user_file_place()) and user.is_file():
+        yield from ((str(user), key, value) for key, value in _make_paths_absolute(_read_toml(user), user).items())
     if project:
-        yield from ((str(project), key, value) for key, value in _from_project(project, ignored).items())
+        yield from ((str(project), key, value) for key, value in _read_project_file(project, ignored).items())
     yield from ((f"${name}", key, value) for key, name, value in _environment())
     yield from (("flag", key, value) for key, value in flags.items() if value is not None)
 
 
-def _left_out(fault: SettingsError) -> str:
+def _describe_ignored(fault: SettingsError) -> str:
     own = f"; {fault.hint}" if fault.hint == OWN_FILE else ""
     return f"{fault}: ignored{own}"
 
 
-def _assign(values: Settings, key: str, value: Any, source: str) -> Settings:
+def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Settings:
     known = {name: type(getattr(values, name)) for name in names_of(Settings)}
     if key not in known:
         raise SettingsError(f"{source}: unknown setting '{key[:80]}'", f"known settings: {', '.join(sorted(known))}")
@@ -218,26 +221,23 @@ NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a n
 MOST = 2**63 - 1  # The largest integer that SQLite stores
 
 
-def _environment() -> list[tuple[str, str, Any]]:
-    found: list[tuple[str, str, Any]] = []
-    usual = Settings()
+def _environment() -> Iterator[tuple[str, str, Any]]:
+    defaults = Settings()
     for setting in names_of(Settings):
         name = f"CODELENS_{setting.upper()}"
-        raw = os.environ.get(name)
-        if raw is not None:
-            found.append((setting, name, _from_text(raw, type(getattr(usual, setting)), name)))
-    return found
+        if (text := os.environ.get(name)) is not None:
+            yield setting, name, _parse_value(text, type(getattr(defaults, setting)), name)
 
 
-def _from_text(raw: str, wanted: type, source: str) -> Any:
+def _parse_value(text: str, wanted: type, source: str) -> Any:
     try:
         if wanted is bool:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}[
-                raw.lower()
+                text.lower()
             ]
-        return wanted(raw)
+        return wanted(text)
     except (KeyError, ValueError):
-        raise SettingsError(f"${source} must be {NOUNS[wanted]}, not {raw!r}") from None
+        raise SettingsError(f"${source} must be {NOUNS[wanted]}, not {text!r}") from None
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -253,24 +253,24 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path}: {fault}") from None
 
 
-def _from_project(path: Path, ignored: list[str]) -> Mapping[str, Any]:
+def _read_project_file(path: Path, ignored: list[str]) -> Mapping[str, Any]:
     """The allowed settings of a project's file. Adds a message to `ignored` for each of the others."""
     try:
         values = _read_toml(path)
     except SettingsError as fault:
-        ignored.append(_left_out(fault))
+        ignored.append(_describe_ignored(fault))
         return {}
-    taken: dict[str, Any] = {}
+    allowed_values: dict[str, Any] = {}
     for key, value in values.items():
         try:
-            _allow(key, value, path)
-            taken[key] = value
+            _check_allowed(key, value, path)
+            allowed_values[key] = value
         except SettingsError as fault:
-            ignored.append(_left_out(fault))
-    return _with_places(taken, path)
+            ignored.append(_describe_ignored(fault))
+    return _make_paths_absolute(allowed_values, path)
 
 
-def _allow(key: str, value: Any, path: Path) -> None:
+def _check_allowed(key: str, value: Any, path: Path) -> None:
     """Raise SettingsError for a value that a project's file may not set."""
     if key in NOT_FROM_PROJECTS and value != getattr(Settings(), key):
         raise SettingsError(f"{path}: a project may not set '{key}'", OWN_FILE)
@@ -310,7 +310,7 @@ def _lies_below(path: Path, folder: Path) -> bool:
         return False
 
 
-def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """The values with absolute paths. Values that are not text stay as they are, for the check of types."""
     named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
@@ -319,22 +319,17 @@ def _with_places(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
 def with_absolute_paths(settings: Settings) -> Settings:
     """The settings with absolute paths, for a process that works in another folder."""
     here = Path("here")
-    return replace(settings, **_with_places({key: getattr(settings, key) for key in PATHS}, here))
-
-
-def _user_file() -> Path | None:
-    path = user_file_place()
-    return path if path and path.is_file() else None
+    return replace(settings, **_make_paths_absolute({key: getattr(settings, key) for key in PATHS}, here))
 
 
 def user_file_place() -> Path | None:
     """The path of the user's configuration file; None without a home directory. It may not exist yet."""
-    return folder / "config.toml" if (folder := _users("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
+    return folder / "config.toml" if (folder := _user_folder("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
 
 
 def keys_file() -> Path | None:
     """The path of the list of keys for `codelens serve`; None without a home directory. It may not exist yet."""
-    return folder / "keys.json" if (folder := _users("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
+    return folder / "keys.json" if (folder := _user_folder("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
 
 
 def models_folder() -> Path | None:
@@ -344,25 +339,25 @@ def models_folder() -> Path | None:
 
 def data_folder() -> Path | None:
     """The folder of the key that marks the user's own indexes; None without a home directory. It may not exist yet."""
-    return _users("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
+    return _user_folder("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
 
 
 def pack_folder() -> Path | None:
     """The folder of cached context packs; None without a home directory. It may not exist yet."""
-    return folder / "packs" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
+    return folder / "packs" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
 def shard_folder() -> Path | None:
     """The folder of copies of shards; None without a home directory. It may not exist yet."""
-    return folder / "shards" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
+    return folder / "shards" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
 def vectors_file() -> Path | None:
     """The file that caches vectors of slow embedders; None without a home directory. It may not exist yet."""
-    return folder / "vectors.db" if (folder := _users("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
+    return folder / "vectors.db" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
 
 
-def _users(variable: str, windows: str, below_home: str) -> Path | None:
+def _user_folder(variable: str, windows: str, below_home: str) -> Path | None:
     """The user's folder `codelens` for one kind of file: below the XDG variable, else Windows' variable, else the home."""
     base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
     try:
@@ -373,18 +368,12 @@ def _users(variable: str, windows: str, below_home: str) -> Path | None:
 
 def _project_file(start: Path, stop: Path | None) -> Path | None:
     for folder in (start, *start.parents):
-        if _is_file(path := folder / ".codelens.toml"):
-            return path
+        with suppress(OSError):  # a folder without search permission, such as that of a link's target
+            if (path := folder / ".codelens.toml").is_file():
+                return path
         if folder == stop or stop is None:
             return None
     return None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a folder without search permission, such as that of a link's target
-        return False
 
 
 @cache

@@ -20,7 +20,7 @@ from typing import Any
 
 from codelens.cli.flags import CommonFlags
 from codelens.cli.main import main
-from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, is_private, receive, send, socket_of, who
+from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, describe_program, is_private, receive, send, socket_of
 from codelens.cli.workplace import settings_at
 from codelens.config import Settings
 from codelens.errors import CodelensError
@@ -76,8 +76,8 @@ def answer_until_eof() -> int:
     """Run the process. Its argument is the index; stdin is the pipe to the process that started it."""
     gc.set_threshold(OBJECTS)
     os.setsid()  # Ctrl-C is for whoever started us
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGTERM, _raise_ending)
+    signal.signal(signal.SIGINT, _raise_ending)
     place = socket_of(sys.argv[1])
     listener = None
     try:
@@ -99,7 +99,7 @@ def answer_until_eof() -> int:
             Path(place).unlink(missing_ok=True)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _raise_ending(number: int, frame: FrameType | None) -> None:
     raise _Ending
 
 
@@ -141,7 +141,7 @@ def _prepare(path: Path) -> None:
 
 def _answer(client: socket.socket) -> None:
     question = receive(client)
-    if question["who"] != who() or question["arguments"][0] not in COMMANDS:
+    if question["program"] != describe_program() or question["arguments"][0] not in COMMANDS:
         return
     pieces: Pieces = []
     with _send_beats(client), _in_client_environment(question["folder"], question["environment"]):

@@ -161,14 +161,14 @@ def _files() -> Iterator[Check]:
 
     git = which("git")
     yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same, histories are not")
-    missing = [name for name in CODECS if not _known(name)]
+    missing = [name for name in CODECS if not _has_codec(name)]
     detector = find_spec("chardet") is not None
     state = OK if detector and not missing else LESS
     text = "detected, and kept exact to the byte" if state == OK else f"missing: {', '.join(missing) or 'chardet'}"
     yield Check(state, "encodings", text)
 
 
-def _known(codec: str) -> bool:
+def _has_codec(codec: str) -> bool:
     try:
         codecs.lookup(codec)
     except LookupError:

@@ -21,23 +21,23 @@ from codelens.worktree.place import git_top, is_home, prepare_index_folder
 FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
 BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
 AUTO_SECONDS = 1.0  # An update that takes longer is left to the user, with `refresh = "auto"`
-MOST_TOLD = 3  # Changed files that the line names
+MOST_NAMED = 3  # Changed files that the line names
 
 
 @contextmanager
 def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
     """The index for a command that answers from it, open for reading. After the answer, a line on stderr if it is behind."""
-    index = _refreshed(place, flags) if place.settings.refresh == "auto" else place.open()
+    index = _open_refreshed(place, flags) if place.settings.refresh == "auto" else place.open()
     with index:
         try:
             yield index
         except TargetError:  # perhaps a name that is not in the index yet
-            _tell(index.info(), flags)
+            _say_if_behind(index.info(), flags)
             raise
-        _tell(index.info(), flags)
+        _say_if_behind(index.info(), flags)
 
 
-def _refreshed(place: Workplace, flags: CommonFlags) -> Index:
+def _open_refreshed(place: Workplace, flags: CommonFlags) -> Index:
     """The index, updated if files have changed and that will take less than AUTO_SECONDS."""
     index = place.open()
     if not is_behind(index.info()) or index.seconds_to_update() >= AUTO_SECONDS:
@@ -113,17 +113,17 @@ def _trees(info: IndexInfo) -> Sequence[tuple[RepositoryInfo, TreeLook]]:
     return [(repository, repository.tree) for repository in info.repositories if repository.tree]
 
 
-def _tell(info: IndexInfo, flags: CommonFlags) -> None:
+def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
     """Scripts read of changes too; that a look was not complete, only people do."""
     if flags.quiet:
         return
     if is_behind(info):
-        say(f"warning: {_behind(info)}")
+        say(f"warning: {_describe_changes(info)}")
     elif sys.stderr.isatty() and any(tree.state is TreeState.UNKNOWN for _, tree in _trees(info)):
-        say(f"note: {_unsure(info)}")
+        say(f"note: {_describe_look(info)}")
 
 
-def _behind(info: IndexInfo) -> str:
+def _describe_changes(info: IndexInfo) -> str:
     gone = [repository.root for repository, tree in _trees(info) if tree.state is TreeState.GONE]
     if gone:
         return f"{gone[0]} is gone; the answer is from its index"
@@ -131,19 +131,19 @@ def _behind(info: IndexInfo) -> str:
     counts = {kind: [path for tree in trees for path in getattr(tree, kind)] for kind in ("changed", "new", "deleted")}
     told = ", ".join(f"{len(paths)} {kind}" for kind, paths in counts.items() if paths)
     paths = [path for paths in counts.values() for path in paths]
-    more = ", …" if len(paths) > MOST_TOLD else ""
-    return f"files differ from the index: {told} ({', '.join(paths[:MOST_TOLD])}{more}); `codelens index` updates it"
+    more = ", …" if len(paths) > MOST_NAMED else ""
+    return f"files differ from the index: {told} ({', '.join(paths[:MOST_NAMED])}{more}); `codelens index` updates it"
 
 
-def _unsure(info: IndexInfo) -> str:
+def _describe_look(info: IndexInfo) -> str:
     trees = [tree for _, tree in _trees(info)]
     checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
-    age = f"; the index was updated {_age(info.indexed_at)} ago" if info.indexed_at else ""
+    age = f"; the index was updated {_describe_age(info.indexed_at)} ago" if info.indexed_at else ""
     moved = ", but HEAD has moved" if any(tree.head_moved for tree in trees) else ""
     return f"checked {checked} of {quantity(files, 'file')}, and none has changed{moved}{age}"
 
 
-def _age(moment: str) -> str:
+def _describe_age(moment: str) -> str:
     """The time since then, in the largest unit that fits."""
     import calendar  # with it comes locale, and few answers tell an age
 

@@ -33,7 +33,7 @@ class Terminated(KeyboardInterrupt):
 def run(answer: Answer | None = None) -> NoReturn:
     """Run the command line of this process, or write what is left of its answer, and end the process."""
     _open_closed_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _raise_terminated)
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -57,7 +57,7 @@ def _ignore_interrupts() -> None:
                 signal.signal(number, signal.SIG_IGN)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _raise_terminated(number: int, frame: FrameType | None) -> None:
     """Raise it once; a second one ends the process where it is."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise Terminated
@@ -78,13 +78,13 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
     """
     FINISHED.clear()
     try:
-        code = _write(answer) if answer else _dispatch(list(arguments) or ["--help"])
+        code = _write_answer(answer) if answer else _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
         return 0
     except KeyboardInterrupt as ending:
-        return _interrupted(ending)
+        return _report_interrupt(ending)
     except CodelensError as fault:
         _trace_if_asked(arguments)
         report(fault)
@@ -94,12 +94,12 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
             if isinstance(fault, typer.Exit):
                 return int(fault.exit_code)
             if isinstance(fault, typer.Abort):
-                return _interrupted(fault)
-        return _unexpected(fault, arguments)
+                return _report_interrupt(fault)
+        return _report_unexpected(fault, arguments)
     return code
 
 
-def _interrupted(ending: BaseException) -> int:
+def _report_interrupt(ending: BaseException) -> int:
     if FINISHED:
         return FINISHED[0]
     terminated = isinstance(ending, Terminated)
@@ -133,31 +133,31 @@ def _dispatch(arguments: list[str]) -> int:
         return int(group.invoke(context) or 0)
 
 
-def _write(answer: Answer) -> int:
+def _write_answer(answer: Answer) -> int:
     from codelens.cli.pager import show_long
 
     answer.write(show_long)
     return answer.code
 
 
-def _unexpected(fault: Exception, arguments: Sequence[str]) -> int:
+def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     """Faults of the click that typer brings, known by their shape since that package is private; or a bug of ours."""
     _trace_if_asked(arguments)
     if hasattr(fault, "format_message"):
         context = getattr(fault, "ctx", None)
         path = context.command_path if context is not None else "codelens"
         if name := getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else "":
-            say(f"error: no option {name}{_meant_option(name, context)}")
+            say(f"error: no option {name}{_suggest_option(name, context)}")
         else:
             say(f"error: {fault.format_message().rstrip('.')}")
         say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
         return int(getattr(fault, "exit_code", 2))
-    say(f"error: {_told(fault)}")
+    say(f"error: {_describe_fault(fault)}")
     say_plain(["hint: use --debug to see where it happened\n"])
     return 2
 
 
-def _meant_option(name: str, context: Any) -> str:
+def _suggest_option(name: str, context: Any) -> str:
     """', did you mean …?' for a mistyped long option of the command; empty if none is close."""
     from codelens.text.identifiers import nearest
 
@@ -167,7 +167,7 @@ def _meant_option(name: str, context: Any) -> str:
     return f", did you mean --{meant}?" if meant else ""
 
 
-def _told(fault: Exception) -> str:
+def _describe_fault(fault: Exception) -> str:
     if isinstance(fault, OSError) and fault.strerror:
         return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
     return f"{type(fault).__name__}: {fault}"

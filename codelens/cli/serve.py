@@ -45,7 +45,7 @@ def serve_index(flags: ServeFlags) -> int:
     Serves a JSON API at /api/, a web page at /, and tools for agents at /mcp, and prints its address. Programs on this
     machine need no key; others do: `codelens serve keys add NAME`.
     """
-    place = reading_place(flags) if flags.store is None else _fleet_served(flags)
+    place = reading_place(flags) if flags.store is None else _open_fleet(flags)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         need_watchfiles()
@@ -65,14 +65,14 @@ def serve_index(flags: ServeFlags) -> int:
         )
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = open_listener(flags.host, flags.port)
-    mounted = [] if find_spec("mcp") is None else [_tools(place)]
+    mounted = [] if find_spec("mcp") is None else [_mount_tools(place)]
     desk = QueryDesk(
         place.fleet or place.index_path, place.settings, default_workers() if flags.workers is None else flags.workers
     )
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
-    watch = WatchProcess(place.index_path, tell=_watch_told) if flags.watch else None
+    watch = WatchProcess(place.index_path, tell=_report_watch) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
             run(application(desk, rules, keys, mounted=mounted), listener)
@@ -83,7 +83,7 @@ def serve_index(flags: ServeFlags) -> int:
     return 0
 
 
-def _fleet_served(flags: ServeFlags) -> Workplace:
+def _open_fleet(flags: ServeFlags) -> Workplace:
     """The store of a fleet. Raises UsageError for options about one index."""
     from codelens.cli.workplace import fleet_at
 
@@ -93,7 +93,7 @@ def _fleet_served(flags: ServeFlags) -> Workplace:
     return fleet_at(flags, flags.store or "", flags.scheduler)
 
 
-def _tools(place: Workplace) -> Mounted:
+def _mount_tools(place: Workplace) -> Mounted:
     """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
     from codelens.server.http.app import Mounted
     from codelens.server.mcp.sdk import http_app
@@ -104,7 +104,7 @@ def _tools(place: Workplace) -> Mounted:
     return Mounted("/mcp", tools.asgi_app, tools.run())
 
 
-def _watch_told(record: Mapping[str, Any]) -> None:
+def _report_watch(record: Mapping[str, Any]) -> None:
     """Faults of the watch; what it does is seen in the answers."""
     if record["type"] == "text":
         say_plain([f"{record['text']}\n"])

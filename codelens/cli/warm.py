@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMMANDS = ("search", "files", "why")
-OWN = ("--open", "--refresh", "--help", "--memory")
+NOT_ANSWERED = ("--open", "--refresh", "--help", "--memory")
 """Options that start an editor, write a file or need more than the answerer has imported."""
 SWITCH = "CODELENS_WARM"  # The variable of the setting `warm`; the answerer reads the setting itself
 PATIENCE = 0.2  # Seconds without a byte after which nobody is expected to answer. A search by oneself takes as long.
@@ -56,12 +56,12 @@ class Answer:
         return True
 
 
-def answered() -> Answer | None:
+def ask_for_answer() -> Answer | None:
     """The answer, if somebody answered this process's command line; nothing of it has been written."""
     arguments = sys.argv[1:]
     if os.name == "nt" or not arguments or arguments[0] not in COMMANDS:
         return None
-    if any(a.startswith(OWN) or "/dev/" in a or "/proc/" in a for a in arguments):  # such as -f /dev/stdin
+    if any(a.startswith(NOT_ANSWERED) or "/dev/" in a or "/proc/" in a for a in arguments):  # such as -f /dev/stdin
         return None
     is_off = os.environ.get(SWITCH, "true").lower() in ("", "0", "false", "no")
     if is_off or None in (sys.stdin, sys.stdout, sys.stderr):
@@ -89,7 +89,7 @@ def is_private(folder: str) -> bool:
     return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
 
 
-def who() -> list[str]:
+def describe_program() -> list[str]:
     """The program that answers: one of another version might answer otherwise."""
     folder = os.path.dirname(os.path.realpath(__file__))
     return [__version__, sys.version, sys.getfilesystemencoding(), folder]
@@ -119,7 +119,7 @@ def _ask(place: str, arguments: list[str]) -> Answer | None:
     if sys.stdout.isatty() and not environment.get("COLUMNS", "").strip("0").isdecimal():
         environment["COLUMNS"] = str(os.get_terminal_size(1).columns or 80)
     question = {
-        "who": who(),
+        "program": describe_program(),
         "arguments": arguments,
         "folder": os.getcwd(),
         "environment": environment,

@@ -53,7 +53,7 @@ def watch(flags: WatchFlags) -> int:
             roots,
             place.settings,
             WatchOptions(flags.debounce / 1000, flags.poll, settings_of),
-            report=_teller(flags),
+            report=_make_reporter(flags),
             progress=progress,
         )
         with answer_searches(place.index_path, place.settings):
@@ -82,7 +82,7 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
     return 0
 
 
-def _teller(flags: WatchFlags) -> WatchSink:
+def _make_reporter(flags: WatchFlags) -> WatchSink:
     from codelens.render.records import to_json
     from codelens.render.reports import watch_lines, watch_record
 

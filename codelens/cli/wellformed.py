@@ -1,7 +1,7 @@
 """Arguments without a fault → the values of a command's flags, as typer would fill them.
 
 Returns None for all else: help, an option that is not there, a value that is missing or of the wrong type. Typer reads such lines
-then, and says what is wrong. Importing it takes 40 ms.
+then, and says what is wrong. It would take 47 ms more than this of the 190 ms of CPU that a search takes.
 """
 
 from __future__ import annotations

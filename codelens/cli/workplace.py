@@ -91,13 +91,13 @@ def reading_place(
         return _place_of_fleet(flags, overrides)
     index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if index is None or not index.is_file():
-        _tell_unfinished(index or new_index_place(cwd))
+        _refuse_unfinished(index or new_index_place(cwd))
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
     return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))
 
 
-def _tell_unfinished(index: Path) -> None:
+def _refuse_unfinished(index: Path) -> None:
     if building := unfinished_index(index):
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
 
@@ -213,7 +213,7 @@ def scope_of(
     """
     if whole and not arguments:
         return Scope()
-    places = [_place(repositories, cwd / path) for path in arguments] if arguments else [_place(repositories, cwd)]
+    places = [_locate(repositories, cwd / path) for path in arguments] if arguments else [_locate(repositories, cwd)]
     for path, place in zip(arguments, places, strict=False):
         if place is None:
             raise UsageError(
@@ -226,18 +226,18 @@ def scope_of(
     return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in found))
 
 
-def _place(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
+def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
     """(names of the repositories, path below their root) of a place on disk; the innermost root that holds it."""
     real = os.path.realpath(path)
-    holding = [(r, rest) for r in repositories if (rest := _below(real, os.path.realpath(r.root))) is not None]
+    holding = [(r, rest) for r in repositories if (rest := _path_below(real, os.path.realpath(r.root))) is not None]
     if holding:
         repository, rest = max(holding, key=lambda pair: len(pair[0].root))
         return (repository.name,), rest
-    inside = tuple(r.name for r in repositories if _below(os.path.realpath(r.root), real) is not None)
+    inside = tuple(r.name for r in repositories if _path_below(os.path.realpath(r.root), real) is not None)
     return (inside, "") if inside else None
 
 
-def _below(path: str, root: str) -> str | None:
+def _path_below(path: str, root: str) -> str | None:
     """`path` relative to `root` with POSIX separators, empty for the root itself; None if it lies elsewhere."""
     if path == root:
         return ""
@@ -257,7 +257,7 @@ def target_here(text: str, place: Workplace, index: Index) -> str:
     absolute = os.path.normpath(place.cwd / path)
     if os.path.isdir(absolute) and os.sep not in path:  # noqa: PTH112 - a name of a thing may be no path at all
         return text
-    if not os.path.lexists(absolute) and not any(_holds(index, r.root, absolute) for r in repositories):
+    if not os.path.lexists(absolute) and not any(_has_file(index, r.root, absolute) for r in repositories):
         return text
     real = os.path.realpath(absolute)
     for repository in sorted(repositories, key=lambda r: -len(r.root)):
@@ -268,7 +268,7 @@ def target_here(text: str, place: Workplace, index: Index) -> str:
     return text
 
 
-def _holds(index: Index, root: str, path: str) -> bool:
+def _has_file(index: Index, root: str, path: str) -> bool:
     """True if the index has a file that was deleted from disk."""
     below = path.removeprefix(root.rstrip(os.sep) + os.sep)
     try:

@@ -373,7 +373,7 @@ def test_what_is_of_another_version_or_not_private_is_not_asked(
     monkeypatch.delenv(warm.SWITCH, raising=False)
     monkeypatch.setattr(sys, "argv", ["codelens", "search", "tide"])
     monkeypatch.setattr(warm, "__version__", "0.0.0")
-    assert warm.answered() is None
+    assert warm.ask_for_answer() is None
     folder = answerer.sockets[0].parent
     folder.chmod(0o755)
     try:
