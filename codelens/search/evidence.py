@@ -19,7 +19,7 @@ from codelens.model.search import ExpandedQuery
 from codelens.search.channels import Findings
 from codelens.search.lexicon import LEXICON
 from codelens.search.run import SearchRun
-from codelens.search.terms import collect_words, load_words, stem
+from codelens.search.terms import LENGTH_SHARE, SATURATION, collect_words, load_words, stem
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
@@ -28,8 +28,6 @@ from codelens.text.bm25 import compute_idf, score_text, weigh_length
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
 from codelens.text.terms import BEGINNING
 
-LENGTH_SHARE = 0.6  # b: how much a field's length counts (from a fitted prototype)
-SATURATION = 1.2  # k1, the usual one
 OF_AN_ACTION = 0.4
 """Factor on the idf of a verb like `add` or `fix`, which names the task and seldom the code. From a fitted prototype."""
 OF_AN_EXTRA = 0.3  # The same for abbreviations and corrected spellings

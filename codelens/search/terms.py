@@ -173,6 +173,10 @@ def choose_rarest(frequencies: Mapping[str, int]) -> list[str]:
     return []
 
 
+LENGTH_SHARE, SATURATION = 0.6, 1.2
+"""b of BM25, how much the length of a text counts (from a fitted prototype), and k1, the usual one; for units and their fields."""
+
+
 def compute_idfs(store: Store, terms: Iterable[str]) -> dict[str, float]:
     """Term → its rarity in the index."""
     total, frequencies = store.units.count(), store.postings.document_frequencies(terms)

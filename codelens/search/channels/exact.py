@@ -17,13 +17,20 @@ from codelens.query.nodes import asks_todos
 from codelens.search.channels import ChannelResult
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
-from codelens.search.terms import choose_rarest, compute_idfs, describe_name, name_lookup, stem
+from codelens.search.terms import (
+    LENGTH_SHARE,
+    SATURATION,
+    choose_rarest,
+    compute_idfs,
+    describe_name,
+    name_lookup,
+    stem,
+)
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.bm25 import score_text, weigh_length
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
-LENGTH_SHARE, SATURATION = 0.6, 1.2  # b and k1 of BM25, as for the features (search/evidence.py)
 MOST_READ = 1000  # Units that are read, those with the most of the stems first. Some .15 ms each.
 MOST_TODOS = 50_000  # Comments that are compared. Linux has some 20 000.
 
