@@ -142,12 +142,12 @@ def test_the_channels_that_are_left_share_the_weight(large: Path) -> None:
             ranking = rank("widget harbour", store, SearchOptions(profile="rrf"), QUICK)
             if ranking.candidates:
                 break
-        assert 0 < len(ranking.channels) < 6
-        weights = {channel: ranking.profile.channels[channel] for channel in ranking.channels}
+        assert 0 < len(ranking.findings.channels) < 6
+        weights = {channel: ranking.run.profile.channels[channel] for channel in ranking.findings.channels}
         total = math.fsum(weights.values())
         for candidate in ranking.candidates:
             ranks = candidate.channels.items()
-            expected = math.fsum(weights[c] / total / (ranking.profile.rrf_k + place) for c, place in ranks)
+            expected = math.fsum(weights[c] / total / (ranking.run.profile.rrf_k + place) for c, place in ranks)
             assert candidate.score == pytest.approx(expected, rel=1e-12)
 
 
