@@ -64,7 +64,7 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
 
     With `definitions_only` the query finds only units, in a third of the time, and takes a fifth of the time to load.
     """
-    with _loading(language) as row:
+    with _find_language(language) as row:
         compiled = _compile_grammar(row.grammar)
         source = read_query_source(row)
         if definitions_only:
@@ -75,12 +75,12 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
 @cache
 def load_parser(language: str) -> tree_sitter.Parser:
     """The parser of a language, without its query, which takes most of the time to load. Raises GrammarMissing."""
-    with _loading(language) as row:
+    with _find_language(language) as row:
         return tree_sitter.Parser(_compile_grammar(row.grammar))
 
 
 @contextmanager
-def _loading(language: str) -> Iterator[Language]:
+def _find_language(language: str) -> Iterator[Language]:
     """The row of a language with a grammar; whatever may be wrong with its package becomes GrammarMissing."""
     row = languages().get(language)
     if row is None or not row.grammar:
@@ -105,7 +105,7 @@ def check_grammar(language: str) -> None:
 
     Raises GrammarMissing.
     """
-    with _loading(language) as row:
+    with _find_language(language) as row:
         if unknown := find_unknown_names(_compile_grammar(row.grammar), read_query_source(row)):
             raise GrammarMissing(f"{row.grammar} has no {', '.join(unknown)}")
 
