@@ -12,7 +12,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, to_row
-from codelens.fleet.sources import FleetSource, SourceLook, look
+from codelens.fleet.sources import FleetSource, SourceLook, look_at_all
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, name_record, name_sketch
 from codelens.model.fast_dataclass import dataclass, field, replace
@@ -24,7 +24,6 @@ SHARDS_PER_WORKER = 4
 """A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
 GO_ON = "run the command again: it goes on where it was"
 RETRIES = 2  # Times that a shard is tried again, each time on another worker while there is one
-LOOKS_AT_ONCE = 16  # Repositories that are looked at together: most of the time goes to waiting for servers and disks
 LOOK_SECONDS = 5.0  # Time between two looks at which workers are there, while none of them has finished
 WRITING_SHARE = 0.05
 """Most of the time that goes to replacing the manifest while shards are being built: it names all repositories. Chosen."""
@@ -119,7 +118,7 @@ class _FleetRun:
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Look at all repositories, build what changed, and remove what is not needed any more."""
         self._sources = {source.name: source for source in fleet}
-        self._looks = dict(zip(self._sources, self._look_at_sources(), strict=True))
+        self._looks = dict(zip(self._sources, look_at_all(self._sources.values()), strict=True))
         groups = self._plan_groups(most)
         waiting = [group for group in groups if group.chunks]
         self.planned = len(waiting)
@@ -141,12 +140,6 @@ class _FleetRun:
         """Take back what was not begun. A worker ends the shard that it is at; the next run finds it."""
         if self._futures:
             self._client.cancel(list(self._futures), force=True)
-
-    def _look_at_sources(self) -> Iterator[SourceLook]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
-            yield from threads.map(look, self._sources.values())
 
     def _plan_groups(self, most: int | None) -> list[_Group]:
         """The shards that there should be."""
@@ -170,7 +163,10 @@ class _FleetRun:
             used |= {shard.file} if shard else set()
             held = shard.repositories if shard else ()
             base = shard if tuple(names[: len(held)]) == held and self._before.recipe == self._recipe else None
-            wanted = [n for n in names if not (base and n in held and self._is_current(known[n]))]
+            unchanged = (
+                {n for n in held if n in known and known[n].is_at(self._sources[n], self._looks[n])} if base else ()
+            )
+            wanted = [name for name in names if name not in unchanged]
             readable = [name for name in wanted if not self._looks[name].fault]
             group = _Group(shard, base, names, [readable] if readable else [])
             group.records = {name: known[name] for name in held if name in known}
@@ -179,10 +175,6 @@ class _FleetRun:
                 group.chunks = group.chunks if self._before.recipe != self._recipe else []
             groups.append(group)
         return groups
-
-    def _is_current(self, known: FleetRepository) -> bool:
-        """True if a repository need not be read: it has not changed."""
-        return known.is_at(self._sources[known.name], self._looks[known.name])
 
     def _build_groups(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
         """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""

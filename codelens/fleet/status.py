@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from codelens.config import Settings
 from codelens.fleet.manifest import FleetManifest, FleetRepository
-from codelens.fleet.sources import look
+from codelens.fleet.sources import SourceLook, look_at_all
 from codelens.fleet.stores import open_store
 from codelens.fleet.workers import SHARDS, fleet_recipe
 from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
-
-LOOKS_AT_ONCE = 16  # Repositories that are looked at together
 
 
 def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
@@ -50,22 +48,20 @@ def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) ->
 
 
 def _describe_repositories(repositories: Sequence[FleetRepository], looking: bool) -> Iterator[FleetRepositoryStatus]:
-    from concurrent.futures import ThreadPoolExecutor
+    in_folders = [r for r in repositories if looking and r.path]
+    looks = dict(zip((r.name for r in in_folders), look_at_all(r.source for r in in_folders), strict=True))
+    for r in repositories:
+        reason = _find_staleness(r, looks.get(r.name))
+        yield FleetRepositoryStatus(
+            r.name, r.path or r.url, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure, reason
+        )
 
-    with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
-        stale = threads.map(lambda r: _find_staleness(r, looking), repositories)
-        for r, reason in zip(repositories, stale, strict=True):
-            yield FleetRepositoryStatus(
-                r.name, r.path or r.url, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure, reason
-            )
 
-
-def _find_staleness(repository: FleetRepository, looking: bool) -> str:
-    if looking and repository.path:
-        seen = look(repository.source)
-        if seen.fault:
-            return "gone"
-        if seen.state != repository.state:
-            return "changed" if repository.shard else "failed" if repository.failure else "new"
-        return ""
-    return "failed" if repository.failure else ""
+def _find_staleness(repository: FleetRepository, seen: SourceLook | None) -> str:
+    if seen is None:
+        return "failed" if repository.failure else ""
+    if seen.fault:
+        return "gone"
+    if seen.state != repository.state:
+        return "changed" if repository.shard else "failed" if repository.failure else "new"
+    return ""
