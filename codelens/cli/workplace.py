@@ -158,23 +158,23 @@ def settings_here(flags: CommonFlags) -> LoadedSettings:
 
 def _check_file(key: str, value: Any, source: str) -> None:
     """A file that a project names is read before it counts: one that is broken must not stop the user's searches."""
-    from importlib import import_module
+    if not value or key not in ("aliases", "classes", "metadata", "weights"):
+        return
+    from codelens.query.facts import load_metadata
+    from codelens.search.channels.equivalence import load_user_classes
+    from codelens.search.lexicon import load_aliases
+    from codelens.search.profiles import all_profiles
 
-    if value and key in OWN_FILES:
-        module, _, reader = OWN_FILES[key].partition(":")
-        try:
-            getattr(import_module(module), reader)(value)
-        except SettingsError as fault:
-            raise SettingsError(f"{source}: '{key}': {fault}") from None
-
-
-OWN_FILES: Mapping[str, str] = {
-    "aliases": "codelens.search.terms:own_aliases",
-    "classes": "codelens.search.channels.equivalence:user_classes",
-    "metadata": "codelens.query.facts:load_metadata",
-    "weights": "codelens.search.profiles:all_profiles",
-}
-"""Setting → what reads its file; imported only where a project's file names one."""
+    readers: Mapping[str, Callable[[str], object]] = {
+        "aliases": load_aliases,
+        "classes": load_user_classes,
+        "metadata": load_metadata,
+        "weights": all_profiles,
+    }
+    try:
+        readers[key](value)
+    except SettingsError as fault:
+        raise SettingsError(f"{source}: '{key}': {fault}") from None
 
 
 def _warn(loaded: LoadedSettings, flags: CommonFlags) -> None:

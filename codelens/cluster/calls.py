@@ -175,7 +175,7 @@ def _lift_of(hint: Any) -> Lift | None:
     if base in MAPPINGS:
         return _lift_mapping(*map(_lift_of, arguments))
     record = base or hint
-    if hasattr(record, "_fields") or hasattr(record, "noun_rules"):
+    if hasattr(record, "_fields") or hasattr(record, "field_rules"):
         hints = get_type_hints(record, include_extras=True).items()
         return _lift_record({name: lift for name, of_field in hints if (lift := _lift_of(of_field))})
     return None
@@ -313,7 +313,7 @@ def _elements_of(result: Any, first: Any) -> Elements | None:
         return None
     if get_origin(element) is tuple:
         return BY_FIRST if _strip(get_args(element)[0]) == first else None
-    return BY_ID if getattr(element, "noun_rules", {}).get("id") and get_type_hints(element)["id"] is first else None
+    return BY_ID if getattr(element, "field_rules", {}).get("id") and get_type_hints(element)["id"] is first else None
 
 
 # Reads of a rehearsal

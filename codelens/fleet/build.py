@@ -114,6 +114,7 @@ class _FleetRun:
         self._manifest = self._before
         self._sources: dict[str, FleetSource] = {}
         self._looks: dict[str, SourceLook] = {}
+        self._lost: list[str] = []  # Files of shards that the manifest names and the store does not have
 
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Look at all repositories, build what changed, and remove what is not needed any more."""
@@ -145,6 +146,7 @@ class _FleetRun:
         """The shards that there should be."""
         there = {file.name: file.bytes for file in self._store.files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
+        self._lost = [shard.file for shard in self._before.shards if shard not in shards]
         old = {name: shard for shard in shards for name in shard.repositories}
         known = {r.name: r for r in self._before.repositories}
         members = {}
@@ -233,8 +235,10 @@ class _FleetRun:
             last=group.tries == RETRIES,
         )
         group.place = self._threads().keys() - group.tried if group.tried else set()
-        # Another coordinator that asks for the same, because this one was killed, waits for the same task.
-        key = f"codelens-{xxhash.xxh3_128_hexdigest(repr((job, group.tries)).encode('utf-8', 'surrogateescape'))}"
+        # Another coordinator that asks for the same, because this one was killed, waits for the same task. A task that
+        # built a shard which is lost since does not count, although the scheduler may still know its result.
+        task = repr((job, group.tries, self._lost)).encode("utf-8", "surrogateescape")
+        key = f"codelens-{xxhash.xxh3_128_hexdigest(task)}"
         future = self._client.submit(build_shard, job, key=key, workers=sorted(group.place) or None)
         fire_and_forget(future)
         self._futures[future] = group

@@ -64,7 +64,7 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
         (["--expand", "sideways"], "no expansion 'sideways'"),
         (["--depth", "-1"], "--depth must be at least 0"),
         (["--depth", "2"], "--expand bfs"),
-        (["--expand", "bfs", "--decay", "1.5"], "between 0 and 1, not 1.5"),
+        (["--expand", "bfs", "--decay", "1.5"], "from 0 to 1, not 1.5"),
         (["--decay", "0.5"], "--expand bfs"),
         (["--profile", "marketplace", "--fusion", "minmax"], "leave out --fusion"),
         (["--profile", "marketplace", "--mode", "fuzzy"], "has no channel for mode fuzzy"),

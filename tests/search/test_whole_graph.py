@@ -84,7 +84,7 @@ def test_what_is_tested_together_is_joined_and_tests_weigh_less_back(tmp_path: P
         "kinds": {"calls": 1.0, "tests": 0.6, "tested_by": 0.5, "co_tested_with": 0.5},
     }
     found = ranked(tree.db, "`first`", seeds=ONE_SEED, walk=step)
-    held = {c.unit.name: found.trace.nearness[c.unit.id] for c in found.candidates}
+    held = {c.unit.name: found.run.trace.nearness[c.unit.id] for c in found.candidates}
     assert held["second"] == pytest.approx(held["test_both"])  # .5 and .5
     assert held["third"] == pytest.approx(2 * held["second"])
 
