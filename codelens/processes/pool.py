@@ -1,14 +1,15 @@
 """A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
-Calls and results are pickled; both ends are our own code. The pool is ours because ProcessPoolExecutor puts the
-current folder, which is somebody's repository, on the import path of its processes, because its processes outlive a
-parent that is killed, and because one that dies ends its whole pool.
+Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read. The pool is ours
+because ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path of its processes, because
+its processes outlive a parent that is killed, and because one that dies ends its whole pool.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import math
 import os
 import pickle
@@ -235,9 +236,10 @@ class _Worker:
 
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
         """The next answer of `_answers`; a fault if the process has ended."""
+        read = pickle.loads if self._pool.rules.trusted else _load_data
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
-                answer: tuple[str, Any] = pickle.loads(frame)
+                answer: tuple[str, Any] = read(frame)
                 return answer
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
@@ -342,6 +344,23 @@ class WorkerProcess:
         if code == -_CPU_LIMIT_SIGNAL:
             return f"ran over {self._rules.cpu_seconds:g} s"
         return f"crashed ({_name_ending(code)})"
+
+
+class _DataUnpickler(pickle.Unpickler):
+    """Reads the package's data classes and exceptions, and nothing else that a pickle may name and call."""
+
+    def find_class(self, module: str, name: str) -> type:
+        """The class. Raises UnpicklingError for any other."""
+        if module in ("builtins", "codelens.errors") or module.startswith("codelens.model."):
+            value: Any = super().find_class(module, name)
+            is_own = isinstance(value, type) and value.__module__ == module
+            if is_own and (module != "builtins" or issubclass(value, Exception)):
+                return value  # type: ignore[no-any-return]
+        raise pickle.UnpicklingError(f"a worker process answered with {module}.{name}, which is not data")
+
+
+def _load_data(frame: bytes) -> Any:
+    return _DataUnpickler(io.BytesIO(frame)).load()
 
 
 def _name_ending(code: int) -> str:

@@ -10,14 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError
 from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
 
 import pytest
 
 from codelens.cli.warm import OBJECTS
 from codelens.errors import CodelensError, UsageError
-from codelens.processes.pool import WorkerPool
+from codelens.model.code import Span
+from codelens.processes.pool import WorkerPool, WorkerRules
 
 
 def test_results_and_faults() -> None:
@@ -64,6 +68,16 @@ def test_a_worker_that_dies_costs_one_call() -> None:
         with pytest.raises(BrokenExecutor, match="SIGKILL"):
             pool.submit(os.kill, first, signal.SIGKILL).result()
         assert pool.submit(os.getpid).result() != first
+
+
+@pytest.mark.parametrize(("function", "argument"), [(Path, "x"), (operator.attrgetter, "name"), (slice, 1)])
+def test_only_data_is_read_of_a_process_that_is_not_trusted(function: Callable[[Any], Any], argument: object) -> None:
+    with WorkerPool(1, WorkerRules(trusted=False)) as pool:
+        with pytest.raises(UnpicklingError, match="which is not data"):
+            pool.submit(function, argument).result()
+        assert pool.submit(Span, 1, 2).result() == Span(1, 2)
+        with pytest.raises(ValueError, match="invalid literal"):
+            pool.submit(int, "x").result()
 
 
 def test_unpicklable_values_fail_the_call() -> None:
