@@ -37,6 +37,8 @@ END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is cl
 SMALL_CALL = (
     1000  # Bytes. A few such calls fit into a pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet
 )
+GIVE_UP_SECONDS = 10.0
+"""How long a closed pool waits for the thread of a worker. An interrupt at a bad moment leaves a lock that it waits for forever."""
 STREAM_AHEAD = 2  # Values of a stream that may wait for its reader
 WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of their limit
 KEY = "CODELENS_API_KEY"
@@ -178,7 +180,8 @@ class _Worker:
 
     def stop(self) -> None:
         """Kill a busy process. An idle one that is trusted ends by itself, or semaphores of its libraries would stay behind."""
-        while self._thread.is_alive():
+        until = time.monotonic() + GIVE_UP_SECONDS
+        while self._thread.is_alive() and time.monotonic() < until:
             if (process := self.process) and (self._calls or not self._pool.rules.trusted):
                 process.kill()
             if stream := self._stream:
