@@ -201,7 +201,9 @@ class Names:
         if not self.facts.file.language.assignment_declares:
             written = self._find_starts(here.reference.name, tokens.WRITE)
             bound = [b for b in bound if b.start not in written] or bound
-        last = bound[max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)]
+        place = max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)
+        is_shadowed = place and self._is_in_value(here, bound[place])  # the second `x` of `let x = x.trim();`
+        last = bound[place - 1 if is_shadowed else place]
         return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
 
     def _find_evaluated(self, here: NameMeaning) -> Iterator[NameMeaning | None]:
@@ -238,6 +240,13 @@ class Names:
             return None
         key = (UNIT, *sorted(d.id for d in definitions))
         return here._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
+
+    def _is_in_value(self, here: NameMeaning, binding: Binding) -> bool:
+        """True if a name stands in the expression that a binding gives it."""
+        if binding.how != "value" or here.reference.name not in re.split(r"\W+", binding.text):
+            return False
+        first, last = map(self.source.map.to_utf8, (binding.start, here.reference.start))
+        return first < last and not re.search(rb"[;\n]", self.source.utf8[first:last])
 
     def _find_field(self, here: NameMeaning, owner: Definition | None) -> NameMeaning | None:
         """A field at its declaration in the type, else where a member first assigns it."""

@@ -88,6 +88,7 @@ text = "🎉🎉 é"; shown = greet("🎉"); again = greet(text)
     "math.h": "int twice(int number);\n",
     "math.c": '#include "math.h"\n\nint twice(int number) {\n  return 2 * number;\n}\n',
     "main.c": '#include "math.h"\n\nint main(void) {\n  return twice(21);\n}\n',
+    "trim.rs": "fn trim() {\n    let line = read();\n    let line = line.trim();\n    show(line);\n}\n",
     "notes.md": "# Geometry\n\n## Squares\n\nSee `make_square` in geometry/shapes.py.\n",
 }
 

@@ -60,6 +60,8 @@ def line(file: str, needle: str, occurrence: int = 1) -> tuple[str, int]:
         (SHAPES, "side * self", 1, line(SHAPES, "self.side")),
         (SHAPES, "LIMIT)", 1, line(SHAPES, "LIMIT")),
         ("main.c", "twice", 1, line("math.c", "twice")),
+        ("trim.rs", "line.trim", 1, ("trim.rs", 2)),
+        ("trim.rs", "line);", 1, ("trim.rs", 3)),
         ("notes.md", "make_square", 1, line(SHAPES, "def make_square")),
     ],
 )
