@@ -30,9 +30,8 @@ class Elements(NamedTuple):
 
     split: Callable[[Any], Iterable[tuple[Any, Any]]]
     """An answer → pairs (element of the first argument, element of the answer)."""
-    join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: (
-        elements
-    )  # Elements, the arguments → an answer
+    join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: elements
+    """Elements of answers, and the arguments → an answer."""
 
 
 class MergeRule(NamedTuple):

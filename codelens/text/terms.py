@@ -227,9 +227,8 @@ def _distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedi
 
 RUN = 6  # Length of a run in bytes. Runs of five reject 87 % of the phrases that a text lacks, of six 92 %, of eight 91 %.
 READ_BEFORE = 300  # Number of texts that are read without a filter. Only a server reads more.
-MOST_OF_FILTERS = (
-    32 << 20
-)  # Size of all filters in bytes, after which texts get none. A filter has a fifth of its text's size.
+MOST_OF_FILTERS = 32 << 20
+"""Size of all filters in bytes, after which texts get none. A filter has a fifth of its text's size."""
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: the upper bits of products differ.
 
 

@@ -40,6 +40,7 @@ TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
 REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
 LONGEST_SECONDS = 3600.0  # Time after which an update is no longer waited for
 PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
+LOOK_SECONDS = 60.0  # Time after which a tree is looked at although the client reported no change
 MOST_THREADS = 5  # One reads messages, the others answer requests
 
 
@@ -70,6 +71,7 @@ class CodelensServer(LanguageServer):
         self.folders, self.texts, self._serve = dict[Path, WorkspaceFolder](), dict[Path, SourceText](), serve
         self.encoding, self.options = "utf-16", dict.fromkeys(("lens", "markdown"), False)
         self._tasks = dict[Path, asyncio.Task[None]]()
+        self.ending: asyncio.Task[None] | None = None
 
     def accept(self, capabilities: types.ClientCapabilities, given: Mapping[str, Any]) -> None:
         """Take over what the client can do and wants, and offer the requests that it wants."""
@@ -128,17 +130,25 @@ class CodelensServer(LanguageServer):
             self.folders[path] = folder = WorkspaceFolder(path, *self._serve(path))
             self._tasks[path] = asyncio.create_task(self._keep_fresh(folder))
 
+    async def end_with_client(self) -> None:
+        """End when the client's process has ended: others may keep the input of this one open."""
+        while self.process_id is None or _is_alive(self.process_id):
+            await asyncio.sleep(TICK_SECONDS)
+        os._exit(1)
+
     async def _keep_fresh(self, folder: WorkspaceFolder) -> None:
         """Bring an index up to date whenever files may have changed, and show the client how far that is."""
         while True:
-            await folder.changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(folder.changed.wait(), LOOK_SECONDS)
+            is_reported = folder.changed.is_set()
             folder.changed.clear()
             update = asyncio.create_task(asyncio.to_thread(folder.upkeep.refresh, LONGEST_SECONDS))
             if get_capability(self.client_capabilities, "window.work_done_progress"):
                 with suppress(JsonRpcException, TimeoutError):  # the client refuses to show it
                     await self._show_progress(folder, update)
             await update
-            if not folder.upkeep.refused:
+            if is_reported and not folder.upkeep.refused:
                 fault = folder.upkeep.work().fault
                 self.log(f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}")
 
@@ -154,6 +164,18 @@ class CodelensServer(LanguageServer):
                 progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
         if progress.tokens.pop(token, None):
             progress.end(token, types.WorkDoneProgressEnd())
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":
+        return True  # the input of the server ends with its client there
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def create_server(serve: Serve) -> CodelensServer:
@@ -173,6 +195,7 @@ def create_server(serve: Serve) -> CodelensServer:
 
     @server.feature(types.INITIALIZED)
     async def begin(params: types.InitializedParams) -> None:
+        server.ending = asyncio.create_task(server.end_with_client())
         look(params)
         if get_capability(server.client_capabilities, "workspace.did_change_watched_files.dynamic_registration"):
             options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import subprocess
@@ -252,6 +253,17 @@ def test_no_process_is_left(way: str, tmp_path: Path) -> None:
         assert not alive
         assert client.process.stderr is not None
         assert client.process.stderr.read() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the input of the server ends with its client there")
+def test_it_ends_with_its_client(tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with lsp_server(tmp_path, "--no-index") as client:
+        client.ask("initialize", {"processId": gone.pid, "rootUri": None, "capabilities": {}})
+        client.notify("initialized", {})
+        assert client.process.wait(PATIENCE) == 1
 
 
 # Messages that make no sense
