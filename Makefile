@@ -128,8 +128,8 @@ eval: $(VENV)/ready-to-check  ## quality on development tasks: make eval TREES=f
 	mkdir -p "$(INDEXES)"
 	set -e; for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
 	    $(BIN)/codelens index --no-config --db "$(INDEXES)/$${tree##*/}.db" "$$tree"; done
-	$(ASK) "$(EVAL)/tasks.jsonl" --out "$(INDEXES)/tasks.json" --plot "$(INDEXES)/tasks.png"
-	$(ASK) "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --out "$(INDEXES)/commits.json" --plot "$(INDEXES)/commits.png"
+	$(ASK) "$(EVAL)/tasks.jsonl" --out "$(INDEXES)/tasks.json"
+	$(ASK) "$(EVAL)"/commits/*.jsonl --suffix=-commits --same-file --out "$(INDEXES)/commits.json"
 	@command -v ctags >/dev/null || { echo "no Universal Ctags: the baseline is left out"; exit 0; }; set -e; \
 	for tree in "$(TREES)"/*/; do tree=$${tree%/}; \
 	    $(BIN)/python "$(EVAL)/baseline_ctags.py" index "$$tree" "$(INDEXES)/$${tree##*/}.ctags" --body >/dev/null; done; \

@@ -1,4 +1,4 @@
-"""Results of a run → records of groups with means, confidence intervals and times; records of runs; a plot.
+"""Results of a run → records of groups with means, confidence intervals and times; records of runs.
 
 ALL is the mean over tasks, MACRO the mean over repositories. Intervals are percentile bootstraps over tasks, for MACRO over the
 means of the repositories.
@@ -10,13 +10,11 @@ import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import xxhash
 
 from codelens import __version__
-from codelens.errors import CannotWrite, MissingExtra, UsageError
 from codelens.evaluation.compare import PLACES, bootstrap
 from codelens.evaluation.metrics import METRICS, Values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, index_infos
@@ -175,64 +173,3 @@ def task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
         }
         for result in results
     ]
-
-
-PLOTTED_METRIC = "strict_ndcg@10"
-COLORS = {"repo": "#33658a", "tier": "#c8553d"}  # The splits that are plotted
-GAP = 0.6  # Gap between repositories and tiers, in rows
-INK, PALE = "#333333", "#999999"
-
-
-def load_figure_class() -> Any:
-    """matplotlib's Figure. Raises UsageError if it is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("--plot", ["matplotlib"], "eval") from None
-    return Figure
-
-
-def plot(groups: Sequence[Record], path: Path, title: str) -> None:
-    """Plot nDCG@10 of each repository and tier with its interval, and the mean as a line.
-
-    The ending of `path` decides the format. Raises CannotWrite and UsageError.
-    """
-    everything = next(group for group in groups if group["by"] == "all")
-    plotted = [group for by in COLORS for group in groups if group["by"] == by] or [everything]
-    figure = load_figure_class()(figsize=(7.5, 1.6 + 0.3 * len(plotted)), layout="constrained")
-    axes = figure.subplots()
-    places = [place + GAP * (group["by"] == "tier") for place, group in enumerate(plotted)]
-    for place, group in zip(places, plotted, strict=True):
-        figures, color = group["metrics"][PLOTTED_METRIC], COLORS.get(group["by"], INK)
-        if "low" in figures:
-            interval = [figures["low"], figures["high"]]
-            axes.plot(interval, [place, place], color=color, linewidth=2, alpha=0.45, solid_capstyle="butt")
-        axes.plot(figures["mean"], place, "o", color=color, markersize=6)
-    mean = everything["metrics"][PLOTTED_METRIC]["mean"]
-    axes.axvline(mean, color=PALE, linewidth=1, linestyle="--", zorder=0)
-    axes.annotate(f"all {mean:.3f}", (mean, 1), xycoords=("data", "axes fraction"), xytext=(4, 3), textcoords="offset points",
-                  color=INK, fontsize=9)  # fmt: skip
-    _style(axes, plotted, places, title)
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as fault:
-        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
-    except ValueError as fault:
-        raise UsageError(f"--plot {path}: {fault}", "name a file that ends in .png or .svg") from None
-
-
-def _style(axes: Any, plotted: Sequence[Record], places: Sequence[float], title: str) -> None:
-    labels = [f"{'tier ' * (group['by'] == 'tier')}{group['name']} ({group['n']})" for group in plotted]
-    axes.set_yticks(places, labels, parse_math=False)
-    for label, group in zip(axes.get_yticklabels(), plotted, strict=True):
-        label.set_color(COLORS.get(group["by"], INK))
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("nDCG@10, strict; bars are 95 % intervals (bootstrap over tasks)", color=INK)
-    axes.set_title(title, loc="left", fontsize=11, color=INK, pad=20, parse_math=False)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)

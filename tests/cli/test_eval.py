@@ -1,4 +1,4 @@
-"""codelens eval: the sample repositories' own judgements measured, kept, compared and drawn; and what is refused."""
+"""codelens eval: the sample repositories' own judgements measured, kept and compared; and what is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from codelens.errors import install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from codelens.evaluation.tasks import ABSENT
-from codelens.text.counts import quantity
 from tests.accepted import accepted
 from tests.commands import SAMPLES, Run
 
@@ -102,10 +101,9 @@ def test_trec_files_ask_one_index(indexed: Path, run: Run) -> None:
 
 
 def test_a_run_is_kept_and_compared(indexed: Path, run: Run, tmp_path: Path) -> None:
-    before, after, drawn = (str(tmp_path / name) for name in ("before.json", "after.json", "plot.png"))
+    before, after = (str(tmp_path / name) for name in ("before.json", "after.json"))
     assert run("eval", *TREC, "--out", before, "--mode", "fuzzy", "-q", cwd=indexed).out == ""
-    assert run("eval", *TREC, "--out", after, "--plot", drawn, "--jobs", "2").code == 0
-    assert Path(drawn).read_bytes().startswith(b"\x89PNG")
+    assert run("eval", *TREC, "--out", after, "--jobs", "2").code == 0
     row = json.loads(Path(after).read_text())["rows"][0]
     assert row["top"][0][1] == "notes/auth.py"
     assert (row["repo"], row["error"], row["shape"]) == ("", None, "change")
@@ -137,17 +135,6 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
     assert "feature coverage" in refused.err
 
 
-def test_feedback_is_replayed_in_rounds(run: Run, indexed: Path) -> None:
-    ran = run("eval", *TREC, "--memory", "--rounds", "2", "--markdown", cwd=indexed)
-    assert ran.code == 0, ran.err
-    rows = [line.split("|")[1].strip() for line in ran.out.splitlines()]
-    assert rows[0] == "after"
-    assert rows[2:] == [f"{quantity(number, 'round')}, {part}" for part in ("taught", "others") for number in (0, 1, 2)]
-    assert not (indexed / ".codelens/memory.db").exists()
-    assert "--rounds must be from 1 to 100" in run("eval", *TREC, "--memory", "--rounds", "0", cwd=indexed).err
-    assert "use one of --compare" in run("eval", *TREC, "--memory", "--ablate", cwd=indexed).err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -161,13 +148,10 @@ def test_feedback_is_replayed_in_rounds(run: Run, indexed: Path) -> None:
         (["{tasks}", "--mode", "magic"], "no mode 'magic'"),
         (["{tasks}", "--profile", "magic"], "no profile 'magic'"),
         (["{tasks}", "--out", "nowhere/run.json"], "nowhere/run.json"),
-        (["{tasks}", "--plot", "plot.magic"], "--plot plot.magic"),
         (["{tasks}", "--compare"], "--compare takes two saved runs"),
         (["{tasks}", "{tasks}", "--compare"], "is not a saved run"),
         (["{tasks}", "--rows", "walk"], "--rows needs --ablate"),
-        (["{tasks}", "--rounds", "3"], "--rounds needs --memory"),
-        (["{tasks}", "--ablate", "--compare"], "use one of"),
-        (["{tasks}", "--ablate", "--plot", "x.png"], "use --plot without"),
+        (["{tasks}", "--ablate", "--compare"], "use either --compare or --ablate"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run) -> None:
@@ -184,15 +168,10 @@ def test_without_an_index(tasks: Path, run: Run, tmp_path: Path) -> None:
     assert "no elsewhere.db or notes.db" in ran.err
 
 
-@pytest.mark.parametrize(("missing", "more"), [("ir_measures", []), ("matplotlib", ["--plot", "x.png"])])
-def test_without_the_extra_it_says_what_to_install(tasks: Path, indexed: Path, missing: str, more: list[str]) -> None:
+def test_without_the_extra_it_says_what_to_install(tasks: Path, indexed: Path) -> None:
     """In a process of its own, in which the package cannot be imported."""
-    code = (
-        f"import sys; sys.modules[{missing!r}] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "eval", str(tasks), *more], cwd=indexed, capture_output=True, text=True
-    )
+    code = "import sys; sys.modules['ir_measures'] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    ran = subprocess.run([sys.executable, "-c", code, "eval", str(tasks)], cwd=indexed, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines()[-1] == f"hint: {install_command('eval')}"
 

@@ -12,13 +12,10 @@ import pytest
 
 from codelens.config import Settings, load_weights
 from codelens.evaluation.fitting import COLUMNS, RANKS, Sample, sample_tasks, score_candidates
-from codelens.evaluation.metrics import same_file
-from codelens.evaluation.runner import Setup, TaskBatch, replay_rounds
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.evaluation.tune import split_by_age
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.worktree.place import memory_place
 from tools.weights.folds import cross_validate, fold_repositories, mean_by_kind, ndcg_by_task
 from tools.weights.repositories import read_measured, write_measured
 
@@ -128,24 +125,3 @@ def test_the_newest_fifth_has_a_commits_subject_and_its_explanation_on_one_side(
     older, newest = split_by_age([*commits, *explained, *docs])
     assert [t.id for t in newest] == [*(t.id for t in commits[8:]), *(t.id for t in explained[1:]), "a-doc-4"]
     assert sorted(t.id for t in older + newest) == sorted(t.id for t in (*commits, *explained, *docs))
-
-
-def test_taught_tasks_gain_and_the_memory_of_the_index_is_left_alone(index: Path) -> None:
-    asked = [
-        Task("1", "shop", "where is the shopping cart total computed", (Relevant("Calculate", (PLACE,)),)),
-        Task(
-            "2",
-            "shop",
-            "reserve the stock of several products",
-            (Relevant("PlaceOrder", ("server/internal/cart/order.go",)),),
-        ),
-    ]
-    done: list[str] = []
-    setup = Setup(SearchOptions(), Settings(), same_file)
-    rounds = replay_rounds([TaskBatch(index, tuple(asked))], setup, 3, done.append)
-    assert done == ["i.db"]
-    assert [(len(taught), len(others)) for taught, others in rounds] == [(1, 1)] * 4
-    places = [taught[0].judged.credited.index(0) for taught, _ in rounds]
-    assert places[0] > places[1] >= places[3]
-    assert [others[0].top for _, others in rounds[1:]] == [rounds[0][1][0].top] * 3, "another question"
-    assert not memory_place(index).exists()

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codelens.evaluation.report import load_figure_class
 from tools.speed.measure import Figures, TreeFigures
 from tools.speed.questions import SHAPES
 
@@ -108,7 +107,9 @@ PICTURED = {
 
 def draw_growth(trees: Sequence[TreeFigures], picture: Path) -> None:
     """Four plots over the size of the tree, a line for each tool. The ending of `picture` names the format."""
-    figure = load_figure_class()(figsize=(9, 7), layout="constrained")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
     for axes, (what, label) in zip(figure.subplots(2, 2).flat, PICTURED.items(), strict=True):
         for tool in trees[0]["tools"]:
             rows = [(tree["tree_mb"], tree["tools"].get(tool, {}).get("figures", {}).get(what)) for tree in trees]

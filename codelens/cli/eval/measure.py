@@ -1,16 +1,130 @@
-"""codelens eval TASKS...: measures the ranking by tasks, once or in variants."""
+"""codelens eval TASKS...: measures the ranking by tasks, once or in variants, or compares two runs that were saved."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from codelens.cli.declare import command
-from codelens.cli.eval.flags import EvalFlags, prepare_run
-from codelens.cli.eval.tables import chosen_metrics, groups_table, save_run, write_result
+from codelens.cli.declare import Section, argument, command, defaults, option
+from codelens.cli.eval.tables import (
+    chosen_metrics,
+    comparison_table,
+    groups_table,
+    save_run,
+    variants_table,
+    write_result,
+)
+from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
+from codelens.cli.options import search_options
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say
+from codelens.cli.workplace import Scope, reading_place, settings_at, working_folder
+from codelens.config import Settings
 from codelens.errors import UsageError
+from codelens.evaluation.ablate import list_ablations
+from codelens.evaluation.compare import PLACES, compare, compare_runs, load_run
+from codelens.evaluation.metrics import compute_metrics, load_ir_measures, same_file, strict
+from codelens.evaluation.report import SCHEMA, describe_run, mean_metrics, percentiles, summarise, task_rows
+from codelens.evaluation.runner import Setup, TaskBatch, batches_of_folder, batches_of_one, open_workers, run_tasks
+from codelens.evaluation.tasks import Task, read_tasks, read_trec
+from codelens.index import Index
+from codelens.model.fast_dataclass import replace
+from codelens.search.profiles import load_profile
 from codelens.text.counts import quantity
+
+METRIC = "strict_ndcg@10"  # The metric whose differences are shown and tested
+SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
+
+TASKS = Section("Tasks and indexes")
+WAYS = Section("Instead of measuring once")
+
+
+class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
+    """Options: the tasks, the indexes, the judgement, and the output."""
+
+    tasks: list[Path] | None = argument(
+        None, "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
+    )
+    topics: Path | None = TASKS.option(None, "--topics FILE", "TREC topics: <top> elements, or number, tab, query")
+    qrels: Path | None = TASKS.option(
+        None, "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
+    )
+    indexes: Path | None = TASKS.option(
+        None, "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
+    )
+    suffix: str = TASKS.option("", "--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits")
+    same_file: bool = TASKS.option(
+        False, "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
+    )
+    jobs: int = option(1, "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]")
+    allow_network: bool = ALLOW_NETWORK
+    out: Path | None = OUTPUT.option(None, "--out FILE", "Write all results to FILE as JSON, task by task")
+    compare: bool = WAYS.option(
+        False, "--compare", "Compare two runs written by --out, B against A, with a paired test"
+    )
+    ablate: bool = WAYS.option(False, "--ablate", "Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS.option(None, "--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
+    metrics: str | None = OUTPUT.option(
+        None, "--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates"
+    )
+    markdown: bool = OUTPUT.option(False, "--markdown", "Print a Markdown table")
+
+
+class PreparedRun(NamedTuple):
+    """All that a measurement starts from."""
+
+    batches: list[TaskBatch]
+    setup: Setup
+    missing: dict[str, int]  # Repository → number of tasks that have no index
+
+
+def prepare_run(flags: EvalFlags) -> PreparedRun:
+    """Read tasks and settings and find the indexes; tasks without an index are reported on stderr."""
+    if flags.jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, not {flags.jobs}")
+    tasks = _read_tasks(flags)
+    settings, batches, missing = _find_indexes(flags, tasks)
+    if missing and not flags.quiet:
+        counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
+        say(f"warning: skipped because there is no index: {counts}")
+    ranking = defaults(RankingFlags)
+    vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
+    # What one person did with results would measure that person.
+    options = search_options(ranking, replace(settings, memory=False), Scope())
+    return PreparedRun(batches, Setup(options, settings, same_file if flags.same_file else strict), missing)
+
+
+def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
+    overrides: dict[str, Any] = {"allow_network": flags.allow_network or None}
+    folder, cwd = flags.indexes, working_folder()
+    if folder is None:
+        if flags.suffix:
+            raise UsageError("--suffix needs --indexes")
+        place = reading_place(flags, overrides)
+        with Index.open(place.index_path, place.settings) as index:
+            return place.settings, batches_of_one(tasks, place.index_path, index.info()), {}
+    if flags.db is not None:
+        raise UsageError("use either --indexes or --db, not both")
+    if not folder.is_dir():
+        raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
+    batches, missing = batches_of_folder(tasks, cwd / folder, flags.suffix)
+    return settings_at(cwd, None, flags, overrides).values, batches, missing
+
+
+def _read_tasks(flags: EvalFlags) -> list[Task]:
+    if (flags.topics is None) != (flags.qrels is None):
+        raise UsageError("use --topics and --qrels together")
+    tasks = read_tasks(flags.tasks or [])
+    if flags.topics is not None and flags.qrels is not None:
+        of_topics, notes = read_trec(flags.topics, flags.qrels)
+        tasks += of_topics
+        for note in notes if not flags.quiet else ():
+            say(f"note: {note}")
+    if not tasks:
+        raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
+    return tasks
 
 
 @command(
@@ -24,37 +138,19 @@ def measure(flags: EvalFlags) -> int:
     P@10, R@10 and MRR use the loose rule, in which names may match in part; `strict_` metrics credit each answer once.
     `candidates` is the share of answers among the candidates of the ranking.
     """
-    from codelens.evaluation.metrics import load_ir_measures
-    from codelens.evaluation.report import load_figure_class
-
     load_ir_measures()  # before any work, if it is not installed
-    if sum((flags.compare, flags.ablate, flags.memory)) > 1:
-        raise UsageError("use one of --compare, --ablate and --memory")
+    if flags.compare and flags.ablate:
+        raise UsageError("use either --compare or --ablate")
     if flags.rows and not flags.ablate:
         raise UsageError("--rows needs --ablate")
-    if flags.rounds is not None and not flags.memory:
-        raise UsageError("--rounds needs --memory")
-    is_variant = flags.compare or flags.ablate or flags.memory
-    if flags.plot is not None:
-        if is_variant:
-            raise UsageError("use --plot without --compare, --ablate and --memory")
-        load_figure_class()
     command = ["codelens", *sys.argv[1:]]
-    if not is_variant:
-        return _measure_once(flags, command)
-    from codelens.cli.eval.variants import compare_saved_runs, measure_ablations, measure_rounds
-
     if flags.compare:
-        return compare_saved_runs(flags)
-    return measure_ablations(flags, command) if flags.ablate else measure_rounds(flags, command)
+        return _compare_saved_runs(flags)
+    return _measure_ablations(flags, command) if flags.ablate else _measure_once(flags, command)
 
 
 def _measure_once(flags: EvalFlags, command: list[str]) -> int:
-    from codelens.evaluation.metrics import compute_metrics
-    from codelens.evaluation.report import describe_run, plot, summarise, task_rows
-    from codelens.evaluation.runner import open_workers, run_tasks
-
-    metrics = chosen_metrics(flags)
+    metrics = chosen_metrics(flags.metrics)
     run = prepare_run(flags)
     with watcher(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
         results = run_tasks(run.batches, run.setup, pool, progress)
@@ -67,6 +163,75 @@ def _measure_once(flags: EvalFlags, command: list[str]) -> int:
     record = describe_run(*run, command, groups)
     save_run(flags.out, record | {"rows": task_rows(results, values)})
     write_result(flags, record, groups_table(groups, metrics), run.setup.settings.color)
-    if flags.plot is not None:
-        plot(groups, flags.plot, f"{quantity(len(results), 'task')}, profile {run.setup.options.profile}")
+    return 0
+
+
+def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
+    """Measure each ablation. A line on stderr reports each at once, because all of them may take an hour."""
+    run = prepare_run(flags)
+    options = run.setup.options
+    ablations = list_ablations(load_profile(options, run.setup.settings.weights), options)
+    texts = [text.strip() for text in (flags.rows or "").split(",") if text.strip()]
+    for text in texts:
+        if not any(text in row.name for row in ablations):
+            names = ", ".join(row.name.removeprefix("- ") for row in ablations[1:])
+            raise UsageError(f"--rows: nothing is named '{text}'", f"there are: {names}")
+    rows: list[dict[str, Any]] = []
+    first: Mapping[str, float] = {}  # Task key → METRIC of the whole profile
+    with open_workers(flags.jobs) as pool:
+        for ablation in ablations:
+            if rows and texts and not any(text in ablation.name for text in texts):
+                continue
+            changed = replace(run.setup, options=ablation.options(options), change=ablation if ablation.edits else None)
+            results = run_tasks(run.batches, changed, pool)
+            values = compute_metrics({result.task.key: result.judged for result in results})
+            means = mean_metrics(list(values.values()), SHOWN)
+            row: dict[str, Any] = {
+                "name": ablation.name,
+                "means": {metric: round(mean, PLACES) for metric, mean in means.items()},
+                "cpu_ms": percentiles([result.cpu_ms for result in results]),
+                "failed": sum(bool(result.fault) for result in results),
+            }
+            by_task = {key: metrics[METRIC] for key, metrics in values.items() if METRIC in metrics}
+            if first:
+                comparison = compare(first, by_task)
+                row |= comparison.difference_record() | {"better": comparison.better, "worse": comparison.worse}
+            first = first or by_task
+            rows.append(row)
+            if not flags.quiet:
+                seconds = sum(result.wall_ms for result in results) / 1000
+                say(f"{ablation.name}: {METRIC} {row['means'][METRIC]:.4f}, {seconds:.0f} s")
+    record = describe_run(*run, command, ()) | {"metric": METRIC, "shown": list(SHOWN), "rows": rows}
+    save_run(flags.out, record)
+    write_result(flags, record, variants_table(record), run.setup.settings.color)
+    return 0
+
+
+def _compare_saved_runs(flags: EvalFlags) -> int:
+    """Compare the tasks that both runs have. Raises UsageError for a file that is not a run."""
+    paths = flags.tasks or ()
+    if len(paths) != 2 or flags.topics or flags.indexes:
+        raise UsageError("--compare takes two saved runs", "`codelens eval --compare BEFORE.json AFTER.json`")
+    before, after = map(load_run, paths)
+    comparisons = compare_runs(before, after)
+    for name, what in (("tasks", "were asked other tasks"), ("indexes", "asked other indexes")):
+        is_unlike = name in before.about and name in after.about and before.about[name] != after.about[name]
+        if is_unlike and not flags.quiet:
+            say(f"note: the runs {what}; only tasks in both are compared")
+    rows = {}
+    for metric, comparison in comparisons.items():
+        common = before.values[metric].keys() & after.values[metric].keys()
+        means = {"before": comparison.before, "after": comparison.after}
+        means |= {"macro_before": before.macro(metric, common), "macro_after": after.macro(metric, common)}
+        rows[metric] = {
+            "n": comparison.tasks,
+            **{name: round(mean, PLACES) for name, mean in means.items()},
+            **comparison.difference_record(),
+            "better": comparison.better,
+            "worse": comparison.worse,
+        }
+    record: dict[str, Any] = {"schema": SCHEMA, "runs": [str(path) for path in paths], "metrics": rows}
+    save_run(flags.out, record)
+    color = settings_at(working_folder(), None, flags).values.color
+    write_result(flags, record, comparison_table(record, chosen_metrics(flags.metrics)), color)
     return 0

@@ -6,14 +6,16 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codelens.cli.eval.flags import EvalFlags
 from codelens.cli.streams import colored, write, write_record
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.metrics import METRICS
 from codelens.render.records import to_json
 from codelens.render.terminal import Columns, markdown_columns, plain_columns, screen_columns
+
+if TYPE_CHECKING:
+    from codelens.cli.eval.measure import EvalFlags
 
 # Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule.
 SHOWN = (
@@ -49,9 +51,9 @@ def save_run(path: Path | None, record: dict[str, Any]) -> None:
         raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
 
 
-def chosen_metrics(flags: EvalFlags) -> list[str]:
-    """The metrics that --metrics names, in its order; by default all that are shown. Raises UsageError for an unknown metric."""
-    names = [name.strip() for name in (flags.metrics or "").split(",") if name.strip()]
+def chosen_metrics(listed: str | None) -> list[str]:
+    """The metrics that --metrics lists, in its order; by default all that are shown. Raises UsageError for an unknown metric."""
+    names = [name.strip() for name in (listed or "").split(",") if name.strip()]
     if unknown := [name for name in names if name not in METRICS]:
         raise UsageError(f"no metric '{unknown[0]}'", f"metrics: {', '.join(METRICS)}")
     return names or list(SHOWN)
@@ -91,9 +93,9 @@ def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
-def variants_table(record: dict[str, Any], head: str) -> Columns:
-    """A row for each variant, with its difference to the first one. `head` stands above their names."""
-    heads = (head, *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
+def variants_table(record: dict[str, Any]) -> Columns:
+    """A row for each ablation, with its difference to the first one."""
+    heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
     rows = (
         (
             *(row["name"], *(_short(row["means"].get(metric, 0.0)) for metric in record["shown"])),
@@ -102,8 +104,7 @@ def variants_table(record: dict[str, Any], head: str) -> Columns:
         )
         for row in record["rows"]
     )
-    essential = (head, record["metric"], f"Δ {record['metric']}", "95 %", "p")
-    return Columns(heads, tuple(rows), essential)
+    return Columns(heads, tuple(rows), ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p"))
 
 
 def _interval(row: dict[str, Any]) -> str:
