@@ -100,7 +100,7 @@ def _mount_tools(place: Workplace) -> Mounted:
     from codelens.server.upkeep import ServedIndex, Upkeep
 
     served = ServedIndex(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
-    tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"), None)
+    tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"))
     return Mounted("/mcp", tools.asgi_app, tools.run())
 
 

@@ -57,6 +57,12 @@ def _describe(schema: Schema, description: str, default: object = None) -> Schem
     return schema | described | ({} if default is None else {"default": default})
 
 
+def answer_fields(names: str) -> dict[str, AnswerTypes]:
+    """Fields of an answer, as in 'path line:int': each a text unless its type follows its name."""
+    types = {"": str, "int": int, "float": float, "bool": bool, "texts": [str]}
+    return {name: types[kind] for name, _, kind in (field.partition(":") for field in names.split())}
+
+
 def answer_schema(types: AnswerTypes) -> Schema:
     """The schema of an answer, or of a part of one."""
     if isinstance(types, type):
@@ -70,7 +76,7 @@ def answer_schema(types: AnswerTypes) -> Schema:
 
 LONGEST_PATH = 1000
 LEAST_BUDGET, MOST_BUDGET = 400, 100_000
-"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one. Chosen."""
+"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one."""
 
 QUERY = text(
     "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
@@ -81,7 +87,7 @@ OFFERED: Mapping[str, ServerOption] = {name: row.mcp for name, row in OPTIONS.it
 """Search option → how tools offer it."""
 
 
-def of_option(name: str) -> Schema:
+def option_schema(name: str) -> Schema:
     """The schema of the argument for a search option; left out, the profile or the settings decide."""
     row, offered = OPTIONS[name], OFFERED[name]
     if row.is_list:
@@ -93,12 +99,13 @@ def of_option(name: str) -> Schema:
     return integer(offered.help, int(offered.least or 0), int(offered.most))
 
 
-NARROW = {name: of_option(name) for name in ("languages", "paths")}
-RANKED = {name: of_option(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
+NARROW = {name: option_schema(name) for name in ("languages", "paths")}
+RANKED = {name: option_schema(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
 """How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
-FRESH = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
 
 
-def budget(default: int) -> Schema:
-    """The schema of the argument that says how long an answer may be."""
-    return integer("Most tokens of the answer (characters / 4); cuts are reported", LEAST_BUDGET, MOST_BUDGET, default)
+def common_arguments(budget: int, fresh: bool = True) -> dict[str, Schema]:
+    """The arguments that tools share: how long an answer may be by default, and with `fresh` whether it waits for an update."""
+    wait = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
+    room = "Most tokens of the answer (characters / 4); cuts are reported"
+    return ({"fresh": wait} if fresh else {}) | {"budget": integer(room, LEAST_BUDGET, MOST_BUDGET, budget)}

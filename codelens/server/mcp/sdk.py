@@ -18,11 +18,9 @@ from mcp.shared.exceptions import McpError
 
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
-from codelens.index import Index
-from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, instructions_for
-from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, reword_for_client
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, code_line, reword_for_client
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
 
@@ -30,9 +28,9 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 LOOK_SECONDS = 0.25
-"""How long a call waits for the look at the trees that it begins: small trees are looked at in that time. Chosen."""
+"""How long a call waits for the look at the trees that it begins: small trees are looked at in that time."""
 FRESH_SECONDS = 20.0
-"""How long a call that asks for the newest state waits for an update. Chosen: below the patience of clients (60 s)."""
+"""How long a call that asks for the newest state waits for an update: below the patience of clients (60 s)."""
 INDEX_SECONDS = 5.0  # How long a call waits for an index that is being made. A small project is indexed in that time.
 MOST_CANDIDATES = 8  # Places listed for an ambiguous name
 SHARED = "mcp"  # The session of all who ask over HTTP, where nobody says who is who
@@ -61,14 +59,18 @@ class ToolDesk:
     def reply(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """The answer of a tool of the table, or its fault in one line with a hint below it, without an object."""
         try:
-            return self._answer(self.tools[name], arguments)
+            return self._answer(tool := self.tools[name], arguments)
+        except IndexBusy as fault:
+            text = _format_error(str(fault), "reading is possible meanwhile: call again")
         except CodelensError as fault:
-            return ToolAnswer(_format_fault(fault, self.tools[name]), None)
+            candidates = fault.candidates if isinstance(fault, TargetError) else ()
+            hint = reword_for_client(fault.hint, tool, advice=True)
+            text = _format_error(reword_for_client(str(fault), tool), hint, candidates)
         except Exception as fault:  # the edge of the process: a client gets no traceback
             if self._debug:
                 traceback.print_exc(file=sys.stderr)
             text = _format_error(f"{type(fault).__name__}: {fault}", "this is a fault of codelens; try another call")
-            return ToolAnswer(text, None)
+        return ToolAnswer(text, None)
 
     def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
         given = check_arguments(tool, arguments)
@@ -76,20 +78,17 @@ class ToolDesk:
             self._upkeep.refresh(FRESH_SECONDS)
         else:
             self._upkeep.tend(LOOK_SECONDS)
-        with ExitStack() as stack:
-            opened = self._open_index(tool, stack)
-            work = self._upkeep.work()
-            return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
-
-    def _open_index(self, tool: Tool, stack: ExitStack) -> Index | None:
         if tool.waits and not self._served.index.is_file():
             self._upkeep.wait(INDEX_SECONDS)
-        try:
-            return stack.enter_context(self._served.open())
-        except NoIndex:
-            if tool.waits:
-                raise self._missing_index() from None
-            return None
+        with ExitStack() as stack:
+            try:
+                opened = stack.enter_context(self._served.open())
+            except NoIndex:
+                if tool.waits:
+                    raise self._missing_index() from None
+                opened = None
+            work = self._upkeep.work()
+            return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
 
     def _missing_index(self) -> CodelensError:
         work = self._upkeep.work()
@@ -116,27 +115,13 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return defaults | dict(arguments)
 
 
-def _format_fault(fault: CodelensError, tool: Tool) -> str:
-    if isinstance(fault, IndexBusy):
-        return _format_error(str(fault), "reading is possible meanwhile: call again")
-    candidates = fault.candidates[:MOST_CANDIDATES] if isinstance(fault, TargetError) else ()
-    hint = reword_for_client(fault.hint, tool, advice=True)
-    return "\n".join(
-        [_format_error(reword_for_client(str(fault), tool), hint), *(f"  {_shorten(line)}" for line in candidates)]
-    )
-
-
-def _format_error(what: str, hint: str) -> str:
-    return f"error: {_shorten(what)}" + (f"\nhint: {_shorten(hint)}" if hint else "")
-
-
-def _shorten(text: str) -> str:
-    line = for_line(for_terminal(text))
-    return line if len(line) <= LONGEST_FAULT else f"{line[:LONGEST_FAULT]}…"
+def _format_error(what: str, hint: str, candidates: Sequence[str] = ()) -> str:
+    lines = [f"error: {code_line(what, LONGEST_FAULT)}", *([f"hint: {code_line(hint, LONGEST_FAULT)}"] if hint else [])]
+    return "\n".join([*lines, *(f"  {code_line(place, LONGEST_FAULT)}" for place in candidates[:MOST_CANDIDATES])])
 
 
 AT_ONCE = 4
-"""Calls that are answered at the same time; others wait their turn. Chosen: Python runs one of them at a time anyway."""
+"""Calls that are answered at the same time; others wait their turn: Python runs one of them at a time anyway."""
 
 
 def server_of(desk: ToolDesk) -> Server[Any, Any]:
@@ -145,9 +130,23 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
     turn = anyio.CapacityLimiter(AT_ONCE)
 
     async def list_tools(_: types.ListToolsRequest) -> types.ServerResult:
-        return types.ServerResult(
-            types.ListToolsResult(tools=[_describe_tool(tool, desk.structured) for tool in desk.tools.values()])
-        )
+        listed = []
+        for tool in desk.tools.values():
+            no = False if tool.records else None  # these hints mean something only for tools that write
+            hints = types.ToolAnnotations(
+                readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
+            )
+            listed.append(
+                types.Tool(
+                    name=tool.name,
+                    title=tool.title,
+                    description=tool.description,
+                    inputSchema=tool.takes,
+                    outputSchema=schema.answer_schema(tool.gives) if desk.structured else None,
+                    annotations=hints,
+                )
+            )
+        return types.ServerResult(types.ListToolsResult(tools=listed))
 
     async def call_tool(request: types.CallToolRequest) -> types.ServerResult:
         name = request.params.name
@@ -166,20 +165,6 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
     server.request_handlers[types.ListToolsRequest] = list_tools
     server.request_handlers[types.CallToolRequest] = call_tool
     return server
-
-
-def _describe_tool(tool: Tool, structured: bool) -> types.Tool:
-    no = False if tool.records else None  # these hints mean something only for tools that write
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        inputSchema=tool.takes,
-        outputSchema=schema.answer_schema(tool.gives) if structured else None,
-        annotations=types.ToolAnnotations(
-            readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
-        ),
-    )
 
 
 def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None:
@@ -203,22 +188,12 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
     anyio.run(serve)
 
 
-def http_app(
-    served: ServedIndex, upkeep: Upkeep, hosts: Sequence[str] | None, origins: Sequence[str] = ()
-) -> StreamableHTTPSessionManager:
+def http_app(served: ServedIndex, upkeep: Upkeep) -> StreamableHTTPSessionManager:
     """A server for streamable HTTP: its `asgi_app` is mounted at a path of a web server, which decides who may ask, and answers
-    while `run()` is entered, once.
-
-    `hosts` and `origins` are the headers that are let in (`localhost:*`): no page in a browser reaches it under another name.
-    None: the web server has looked at them.
-    """
+    while `run()` is entered, once."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
-    guard = TransportSecuritySettings(
-        enable_dns_rebinding_protection=hosts is not None,
-        allowed_hosts=list(hosts or ()),
-        allowed_origins=list(origins),
-    )
+    guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the web server looks at Host
     server = server_of(ToolDesk(served, upkeep, TOOLS))
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)

@@ -13,7 +13,7 @@ from codelens.config import Settings, load_weights
 from codelens.context.counters import count_chars
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
-from codelens.model.code import IndexInfo, RepositoryInfo, UnitRow
+from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
@@ -93,10 +93,10 @@ def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCal
     while most - least > 1:
         middle = (least + most) // 2
         least, most = (middle, most) if tokens(answer_of(middle)) <= budget else (least, middle)
-    found = answer_of(least)
-    if tokens(found) > budget:
-        raise UsageError(f"an answer needs at least {tokens(found)} tokens, not {budget}", "use a larger `budget`")
-    return found
+    largest = answer_of(least)
+    if (needed := tokens(largest)) > budget:
+        raise UsageError(f"an answer needs at least {needed} tokens, not {budget}", "use a larger `budget`")
+    return largest
 
 
 def code_line(text: str, most: int = LONGEST_LINE) -> str:
@@ -130,30 +130,30 @@ def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
     """
     for command_line, client in WORDINGS.items():
         message = message.replace(command_line, client)
-    clauses = message.split("; ")
-    known = tool.takes["properties"]
 
     def argument(flag: re.Match[str]) -> str:
         return f"`{flag[1].lstrip('-').replace('-', '_')}`" if flag[1] else flag[0]
 
     def applies(clause: str) -> bool:
-        return all(argument(flag).strip("`") in known for flag in FLAG.finditer(clause) if flag[1])
+        flags = (argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
+        return all(flag in tool.takes["properties"] for flag in flags)
 
-    kept = [c for number, c in enumerate(clauses) if applies(c) or (number == 0 and not advice)]
-    return "; ".join(FLAG.sub(argument, clause) for clause in kept)
+    clauses = enumerate(message.split("; "))
+    return "; ".join(FLAG.sub(argument, c) for number, c in clauses if applies(c) or (number == 0 and not advice))
 
 
 def format_notices(texts: list[str], tool: Tool) -> list[str]:
     """Format the first few notices, each on one short line."""
-    written = [for_line(reword_for_client(text, tool)) for text in texts]
-    lines = [one if len(one) <= LONGEST_NOTICE else f"{one[:LONGEST_NOTICE]}…" for one in written]
+    notices = [for_line(reword_for_client(text, tool)) for text in texts]
+    lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
     more = len(lines) - MOST_NOTICES
     return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
 
 
-def cut_line(cut: int, of: str, remedy: str) -> list[str]:
-    """A line that says how many items found no room; none if all did."""
-    return [f"{cut} more {of} found no room: {remedy}"] if cut else []
+def footer_lines(cut: int, items: str, remedy: str, notices: Sequence[str] = ()) -> list[str]:
+    """A line that says how many items found no room, unless all did, and the notices."""
+    cut_lines = [f"{cut} more {items} found no room: {remedy}"] if cut else []
+    return [*cut_lines, *(f"note: {notice}" for notice in notices)]
 
 
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
@@ -166,12 +166,11 @@ def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Sett
     return SearchOptions(**values, **scope_options(arguments, info), **more)
 
 
-def remember(call: ToolCall, query: str, found: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
+def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
     """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
-    if not call.served.settings.memory:
-        return []
     try:
-        call.index.memory.record(query, found, session=call.session)
+        if call.served.settings.memory:
+            call.index.memory.record(query, hits, session=call.session)
     except MemoryFault as fault:
         return [f"not recorded: {fault}"]
     return []
@@ -194,22 +193,26 @@ def scope_options(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, An
 
 def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
     """(names of the repositories meant, path below their root, empty for the root itself). Raises UsageError."""
-    named = path_in_index(path, info)
+    path = path_in_index(path, info)
     every = tuple(r.name for r in info.repositories)
-    first, _, rest = named.partition("/")
-    if len(every) > 1 and first in every:
-        return (first,), rest
-    return every, named
+    first, _, rest = path.partition("/")
+    return ((first,), rest) if len(every) > 1 and first in every else (every, path)
 
 
 def path_in_index(path: str, info: IndexInfo) -> str:
     """A path as answers write it: below a root, with the repository's name where there are several. Raises UsageError."""
     if os.path.isabs(path):  # noqa: PTH117 - of a name that may lead anywhere no Path is made
-        return _path_below_root(path, info.repositories)
-    parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
-    if ".." in parts:
-        raise _outside_error(path)
-    return "/".join(parts)
+        whole_path = os.path.normpath(path)
+        for repository in sorted(info.repositories, key=lambda r: -len(r.root)):
+            if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
+                below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
+                below = "" if below == "." else below
+                return f"{repository.name}/{below}".rstrip("/") if len(info.repositories) > 1 else below
+    else:
+        parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
+        if ".." not in parts:
+            return "/".join(parts)
+    raise UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")
 
 
 def target_in_index(target: str, info: IndexInfo) -> str:
@@ -219,17 +222,3 @@ def target_in_index(target: str, info: IndexInfo) -> str:
         path, colon, line = target, "", ""
     is_path = "/" in path or os.sep in path
     return f"{path_in_index(path, info)}{colon}{line}" if is_path else target
-
-
-def _path_below_root(path: str, repositories: Sequence[RepositoryInfo]) -> str:
-    whole_path = os.path.normpath(path)
-    for repository in sorted(repositories, key=lambda r: -len(r.root)):
-        if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
-            below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
-            below = "" if below == "." else below
-            return f"{repository.name}/{below}".rstrip("/") if len(repositories) > 1 else below
-    raise _outside_error(path)
-
-
-def _outside_error(path: str) -> UsageError:
-    return UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")

@@ -10,14 +10,15 @@ from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.folder import NoteFile, NoteFolder
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
+from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
     Record,
     Tool,
     ToolAnswer,
     ToolCall,
     code_line,
-    cut_line,
     fit_budget,
+    footer_lines,
     target_in_index,
 )
 from codelens.text.counts import quantity
@@ -31,67 +32,61 @@ class LinkedNote:
     repository: str
     places: tuple[AnchorPlace, ...]
 
+    def matches(self, call: ToolCall) -> bool:
+        """True if the call asks for it by kind, status, tag and whether a place is lost."""
+        given, note = call.arguments, self.file.note
+        lost = any(place.state is AnchorState.LOST for place in self.places)
+        return (
+            given.get("kind", note.kind) == note.kind
+            and given.get("status", note.status) == note.status
+            and ("tag" not in given or given["tag"] in note.tags)
+            and (lost or not given["lost"])
+        )
 
-def answer(call: ToolCall) -> ToolAnswer:
+
+def answer_notes(call: ToolCall) -> ToolAnswer:
     """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
-    given = call.arguments
-    known = _read_notes(call)
-    if "id" in given:
-        return _answer_one(known, call)
-    wanted = [note for note in known if _is_wanted(note, call)]
+    notes = []
+    for repository in call.index.info().repositories:
+        root = Path(repository.root)
+        for file in NoteFolder(root).notes() if root.is_dir() else ():
+            places = call.index.notes.find(root, file.note.links) if file.note.links else []
+            notes.append(LinkedNote(file, repository.name, tuple(places)))
+    if "id" in call.arguments:
+        return _answer_one(notes, call)
+    wanted = [note for note in notes if note.matches(call)]
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
-        footer = cut_line(cut, "notes", "raise `budget`, or ask by kind, status or tag")
-        head = quantity(len(wanted), "note")
-        lines = [line for note in wanted[:count] for line in _lines(note)]
-        return ToolAnswer(
-            "\n".join([head, *lines, *footer]), {"notes": [_record(n, "") for n in wanted[:count]], "cut": cut}
-        )
+        footer = footer_lines(cut, "notes", "raise `budget`, or ask by kind, status or tag")
+        lines = [line for note in wanted[:count] for line in _note_lines(note)]
+        record = {"notes": [_note_record(note, "") for note in wanted[:count]], "cut": cut}
+        return ToolAnswer("\n".join([quantity(len(wanted), "note"), *lines, *footer]), record)
 
     return fit_budget(len(wanted), answer_of, call)
 
 
-def _read_notes(call: ToolCall) -> list[LinkedNote]:
-    """The notes of all repositories, in the order of these and of ids."""
-    found = []
-    for repository in call.index.info().repositories:
-        root = Path(repository.root)
-        for note in NoteFolder(root).notes() if root.is_dir() else ():
-            places = call.index.notes.find(root, note.note.links) if note.note.links else []
-            found.append(LinkedNote(note, repository.name, tuple(places)))
-    return found
-
-
-def _is_wanted(linked: LinkedNote, call: ToolCall) -> bool:
-    given, note = call.arguments, linked.file.note
-    lost = any(place.state is AnchorState.LOST for place in linked.places)
-    return (
-        given.get("kind", note.kind) == note.kind
-        and given.get("status", note.status) == note.status
-        and ("tag" not in given or given["tag"] in note.tags)
-        and (lost or not given["lost"])
-    )
-
-
-def _answer_one(known: list[LinkedNote], call: ToolCall) -> ToolAnswer:
+def _answer_one(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     wanted = call.arguments["id"]
-    found = [n for n in known if n.file.note.id == wanted] or [n for n in known if n.file.note.id.startswith(wanted)]
-    if len(found) != 1:
-        some = tuple(f"{n.repository}: {n.file.note.id}" for n in found or known)
-        raise TargetError(f"{len(found) or 'no'} notes are called {wanted}", some, "use an id that `notes` lists")
-    body = [for_terminal(line) for line in found[0].file.body.splitlines()]
+    matching = [n for n in notes if n.file.note.id == wanted] or [n for n in notes if n.file.note.id.startswith(wanted)]
+    if len(matching) != 1:
+        candidates = tuple(f"{n.repository}: {n.file.note.id}" for n in matching or notes)
+        raise TargetError(
+            f"{len(matching) or 'no'} notes are called {wanted}", candidates, "use an id that `notes` lists"
+        )
+    note = matching[0]
+    body = [for_terminal(line) for line in note.file.body.splitlines()]
 
     def answer_of(count: int) -> ToolAnswer:
-        footer = cut_line(len(body) - count, "lines", "raise `budget`")
-        written = "\n".join(body[:count])
-        record = {"notes": [_record(found[0], written)], "cut": len(body) - count}
-        return ToolAnswer("\n".join([*_lines(found[0]), written, *footer]), record)
+        text = "\n".join(body[:count])
+        footer = footer_lines(len(body) - count, "lines", "raise `budget`")
+        record = {"notes": [_note_record(note, text)], "cut": len(body) - count}
+        return ToolAnswer("\n".join([*_note_lines(note), text, *footer]), record)
 
     return fit_budget(len(body), answer_of, call)
 
 
-def _lines(linked: LinkedNote) -> list[str]:
+def _note_lines(linked: LinkedNote) -> list[str]:
     note = linked.file.note
     status = f" [{note.status}]" if note.status else ""
     tags = "".join(f" #{tag}" for tag in note.tags)
@@ -99,7 +94,7 @@ def _lines(linked: LinkedNote) -> list[str]:
     return [code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
 
 
-def _record(linked: LinkedNote, written: str) -> Record:
+def _note_record(linked: LinkedNote, text: str) -> Record:
     note = linked.file.note
     return {
         "id": for_line(note.id),
@@ -113,20 +108,13 @@ def _record(linked: LinkedNote, written: str) -> Record:
             {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
             for p in linked.places
         ],
-        "text": written,
+        "text": text,
     }
 
 
-PLACE = {"path": str, "line": int, "symbol": str, "lost": bool}
 NOTE = {
-    "id": str,
-    "kind": str,
-    "title": str,
-    "status": str,
-    "tags": [str],
-    "repository": str,
-    "path": str,
-    "places": [PLACE],
+    **answer_fields("id kind title status tags:texts repository path"),
+    "places": [answer_fields("path line:int symbol lost:bool")],
     "text": str,
 }
 NOTES = Tool(
@@ -141,18 +129,17 @@ NOTES = Tool(
             "status": schema.text("Only of this status: open, doing, done …", most=100),
             "tag": schema.text("Only with this tag", most=100),
             "lost": schema.flag("Only those with a place that is not found any more"),
-            "budget": schema.budget(2000),
+            **schema.common_arguments(2000, fresh=False),
         },
         [],
     ),
     gives={"notes": [NOTE], "cut": int},
-    answer=answer,
+    answer=answer_notes,
 )
 
 
-VERDICTS = ("useful", "useless")
-MOST_TOLD = 10  # Places that an answer names. Chosen, because this tool has no budget argument.
-LONGEST_TOLD = 200  # Characters of each
+MOST_LABELS = 10  # Places that an answer names, because this tool has no budget argument
+LONGEST_LABEL = 200  # Characters of each
 
 
 def answer_feedback(call: ToolCall) -> ToolAnswer:
@@ -162,16 +149,16 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
         raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
     info = call.index.info()
     notebook = call.index.memory.notebook(call.session)
+    verdict = given.get("verdict", "useful")
     if "used" in given:
         places = notebook.used([target_in_index(target, info) for target in given["used"]])
-        verdict = "useful"
     else:
         hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
-        verdict, query = given["verdict"], given.get("query")
+        query = given.get("query")
         words = call.index.memory.learnable(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
-    labels = [for_line(place.label())[:LONGEST_TOLD] for place in places[:MOST_TOLD]]
-    lines = [f"{verdict}: {place}" for place in labels]
+    labels = [for_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
+    lines = [f"{verdict}: {label}" for label in labels]
     return ToolAnswer("\n".join(lines) or "the last answer has no hit there", {"verdict": verdict, "places": labels})
 
 
@@ -184,12 +171,12 @@ FEEDBACK = Tool(
         {
             "used": schema.several("Files, PATH:LINE or symbols of the last answer that were used", schema.TARGET, 50),
             "hit": schema.text("A result's rank in the last answer, PATH:LINE, or a symbol", most=schema.LONGEST_PATH),
-            "verdict": schema.choice("What that hit was", VERDICTS),
+            "verdict": schema.choice("What that hit was", ("useful", "useless")),
             "query": {**schema.QUERY, "description": "For what it was; left out, for the last query"},
         },
         [],
     ),
-    gives={"verdict": str, "places": [str]},
+    gives=answer_fields("verdict places:texts"),
     answer=answer_feedback,
     records=True,
 )

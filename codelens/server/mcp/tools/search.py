@@ -1,74 +1,59 @@
-"""search, files: a query → hits with their place and the lines that say most; of files with what they define."""
+"""search, files: a query → hits with their place and the lines that say most; of files with what they define. why: the account
+of a search. context: a task, files or a change → the code that it is about, in one answer."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from codelens.config import load_weights
+from codelens.context.counters import CHARS_PER_TOKEN
+from codelens.context.parts import LONGEST_TOKEN, resume_request
+from codelens.errors import TargetError, UsageError
 from codelens.model.code import Freshness
+from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextRequest, Counter, Forms
+from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, Hit, Loss, WhyResult
+from codelens.render.context import make_layout
 from codelens.render.families import families
 from codelens.render.paths import PathStyle
 from codelens.render.records import fields_of
 from codelens.render.visible import for_line
 from codelens.render.why import SAME_PLACE, WhyView, account_rows, format_title, loss_lines, position_lines
 from codelens.server.mcp import schema
+from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
     Record,
     Tool,
     ToolAnswer,
     ToolCall,
     code_line,
-    cut_line,
     fit_budget,
+    footer_lines,
     format_notices,
+    path_in_index,
     remember,
     reword_for_client,
+    scope_options,
     search_options,
+    split_repository,
     target_in_index,
 )
 from codelens.text.counts import quantity
 
 MOST_SHOWN = 10  # Hits of a search without `limit`. An agent reads fewer than a person.
-HIT = {
-    "rank": int,
-    "path": str,
-    "line": int,
-    "start_line": int,
-    "end_line": int,
-    "kind": str,
-    "name": str,
-    "language": str,
-    "score": float,
-    "freshness": str,
-    "lines": [{"line": int, "text": str}],
-}
 
 
-def units(call: ToolCall) -> ToolAnswer:
-    """Answer with units: as many of the requested hits as the budget holds."""
-    around = call.arguments["context"]
-    return _answer(call, context_before=around, context_after=around, kinds=tuple(call.arguments.get("kinds", ())))
-
-
-def files(call: ToolCall) -> ToolAnswer:
-    """Answer with files."""
-    return _answer(call, files_only=True)
-
-
-def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
-    given = call.arguments
-    info = call.index.info()
-    options = search_options(
-        given,
-        info,
-        call.served.settings,
-        limit=given.get("limit") or _default_limit(given.get("profile", call.served.settings.profile)),
-        offset=given["offset"],
-        reasons=False,
-        **more,
-    )
+def answer_search(call: ToolCall) -> ToolAnswer:
+    """Answer with units, or with files: as many of the requested hits as the budget holds."""
+    given, info, settings = call.arguments, call.index.info(), call.served.settings
+    limit = given.get("limit") or int(load_weights()[given.get("profile", settings.profile)].get("results", MOST_SHOWN))
+    shape: dict[str, Any] = {"files_only": True}
+    if call.tool.name == "search":
+        around = given["context"]
+        shape = {"context_before": around, "context_after": around, "kinds": tuple(given.get("kinds", ()))}
+    options = search_options(given, info, settings, limit=limit, offset=given["offset"], reasons=False, **shape)
     result = call.index.search(given["query"], options)
     notices = [n.text for n in result.notices]
     if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
@@ -83,26 +68,20 @@ def _answer(call: ToolCall, **more: Any) -> ToolAnswer:
         cut = len(result.hits) - count
         head = f"{len(hits)} of {quantity(result.total, 'result')}"
         remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + count}"
-        blocks = [line for hit in hits for line in _lines(hit, call)]
-        footer = [*cut_line(cut, "results", remedy), *(f"note: {notice}" for notice in note_texts)]
+        blocks = [line for hit in hits for line in _hit_lines(hit, call)]
         record = {
-            "results": [_record(hit, call) for hit in hits],
+            "results": [_hit_record(hit, call) for hit in hits],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
             "snapshot": info.snapshot,
         }
-        return ToolAnswer("\n".join([head, *blocks, *footer]), record)
+        return ToolAnswer("\n".join([head, *blocks, *footer_lines(cut, "results", remedy, note_texts)]), record)
 
     return fit_budget(len(result.hits), answer_of, call)
 
 
-def _default_limit(profile: str) -> int:
-    """The number of hits that a profile shows by itself, else MOST_SHOWN."""
-    return int(load_weights()[profile].get("results", MOST_SHOWN))
-
-
-def _lines(hit: Hit, call: ToolCall) -> Iterator[str]:
+def _hit_lines(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
     place = f"{call.paths.of_hit(hit)}:{hit.line}"
@@ -110,7 +89,7 @@ def _lines(hit: Hit, call: ToolCall) -> Iterator[str]:
     yield from (f"{line.number:>6}| {code_line(line.text)}" for line in hit.snippet)
 
 
-def _record(hit: Hit, call: ToolCall) -> Record:
+def _hit_record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
     return {
         "rank": hit.rank,
@@ -125,7 +104,9 @@ def _record(hit: Hit, call: ToolCall) -> Record:
     }
 
 
-FOUND = {"results": [HIT], "total": int, "cut": int, "notices": [str], "snapshot": str}
+HIT = answer_fields("rank:int path line:int start_line:int end_line:int kind name language score:float freshness")
+HIT["lines"] = [answer_fields("line:int text")]
+FOUND = {"results": [HIT]} | answer_fields("total:int cut:int notices:texts snapshot")
 SEARCH = Tool(
     name="search",
     title="Search the code",
@@ -137,19 +118,18 @@ SEARCH = Tool(
             "query": schema.QUERY,
             "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
             "offset": schema.integer("Skip this many results", 0, 10_000, 0),
-            "kinds": schema.of_option("kinds"),
+            "kinds": schema.option_schema("kinds"),
             **schema.NARROW,
             **schema.RANKED,
             "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
-            "fresh": schema.FRESH,
-            "budget": schema.budget(3000),
+            **schema.common_arguments(3000),
         },
         ["query"],
     ),
     gives=FOUND,
-    answer=units,
+    answer=answer_search,
 )
-FILES = Tool(
+FILE_SEARCH = Tool(
     name="files",
     title="Search for files",
     description="Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
@@ -163,20 +143,18 @@ FILES = Tool(
             "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
             "profile": schema.RANKED["profile"],
             "min_score": schema.RANKED["min_score"],
-            "fresh": schema.FRESH,
-            "budget": schema.budget(2000),
+            **schema.common_arguments(2000),
         },
         ["query"],
     ),
     gives=FOUND,
-    answer=files,
+    answer=answer_search,
 )
 
 
-def answer(call: ToolCall) -> ToolAnswer:
+def answer_why(call: ToolCall) -> ToolAnswer:
     """One account for each target; the budget cuts whole accounts, then none is left to cut."""
-    given = call.arguments
-    info = call.index.info()
+    given, info = call.arguments, call.index.info()
     options = search_options(given, info, call.served.settings, limit=given["limit"])
     targets = [target_in_index(target, info) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
@@ -185,8 +163,8 @@ def answer(call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(accounts) - count
-        lines = [line for account in accounts[:count] for line in _account_lines(account, result, call.paths)]
-        footer = [*cut_line(cut, "accounts", "raise `budget`, or ask about fewer"), *(f"note: {n}" for n in note_texts)]
+        lines = [line for account in accounts[:count] for line in _account_lines(account, result, call)]
+        lines += footer_lines(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
         record = {
             "explanations": [_account_record(account, call.paths) for account in accounts[:count]],
             "intent": result.search.trace.intent.name if result.search.trace.intent else "",
@@ -194,32 +172,26 @@ def answer(call: ToolCall) -> ToolAnswer:
             "cut": cut,
             "notices": note_texts,
         }
-        return ToolAnswer("\n".join([*lines, *footer]) or "no results, so there is nothing to explain", record)
+        return ToolAnswer("\n".join(lines) or "no results, so there is nothing to explain", record)
 
     return fit_budget(len(accounts), answer_of, call)
 
 
-def _account_lines(account: Explanation, result: WhyResult, paths: PathStyle) -> list[str]:
-    candidate = account.candidate
-    lost = [f"  {code_line(line)}" for line in _loss_lines(account, result)]
-    if candidate is None:
-        return [for_line(f"{account.target}: not among the results"), *lost]
-    view = WhyView(paths)
-    return [
-        format_title(candidate, account.rank, paths),
-        *(f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view)),
-        f"  score {candidate.score:.4f}",
-        *(f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view)),
-        *lost,
-    ]
-
-
-def _loss_lines(account: Explanation, result: WhyResult) -> Iterator[str]:
+def _account_lines(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
+    view = WhyView(call.paths)
+    if (candidate := account.candidate) is None:
+        yield for_line(f"{account.target}: not among the results")
+    else:
+        yield format_title(candidate, account.rank, call.paths)
+        yield from (f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view))
+        yield f"  score {candidate.score:.4f}"
+        yield from (f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view))
     for line in loss_lines(account, result.search.options, SAME_PLACE):
         if line.startswith("try: ") and account.loss:
-            yield f"try: `search` with the query {account.loss.remedy_query}"
+            line = f"try: `search` with the query {account.loss.remedy_query}"
         else:
-            yield reword_for_client(line, SEARCH)
+            line = reword_for_client(line, SEARCH)
+        yield f"  {code_line(line)}"
 
 
 def _account_record(account: Explanation, paths: PathStyle) -> Record:
@@ -246,17 +218,10 @@ def _account_record(account: Explanation, paths: PathStyle) -> Record:
 
 
 ACCOUNT = {
-    "target": str,
-    "rank": int,
-    "name": str,
-    "place": str,
-    "score": float,
-    "families": [{"family": str, "share": float, "reasons": [str]}],
-    "contributions": [{"source": str, "amount": float, "reason": str}],
-    "lost_at": str,
-    "because": str,
-    "remedy": str,
-    "remedy_query": str,
+    **answer_fields("target rank:int name place score:float"),
+    "families": [answer_fields("family share:float reasons:texts")],
+    "contributions": [answer_fields("source amount:float reason")],
+    **answer_fields("lost_at because remedy remedy_query"),
 }
 WHY = Tool(
     name="why",
@@ -270,10 +235,102 @@ WHY = Tool(
             "limit": schema.integer("Results of the search that is accounted for", 1, 100, 5),
             **schema.NARROW,
             **schema.RANKED,
-            "budget": schema.budget(3000),
+            **schema.common_arguments(3000, fresh=False),
         },
         ["query"],
     ),
-    gives={"explanations": [ACCOUNT], "intent": str, "total": int, "cut": int, "notices": [str]},
-    answer=answer,
+    gives={"explanations": [ACCOUNT]} | answer_fields("intent total:int cut:int notices:texts"),
+    answer=answer_why,
+)
+
+
+SOURCES = ("task", "files", "revisions", "diff", "more")
+FRAME = 150  # Tokens kept for the rest of the answer: numbers, and a notice or two
+LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
+
+
+def answer_context(call: ToolCall) -> ToolAnswer:
+    """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
+    layout = make_layout("markdown", call.paths, "context with more: {}")
+    packed = call.index.context(_context_request(call, call.arguments["budget"] - FRAME), layout)
+    places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
+    notices = remember(call, call.arguments.get("task", ""), places)
+    note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
+
+    def answer_of(count: int) -> ToolAnswer:
+        record = fields_of(packed, "symbols total") | {"changed": list(packed.changed[:count]), "notices": note_texts}
+        more = f" and {len(packed.changed) - count} more" if count < len(packed.changed) else ""
+        files = f"{', '.join(map(for_line, packed.changed[:count]))}{more}"
+        changed = [f"changed since indexed: {files}; `fresh` waits for the update"] if packed.changed else []
+        footer = "\n".join(f"note: {notice}" for notice in (*changed, *note_texts))
+        return ToolAnswer(f"{packed.text}{footer}", {"pack": packed.text} | record)
+
+    return fit_budget(len(packed.changed), answer_of, call)
+
+
+def _context_request(call: ToolCall, room: int) -> ContextRequest:
+    given = call.arguments
+    sources = [source for source in SOURCES if source in given]
+    if len(sources) != 1:
+        raise UsageError(
+            "a pack is for one of task, files, revisions, diff and more", "give exactly one of these arguments"
+        )
+    counter = Counter("characters of JSON / 4", count_escaped)
+    if sources == ["more"]:
+        if set(given) & set(schema.NARROW):
+            raise UsageError(
+                "`more` goes on with the filters of its pack", "give the token alone, with a budget if you like"
+            )
+        return resume_request(given["more"], counter, room, str(call.served.folder))
+    source = {"task": TASK, "files": FILES}.get(sources[0], CHANGE)
+    info = call.index.info()
+    where = scope_options(given, info)
+    if source == FILES:
+        places = [split_repository(path_in_index(path, info), info) for path in given["files"]]
+        if not all(below for _, below in places):
+            raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
+        where |= {"paths": tuple(below for _, below in places)}
+        where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
+    return ContextRequest(
+        source=source,
+        counter=counter,
+        options=SearchOptions(limit=EVERYTHING, **fields_of(call.served.settings, "mode profile memory"), **where),
+        budget=room,
+        forms=Forms(given["forms"]),
+        query=given.get("task", ""),
+        diff=given["diff"].encode("utf-8", "replace") if "diff" in given else None,
+        revisions=given.get("revisions", ""),
+        cwd=info.repositories[0].root if info.repositories else str(call.served.folder),
+    )
+
+
+def count_escaped(text: str) -> int:
+    """Tokens of a text as a part of JSON."""
+    return -(-(len(json.dumps(text, ensure_ascii=False)) - 2) // CHARS_PER_TOKEN)
+
+
+CONTEXT = Tool(
+    name="context",
+    title="Code for a task",
+    description="The code that a task, some files or a change is about, packed into a budget: bodies of the "
+    "best symbols, signatures of the next, and a token for more. One call instead of a search and many reads.",
+    takes=schema.closed(
+        {
+            "task": schema.text("The task, in a sentence or more"),
+            "files": schema.several(
+                "Files: their symbols, and who calls them", schema.text(most=schema.LONGEST_PATH), 50
+            ),
+            "revisions": schema.text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
+            "diff": schema.text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
+            "more": schema.text(
+                "The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN
+            ),
+            "forms": schema.choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
+            **schema.NARROW,
+            **schema.common_arguments(8000),
+        },
+        [],
+    ),
+    gives=answer_fields("pack symbols:int total:int changed:texts notices:texts"),
+    answer=answer_context,
 )

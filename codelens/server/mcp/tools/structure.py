@@ -1,30 +1,31 @@
 """refs, callers, callees, impact: a target → relations of the symbol graph, each with the line that it stems from; read and
-symbols: a target → its lines, a file → its outline."""
+symbols: a target → its lines, a file → its outline; status: what is indexed, and what the trees say against the index."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from codelens.errors import UsageError
-from codelens.index import GraphTopic
-from codelens.model.code import Freshness, UnitRow
+from codelens.model.code import Freshness
 from codelens.model.graph import IMPLIED_KINDS, KINDS, NamedNode, Relation, RelationAnswer, RelationOptions
 from codelens.model.request import SearchOptions
+from codelens.model.runs import RepositoryStatus
 from codelens.render.outline import outline_lines, symbols_of
 from codelens.render.records import fields_of
 from codelens.render.relations import format_step
 from codelens.render.visible import for_line
 from codelens.server.mcp import schema
+from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
     Record,
     Tool,
     ToolAnswer,
     ToolCall,
     code_line,
-    cut_line,
     fit_budget,
+    footer_lines,
     format_notices,
     path_in_index,
     scope_options,
@@ -33,86 +34,66 @@ from codelens.server.mcp.tool import (
 )
 from codelens.text.counts import quantity
 
-Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
-
-NODE = {"name": str, "kind": str, "path": str, "line": int}
-RELATION = {
-    "kind": str,
-    "depth": int,
-    "name": str,
-    "symbol_kind": str,
-    "defined_in": str,
-    "path": str,
-    "line": int,
-    "text": str,
-    "confidence": float,
-    "certainty": str,
-    "test": bool,
-    "freshness": str,
-}
+NODE = answer_fields("name kind path line:int")
+RELATION = answer_fields(
+    "kind depth:int name symbol_kind defined_in path line:int text confidence:float certainty test:bool freshness"
+)
 DEPTH = schema.integer("Hops to follow", 1, 10)
 ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 
 
-def make_answer(ask: Ask) -> Callable[[ToolCall], ToolAnswer]:
-    """The function of a tool that puts one question to the graph."""
-
-    def answer(call: ToolCall) -> ToolAnswer:
-        given = call.arguments
-        info = call.index.info()
-        where = scope_options(given, info)
-        options = RelationOptions(
-            kinds=tuple(given.get("kinds", ())),
-            min_confidence=given.get("min_confidence"),
-            depth=given.get("depth"),
-            limit=given["limit"],
-            sure=given.get("sure", False),
-            text=given.get("text", False),
-            where=SearchOptions(**where) if any(where.values()) else None,
-        )
-        return _format_answer(ask(call.index.graph, target_in_index(given["target"], info), options), call)
-
-    return answer
-
-
-def _format_answer(result: RelationAnswer, call: ToolCall) -> ToolAnswer:
-    found = result.relations
+def answer_relations(call: ToolCall) -> ToolAnswer:
+    """Put the question that the tool is named for to the graph."""
+    given, info = call.arguments, call.index.info()
+    where = scope_options(given, info)
+    options = RelationOptions(
+        kinds=tuple(given.get("kinds", ())),
+        min_confidence=given.get("min_confidence"),
+        depth=given.get("depth"),
+        limit=given["limit"],
+        sure=given.get("sure", False),
+        text=given.get("text", False),
+        where=SearchOptions(**where) if any(where.values()) else None,
+    )
+    result: RelationAnswer = getattr(call.index.graph, call.tool.name)(target_in_index(given["target"], info), options)
+    relations, targets = result.relations, result.targets[:3]
     notices = [n.text for n in result.notices]
-    if old := sum(r.place.freshness is not Freshness.FRESH for r in found):
+    if old := sum(r.place.freshness is not Freshness.FRESH for r in relations):
         notices.append(
             f"{quantity(old, 'line')} in files that changed since they were indexed; `fresh` waits for the update"
         )
     note_texts = format_notices(notices, call.tool)
+    places = [f" ({_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
+    named_targets = zip(targets, places, strict=True)
+    subject = ", ".join(for_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
+    ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
+    remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
 
     def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
-        head = f"{result.question} of {', '.join(_describe_node(n, call) for n in result.targets[:3])}: {result.total}"
-        lines = [_line(relation, result.question, call) for relation in found[:count]]
-        ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
-        remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
-        footer = [*cut_line(cut, "relations", remedy), *(f"note: {notice}" for notice in note_texts)]
+        lines = [_relation_line(relation, result.question, call) for relation in relations[:count]]
+        footer = footer_lines(cut, "relations", remedy, note_texts)
         record = {
-            "targets": [_node(n, call) for n in result.targets[:3]],
-            "relations": [_record(relation, call) for relation in found[:count]],
+            "targets": [_node_record(named, call) for named in targets],
+            "relations": [_relation_record(relation, call) for relation in relations[:count]],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
         }
-        return ToolAnswer("\n".join([head, *lines, *footer]), record)
+        return ToolAnswer("\n".join([f"{result.question} of {subject}: {result.total}", *lines, *footer]), record)
 
-    return fit_budget(len(found), answer_of, call)
-
-
-def _describe_node(named: NamedNode, call: ToolCall) -> str:
-    place = f" ({_path(named, call)}:{named.line})" if named.path else ""
-    return for_line(f"{named.kind} {named.qualified_name}{place}")
+    return fit_budget(len(relations), answer_of, call)
 
 
-def _path(named: NamedNode, call: ToolCall) -> str:
+def _node_path(named: NamedNode, call: ToolCall) -> str:
     return for_line(call.paths.of(named.root, named.path)) if named.path else ""
 
 
-def _line(relation: Relation, question: str, call: ToolCall) -> str:
+def _node_record(named: NamedNode, call: ToolCall) -> Record:
+    return {"name": named.qualified_name, "kind": named.kind, "path": _node_path(named, call), "line": named.line}
+
+
+def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
     place = relation.place
     head = f"{call.paths.of(place.root, place.path)}:{place.line}: " if place.line else ""
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
@@ -121,18 +102,14 @@ def _line(relation: Relation, question: str, call: ToolCall) -> str:
     return for_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
-def _node(named: NamedNode, call: ToolCall) -> Record:
-    return {"name": named.qualified_name, "kind": named.kind, "path": _path(named, call), "line": named.line}
-
-
-def _record(relation: Relation, call: ToolCall) -> Record:
+def _relation_record(relation: Relation, call: ToolCall) -> Record:
     place, listed = relation.place, relation.listed
     return {
         "kind": relation.kind,
         "depth": relation.depth,
         "name": listed.qualified_name,
         "symbol_kind": listed.kind,
-        "defined_in": _path(listed, call),
+        "defined_in": _node_path(listed, call),
         "path": for_line(call.paths.of(place.root, place.path)) if place.line else "",
         "line": place.line,
         "text": code_line(place.text.strip()),
@@ -141,54 +118,49 @@ def _record(relation: Relation, call: ToolCall) -> Record:
     }
 
 
-def _tool(name: str, title: str, description: str, ask: Ask, more: Mapping[str, Any]) -> Tool:
+def _relation_tool(name: str, title: str, description: str, more: Mapping[str, Any]) -> Tool:
     takes: dict[str, schema.Schema] = {
         "target": schema.TARGET,
         **more,
         "min_confidence": schema.share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
         "limit": schema.integer("Most relations", 1, 1000, 100),
         **schema.NARROW,
-        "fresh": schema.FRESH,
-        "budget": schema.budget(3000),
+        **schema.common_arguments(3000),
     }
-    gives = {"targets": [NODE], "relations": [RELATION], "total": int, "cut": int, "notices": [str]}
-    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, make_answer(ask))
+    gives = {"targets": [NODE], "relations": [RELATION]} | answer_fields("total:int cut:int notices:texts")
+    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, answer_relations)
 
 
 _KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
 
-REFS = _tool(
+REFS = _relation_tool(
     "refs",
     "Where a symbol is used",
     "Every place that names a symbol or file, the surest first, each with its certainty: `resolved` by scopes, imports or types, "
     "`likely` where nothing else has the name, or `by name`. More exact than a text search.",
-    GraphTopic.refs,
     {
         **_KINDS,
         "sure": schema.flag("Only places that are resolved"),
         "text": schema.flag("Also the name in comments, strings and documents"),
     },
 )
-CALLERS = _tool(
+CALLERS = _relation_tool(
     "callers",
     "Who calls a function",
     "Who calls a function or method, as a tree of as many hops as `depth` says.",
-    GraphTopic.callers,
     {"depth": DEPTH},
 )
-CALLEES = _tool(
+CALLEES = _relation_tool(
     "callees",
     "What a function calls",
     "What a function or method calls, as a tree of as many hops as `depth` says.",
-    GraphTopic.callees,
     {"depth": DEPTH},
 )
-IMPACT = _tool(
+IMPACT = _relation_tool(
     "impact",
     "What a change may reach",
     "All that a change of a symbol or file may reach: callers, subclasses, overriding methods, importers, nearest first, tests "
     "last. Ask before you change a signature or behaviour, and to know which tests to run.",
-    GraphTopic.impact,
     {"depth": DEPTH, **_KINDS},
 )
 
@@ -213,17 +185,17 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     lines = [code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
     name = for_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
     is_old = source.freshness is not Freshness.FRESH
-    old = [f"note: {source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
+    notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
     def answer_of(count: int) -> ToolAnswer:
         end = first + count - 1
         cut = len(lines) - count
         head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
         body = [f"{number}| {line}" for number, line in enumerate(lines[:count], first)]
-        footer = cut_line(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}")
+        footer = footer_lines(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}", notices)
         record = {"path": path, "first": first, "last": end, "total": total, "cut": cut}
         record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
-        return ToolAnswer("\n".join([head, *body, *footer, *old]), record)
+        return ToolAnswer("\n".join([head, *body, *footer]), record)
 
     return fit_budget(len(lines), answer_of, call)
 
@@ -239,12 +211,11 @@ READ = Tool(
                 "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
                 most=schema.LONGEST_PATH,
             ),
-            "fresh": schema.FRESH,
-            "budget": schema.budget(4000),
+            **schema.common_arguments(4000),
         },
         ["target"],
     ),
-    gives={"path": str, "text": str, "freshness": str, "first": int, "last": int, "total": int, "cut": int},
+    gives=answer_fields("path text freshness first:int last:int total:int cut:int"),
     answer=answer_read,
 )
 
@@ -256,23 +227,21 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
     names, below = split_repository(path, info)
     units = symbols_of([u for u in call.index.symbols(below) if u.repository in names])
     lines = [code_line(line) for line in outline_lines(units)]
+    symbols = [
+        {"name": u.qualified_name, "kind": u.kind, "line": u.name_line or u.start_line, "end_line": u.end_line}
+        | {"signature": code_line(" ".join(u.signature.split()))}
+        for u in units
+    ]
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(units) - count
-        footer = cut_line(cut, "symbols", "raise `budget`, or search with path:")
-        record = {"path": path, "symbols": [_outline_record(u) for u in units[:count]], "cut": cut}
+        footer = footer_lines(cut, "symbols", "raise `budget`, or search with path:")
+        record = {"path": path, "symbols": symbols[:count], "cut": cut}
         return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
     return fit_budget(len(units), answer_of, call)
 
 
-def _outline_record(unit: UnitRow) -> Record:
-    place = {"line": unit.name_line or unit.start_line, "end_line": unit.end_line}
-    signature = code_line(" ".join(unit.signature.split()))
-    return {"name": unit.qualified_name, "kind": unit.kind, **place, "signature": signature}
-
-
-SYMBOL = {"name": str, "kind": str, "line": int, "end_line": int, "signature": str}
 SYMBOLS = Tool(
     name="symbols",
     title="Outline of a file",
@@ -281,11 +250,94 @@ SYMBOLS = Tool(
     takes=schema.closed(
         {
             "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
-            "fresh": schema.FRESH,
-            "budget": schema.budget(3000),
+            **schema.common_arguments(3000),
         },
         ["file"],
     ),
-    gives={"path": str, "symbols": [SYMBOL], "cut": int},
+    gives={"path": str, "symbols": [answer_fields("name kind line:int end_line:int signature")], "cut": int},
     answer=answer_outline,
+)
+
+
+MOST_NAMED = 20  # Changed files that are named, of each kind
+MOST_FAULT = 400  # Characters of what a run ended with
+CHANGES = ("new", "changed", "deleted")
+
+
+def answer_status(call: ToolCall) -> ToolAnswer:
+    """Describe the index, or how far the making of a missing one is."""
+    status = call.opened.status(check=call.arguments["check"]) if call.opened else None
+    repositories = status.repositories if status else ()
+    work = call.work
+    state = f"index of {call.served.folder}: {'ready' if status else 'not there yet'}"
+    doing = f", {work.doing}: {work.text}" if work.doing else ""
+    fault = f", the last run failed: {work.fault[:MOST_FAULT]}" if work.fault else ""
+
+    def answer_of(count: int) -> ToolAnswer:
+        cut = len(repositories) - count
+        lines = [_repository_line(r) for r in repositories[:count]]
+        record = {
+            "folder": str(call.served.folder),
+            "ready": status is not None,
+            "work": fields_of(work, "doing phase done total"),
+            "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
+            "snapshot": status.index.snapshot if status else "",
+            "embedder": status.index.embedder if status else "",
+            "repositories": [_repository_record(r) for r in repositories[:count]],
+            "cut": cut,
+        }
+        more = [f"{cut} more repositories"] if cut else []
+        return ToolAnswer("\n".join([f"{state}{doing}{fault}", *lines, *more]), record)
+
+    return fit_budget(len(repositories), answer_of, call)
+
+
+def _repository_line(repository: RepositoryStatus) -> str:
+    kinds = ", ".join(f"{n} {name}" for name, n in list(repository.languages.items())[:8])
+    files, skipped = quantity(repository.documents, "file"), sum(repository.skipped.values())
+    line = f"{repository.name} at {repository.root}: {files} ({kinds}), {skipped} skipped"
+    if repository.gone:
+        return f"{line}, its folder is gone"
+    if repository.changes is not None and not repository.changes:
+        return f"{line}, fresh"
+    for kind in CHANGES if repository.changes else ():
+        if paths := getattr(repository.changes, kind):
+            more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+            line += f", {len(paths)} {kind}: {', '.join(map(for_line, paths[:MOST_NAMED]))}{more}"
+    return line
+
+
+def _repository_record(repository: RepositoryStatus) -> Record:
+    languages = dict(list(repository.languages.items())[:MOST_NAMED])
+    changed_paths = {kind: list(getattr(repository.changes, kind, ())[:MOST_NAMED]) for kind in CHANGES}
+    record = fields_of(repository, "name root documents") | {"languages": languages}
+    return record | fields_of(repository, "skipped gone") | {"checked": repository.changes is not None} | changed_paths
+
+
+REPOSITORY = {
+    **answer_fields("name root documents:int"),
+    "languages": {str: int},
+    "skipped": {str: int},
+    **answer_fields("gone:bool checked:bool new:texts changed:texts deleted:texts"),
+}
+STATUS = Tool(
+    name="status",
+    title="State of the index",
+    description="What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
+    takes=schema.closed(
+        {
+            "check": schema.flag("Walk the trees for new, changed and deleted files"),
+            **schema.common_arguments(2000, fresh=False),
+        },
+        [],
+    ),
+    gives={
+        **answer_fields("folder ready:bool"),
+        "work": answer_fields("doing phase done:int total:int"),
+        **answer_fields("fault snapshot embedder"),
+        "repositories": [REPOSITORY],
+        "cut": int,
+    },
+    answer=answer_status,
+    waits=False,
 )
