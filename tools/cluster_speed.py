@@ -27,7 +27,7 @@ import psutil
 from codelens.cluster.calls import find_call
 from codelens.cluster.numbers import Home, Numbers
 from codelens.cluster.shards import IN_PARTS, REHEARSE, Request, SetReference, Shard, Transport
-from codelens.cluster.store import ClusterInfo, ShardedStore
+from codelens.cluster.store import ShardedStore
 from codelens.fleet.holding import ShardsOfWorkers
 from codelens.fleet.manifest import ShardEntry
 from codelens.model.code import RepositoryId, UnitRow
@@ -298,7 +298,7 @@ def _held(client: Any, paths: Sequence[Path]) -> tuple[Transport, ShardedStore]:
     shards = ShardsOfWorkers(client, str(paths[0].parent), entries, 600, 0)
     homes = [Home(number, row) for number, facts in shards.facts.items() for row in facts.repositories]
     homes.sort(key=lambda home: home.row.root)
-    return shards, ShardedStore(ClusterInfo(paths[0]), shards, shards.facts, homes)
+    return shards, ShardedStore(paths[0], shards, shards.facts, homes)
 
 
 def starting(repositories: int) -> dict[str, float]:

@@ -46,9 +46,8 @@ def index(flags: FleetIndexFlags) -> int:
     An unchanged repository costs one look-up. A repository that cannot be indexed is listed, and the others are built. A run
     that was interrupted continues where it stopped.
     """
-    from codelens.fleet.build import index_fleet
+    from codelens.fleet.build import fleet_status, index_fleet
     from codelens.fleet.sources import read_fleet
-    from codelens.fleet.status import fleet_status
     from codelens.fleet.workers import open_client
     from codelens.render.reports import fleet_record
 
@@ -82,7 +81,7 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0, 2 error, 3 no store.")
 def status(flags: FleetStatusFlags) -> int:
     """Show what a fleet's store holds. Lists repositories, shards, sizes, failures, and what has changed since."""
-    from codelens.fleet.status import fleet_status
+    from codelens.fleet.build import fleet_status
     from codelens.render.reports import fleet_lines, fleet_record
 
     place = fleet_at(flags, flags.store, None)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.cluster.calls import Call, cut_set, cut_work, find_call, freeze
-from codelens.cluster.numbers import Numbers
+from codelens.cluster.calls import Call, Parts, find_call, freeze
+from codelens.cluster.numbers import Numbers, group_by_shard
 from codelens.cluster.shards import MOST_SETS, REHEARSE, RecordedCall, Request, SetReference, Transport
+from codelens.model.code import UnitId
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
@@ -65,15 +66,11 @@ class FanOut:
 
     def ask_all(self, calls: Sequence[MethodCall]) -> list[Any]:
         """The answers to several calls, with one message to each shard that any of them concerns."""
-        calls = [
-            (method, tuple(list(a) if isinstance(a, Iterator) else a for a in arguments)) for method, arguments in calls
-        ]
         task: _TaskThread | None = getattr(self._thread_state, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
-        calls = _with_joint_rehearsals(calls)
         pending = set[Any]()
-        open_calls = [_OpenCall(self, method, arguments, pending) for method, arguments in calls]
+        open_calls = [_OpenCall(self, *call, pending) for call in _join_rehearsals(calls)]
         messages: dict[int, list[Request]] = {}
         for call in open_calls:
             for shard, request in call.requests().items():
@@ -86,8 +83,8 @@ class FanOut:
             lifted = [call.lift(replies) for call in open_calls]
         answers = [call.answer(values) for call, values in zip(open_calls, lifted, strict=True)]
         for (method, _), answer in zip(calls, answers, strict=True):
-            if method == REHEARSE:
-                self._remember_reads(answer)
+            for read in answer if method == REHEARSE else ():
+                self._remember_read(read)
         return answers
 
     def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -114,19 +111,18 @@ class FanOut:
                 raise task.fault
         return [task.result for task in started]
 
-    def _remember_reads(self, reads: Sequence[RecordedCall]) -> None:
+    def _remember_read(self, read: RecordedCall) -> None:
         """Remember what shards read ahead."""
-        for read in reads:
-            call = find_call(read.method)
-            if call.elements is None:
-                self.answers_to(call)[read.method, freeze(read.arguments)] = read.answer
-                continue
-            elements = self.elements_of(read.method, read.arguments[1:])
-            new = {number: list[Any]() for number in read.arguments[0] if number not in elements}
-            for key, element in call.elements.split(read.answer):
-                if key in new:
-                    new[key].append(element)
-            elements |= new
+        call = find_call(read.method)
+        if call.elements is None:
+            self.answers_to(call)[read.method, freeze(read.arguments)] = read.answer
+            return
+        elements = self.elements_of(read.method, read.arguments[1:])
+        new = {number: list[Any]() for number in read.arguments[0] if number not in elements}
+        for key, element in call.elements.split(read.answer):
+            if key in new:
+                new[key].append(element)
+        elements |= new
 
     def answers_to(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
@@ -140,17 +136,18 @@ class FanOut:
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Shard → the arguments that it is asked with."""
-        cut = {
-            place: parts for place, how in call.cuts if (parts := self._cut_argument(how, arguments[place])) is not None
-        }
-        shards: Collection[int] = self.numbers.shards
-        for parts in cut.values():
-            shards = [shard for shard in shards if shard in parts]
-        for place, how in call.cuts:
-            if how in (cut_set, cut_work) and isinstance(arguments[place], UnitSet):
-                cut[place] = self._name_set(arguments[place], shards)
+        parts: dict[int, Parts] = {}
+        sets: dict[int, _SentSet] = {}
+        for place, cut in call.cuts:
+            if isinstance(argument := arguments[place], UnitSet):
+                sets[place] = self._find_sent_set(argument)
+                parts[place] = sets[place].parts
+            elif (parts_here := cut(self.numbers, argument)) is not None:
+                parts[place] = parts_here
+        shards = [shard for shard in self.numbers.shards if all(shard in of_place for of_place in parts.values())]
+        parts |= {place: sent.name_for(shards) for place, sent in sets.items()}
         return {
-            shard: tuple(cut[place][shard] if place in cut else a for place, a in enumerate(arguments))
+            shard: tuple(parts[place][shard] if place in parts else a for place, a in enumerate(arguments))
             for shard in shards
         }
 
@@ -165,28 +162,16 @@ class FanOut:
         answers = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
 
-    def _cut_argument(self, how: Any, argument: Any) -> Mapping[int, Any] | None:
-        if how in (cut_set, cut_work) and isinstance(argument, UnitSet):
-            return self._find_sent_set(argument).parts
-        parts: Mapping[int, Any] | None = how(self.numbers, argument)
-        return parts
-
     def _find_sent_set(self, units: UnitSet) -> _SentSet:
         sent = next((sent for sent in self._sent_sets if sent.units is units), None)
         if sent is None:
-            sent = _SentSet(units, next(self._counter), cut_set(self.numbers, units) or {}, set())
+            parts = {shard: UnitSet(map(UnitId, ids)) for shard, ids in group_by_shard(units).items()}
+            sent = _SentSet(units, next(self._counter), parts, set())
             self._sent_sets = [*self._sent_sets, sent][-MOST_SETS:]
         return sent
 
-    def _name_set(self, units: UnitSet, shards: Collection[int]) -> Mapping[int, SetReference]:
-        """A set by its number, for these shards; its units go to those that do not have it yet."""
-        sent = self._find_sent_set(units)
-        references = {s: SetReference(sent.number, None if s in sent.shards else sent.parts[s]) for s in shards}
-        sent.shards.update(shards)
-        return references
 
-
-def _with_joint_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
+def _join_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
     """The same calls, in which the first that rehearses some work has the units of all that rehearse it."""
     numbers: dict[int, list[int]] = {}
     joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
@@ -205,6 +190,12 @@ class _SentSet(NamedTuple):
     number: int
     parts: Mapping[int, UnitSet]
     shards: set[int]  # The shards that it was sent to
+
+    def name_for(self, shards: Collection[int]) -> Mapping[int, SetReference]:
+        """The set by its number, for these shards; its units go to those that do not have it yet."""
+        references = {s: SetReference(self.number, None if s in self.shards else self.parts[s]) for s in shards}
+        self.shards.update(shards)
+        return references
 
 
 class _TaskThread:
@@ -256,20 +247,17 @@ class _OpenCall:
         self.call = find_call(method)
         self.places: dict[int, int] = {}
         """Shard → place of the request in its message."""
-        self._fan, self._method = fan, method
-        self._arguments = arguments
-        self._key = (method, freeze(self._arguments))
+        self._fan, self._method, self._arguments = fan, method, arguments
+        self._key = (method, freeze(arguments))
         self._answers = fan.answers_to(self.call)
         self._elements: dict[Any, list[Any]] | None = None
-        self._asked = self._arguments
-        if self.call.elements and self._asked[0] is not None:
-            self._elements = fan.elements_of(method, self._asked[1:])
-            of = id(self._elements)
-            self._missing = [
-                one for one in dict.fromkeys(self._asked[0]) if one not in self._elements and (of, one) not in pending
-            ]
-            pending.update((of, one) for one in self._missing)
-            self._asked = (self._missing, *self._asked[1:])
+        self._asked = arguments
+        if self.call.elements and arguments[0] is not None:
+            self._elements = fan.elements_of(method, arguments[1:])
+            unknown = {number: (id(self._elements), number) for number in arguments[0] if number not in self._elements}
+            self._missing = [number for number, key in unknown.items() if key not in pending]
+            pending.update(unknown.values())
+            self._asked = (self._missing, *arguments[1:])
             self.done = not self._missing
         else:
             self.done = self._key in self._answers or self._key in pending

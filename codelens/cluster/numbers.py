@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codelens.cluster.sketch import Routes
-from codelens.model.code import DocumentId, RepositoryId, UnitId
+from codelens.model.code import RepositoryId, UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
@@ -99,13 +99,8 @@ class Numbers:
 
 
 def unit_of(shard: int, local: int) -> UnitId:
-    """The number of a shard's unit."""
+    """The number of a shard's unit or document."""
     return UnitId(shard << LOCAL_BITS | local)
-
-
-def document_of(shard: int, local: int) -> DocumentId:
-    """The number of a shard's document."""
-    return DocumentId(shard << LOCAL_BITS | local)
 
 
 def split_number(number: int) -> tuple[int, int]:

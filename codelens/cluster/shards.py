@@ -35,13 +35,31 @@ IN_PARTS, REHEARSE = "in_parts", "rehearse"
 
 
 def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a method in order, with defaults and without functions."""
+    """The arguments of a method in order, with defaults, with lists for iterators, and without functions."""
     known = getattr(GATEWAYS[gateway], method, None)
     if known is None:
         return ()
     bound = inspect.signature(known).bind(None, *given, **named)
     bound.apply_defaults()
-    return tuple(value for value in bound.args[1:] if not callable(value))
+    return tuple(list_iterator(value) for value in bound.args[1:] if not callable(value))
+
+
+def list_iterator(value: Any) -> Any:
+    """A list of what an iterator gives; other values stay."""
+    return list(value) if isinstance(value, Iterator) else value
+
+
+class Gateway:
+    """One gateway of shards, each of whose methods is asked for by name."""
+
+    def __init__(self, name: str, ask: Callable[..., Any]) -> None:
+        self._name, self._ask = name, ask
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        return lambda *given, **named: self._ask(*self._name_call(method, given, named))
+
+    def _name_call(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        return f"{self._name}.{method}", *order_arguments(self._name, method, given, named)
 
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
@@ -97,10 +115,9 @@ class Shard:
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """The results of several requests."""
-        return list(map(self.answer, message))
+        return list(map(self._answer, message))
 
-    def answer(self, request: Request) -> Any:
-        """The result of a method of the store; iterators as lists."""
+    def _answer(self, request: Request) -> Any:
         arguments = tuple(map(self._resolve_set, request.arguments))
         if request.method == IN_PARTS:
             return self._do_work(self.store, *arguments)
@@ -108,9 +125,7 @@ class Shard:
             rehearsal = Rehearsal(self.store)
             self._do_work(rehearsal, *arguments)
             return rehearsal.record
-        gateway, _, name = request.method.partition(".")
-        found = getattr(getattr(self.store, gateway), name)(*arguments)
-        return list(found) if isinstance(found, Iterator) else found
+        return call_method(self.store, request.method, arguments)
 
     def _do_work(
         self, store: Any, work: Callable[..., Any], numbers: Any, seconds: float, further: Sequence[int] | None = None
@@ -134,6 +149,12 @@ class Shard:
         return self._sets[argument.number]
 
 
+def call_method(store: Store, method: str, arguments: Sequence[Any]) -> Any:
+    """The result of a method of a store's gateway; iterators as lists."""
+    gateway, _, name = method.partition(".")
+    return list_iterator(getattr(getattr(store, gateway), name)(*arguments))
+
+
 class RecordedCall(NamedTuple):
     """A call of a rehearsal with its answer: of a shard, or as the whole names things."""
 
@@ -152,27 +173,12 @@ class Rehearsal:
         self.record: list[RecordedCall] = []
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        return _Recorder(name, found, self.record) if name in GATEWAYS else found
+        return Gateway(name, self._read) if name in GATEWAYS else getattr(self._store, name)
 
     def foresee(self, *calls: object) -> None:
         """Nothing lies elsewhere here."""
 
-
-class _Recorder:
-    """A gateway that records its answers."""
-
-    def __init__(self, name: str, gateway: Any, record: list[RecordedCall]) -> None:
-        self._name, self._gateway, self._record = name, gateway, record
-
-    def __getattr__(self, method: str) -> Any:
-        def ask(*given: Any, **named: Any) -> Any:
-            given = tuple(list(one) if isinstance(one, Iterator) else one for one in given)
-            found = getattr(self._gateway, method)(*given, **named)
-            found = list(found) if isinstance(found, Iterator) else found
-            self._record.append(
-                RecordedCall(f"{self._name}.{method}", order_arguments(self._name, method, given, named), found)
-            )
-            return found
-
-        return ask
+    def _read(self, method: str, *arguments: Any) -> Any:
+        self._store.budget.check()
+        self.record.append(RecordedCall(method, arguments, call_method(self._store, method, arguments)))
+        return self.record[-1].answer

@@ -1,25 +1,34 @@
-"""A store made of shards: the same gateways, so that a search does not know how many indexes there are."""
+"""A store made of shards: the same gateways, so that a search does not know how many indexes there are.
+
+Methods that take several calls to be exact over shards are here, too: statistics first, then what is ranked by them.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
-from codelens.cluster.exact import ShardEdges, ShardLengths, ShardRepositories, ShardSets, ShardVectors, ShardWords
 from codelens.cluster.fanout import FanOut, MethodCall
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, ShardFacts, Transport, order_arguments
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Gateway, ShardFacts, Transport
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
+from codelens.model.code import RepositoryId
+from codelens.model.graph import EXTERNAL
 from codelens.store.documents import DocumentRow, RepositoryRow, RootNames
-from codelens.store.store import INDEXED_AT, Expected, Features, Part, Store
+from codelens.store.postings import InColumns, WordStatistics, phrases_alone
+from codelens.store.store import INDEXED_AT, Expected, Part, Store
+from codelens.store.units import UnitSet
+from codelens.store.vectors import FIRST_PASS
 
 T = TypeVar("T")
 LASTING = (
@@ -28,36 +37,150 @@ LASTING = (
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
 MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Documents, and bytes of their source, that are asked about in one round
+FARTHER, MOST_FARTHER = 3, 300  # Steps that shards read ahead from units that a walk came to, and units in each step
 
 
-class Gateway:
-    """One gateway of all shards. Each of its methods is a call; `special` ones are made of several."""
+class ShardGateway(Gateway):
+    """One gateway of all shards. Subclasses have the methods that are made of several calls, or of none."""
 
-    def __init__(self, name: str, ask: FanOut, special: object = None) -> None:
-        self._name, self._ask, self._special = name, ask, special
+    _ask: FanOut
 
-    def __getattr__(self, method: str) -> Any:
-        if self._special is not None and hasattr(self._special, method):
-            return getattr(self._special, method)
-        return lambda *given, **named: self._ask(
-            f"{self._name}.{method}", *order_arguments(self._name, method, given, named)
-        )
-
-    def ahead(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """The first calls that a method will make."""
-        if self._special is not None and hasattr(self._special, method):
-            found: list[MethodCall] = getattr(self._special, "ahead", lambda *_: [])(method, arguments)
-            return found
-        return [(f"{self._name}.{method}", order_arguments(self._name, method, arguments, {}))]
+        if hasattr(type(self), method):
+            return []
+        name, *ordered = self._name_call(method, arguments, {})
+        return [(name, tuple(ordered))]
 
 
-class ClusterInfo(NamedTuple):
-    """The shards as one: what answers say of it."""
+class ShardDocuments(ShardGateway):
+    """Knows the facts about repositories without a question."""
 
-    place: Path  # The index that answers name
-    snapshot: str = ""
-    missing: Sequence[str] = ()  # See `Store.missing`
-    released: Callable[[], None] = lambda: None  # Called at the end of each use
+    def __init__(self, ask: FanOut, facts: Mapping[int, ShardFacts]) -> None:
+        super().__init__("documents", ask)
+        self._facts = facts
+
+    def totals(self, repository: RepositoryId) -> tuple[int, int]:
+        shard, local = self._ask.numbers.home(repository)
+        return self._facts[shard].totals[local]
+
+    def repositories(self) -> list[RepositoryRow]:
+        return sorted(self._ask.numbers.repositories, key=lambda row: row.name)
+
+
+class ShardWords(ShardGateway):
+    """BM25 by the counts of all shards."""
+
+    def __init__(self, ask: FanOut) -> None:
+        super().__init__("postings", ask)
+        self._phrases = phrases_alone()
+        self.stem, self.words = self._phrases.stem, self._phrases.words
+
+    def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
+        return self.document_frequencies([term], columns)[term]
+
+    def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
+        wanted = list(terms)
+        return dict(zip(wanted, self._count([self._phrases.any_in([term], columns) for term in wanted]), strict=True))
+
+    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+        if method == "document_frequency":
+            term, *columns = arguments
+            return [("postings.counts", ([self._phrases.any_in([term], *columns or [()])],))]
+        if method == "bm25":
+            phrases = self._phrases.alone(arguments[0], arguments[4] if len(arguments) > 4 else ())
+            if not self._ask.knows("postings.counts", phrases) or not self._ask.knows("postings.totals"):
+                return [("postings.counts", (phrases,)), ("postings.totals", ())]
+            return [("postings.bm25_given", self._gather_statistics(*arguments))]
+        return super().foresee(method, arguments)
+
+    def _gather_statistics(
+        self,
+        terms: Sequence[str | InColumns],
+        weights: Mapping[str, float],
+        within: UnitSet | None,
+        limit: int,
+        columns: Sequence[str] = (),
+        proposing: Sequence[str] = (),
+    ) -> tuple[Any, ...]:
+        """The arguments of `bm25_given` for those of `bm25`."""
+        rows, tokens = self._ask("postings.totals")
+        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
+        return self._phrases.expressions(terms, columns, proposing), weights, given, within, limit
+
+    def _count(self, expressions: Sequence[str]) -> list[int]:
+        counts: Mapping[str, int] = self._ask("postings.counts", expressions)
+        return [counts.get(expression, 0) for expression in expressions]
+
+    def bm25(self, *arguments: Any) -> Any:
+        """The method of `Postings`, by the counts of all shards."""
+        return self._ask("postings.bm25_given", *self._gather_statistics(*arguments))
+
+
+class ShardOccurrences(ShardGateway):
+    """Mean lengths from the sums of all shards."""
+
+    def __init__(self, ask: FanOut, words: ShardWords) -> None:
+        super().__init__("occurrences", ask)
+        self._shard_words = words
+
+    def mean_lengths(self, term: str) -> Sequence[float]:
+        if not self._shard_words.document_frequency(term):
+            return ()
+        rows, tokens = self._ask("postings.totals")
+        return [count / max(1, rows) for count in tokens]
+
+
+class ShardVectors(ShardGateway):
+    """The first pass over signs ends where it would in one index."""
+
+    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+        if method != "nearest":
+            return super().foresee(method, arguments)
+        query, within, limit = arguments
+        return [("vectors.sign_counts", (query, within, max(FIRST_PASS, limit)))]
+
+    def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> Any:
+        most, summed, last = max(FIRST_PASS, limit), 0, math.inf
+        counts: dict[float, int] = self._ask("vectors.sign_counts", query, within, most)
+        for distance, count in counts.items():
+            summed += count
+            if summed >= most:
+                last = distance if distance > min(counts) else distance + 0.5
+                break
+        return self._ask("vectors.nearest_below", query, within, limit, last)
+
+
+class ShardEdges(ShardGateway):
+    """Counts the edges of externals over all shards, to leave out those that have too many."""
+
+    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+        """A walk that no shard foresaw will go on from here: they read farther."""
+        if method != "around":
+            return super().foresee(method, arguments)
+        nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
+        if outside or self._ask.knows("edges.around", nodes, widest, outside):
+            return [("edges.around", (nodes, widest, outside))]
+        return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), math.inf))]
+
+    def around(self, nodes: Iterable[int], widest: int, outside: bool = False) -> Iterator[Any]:
+        asked = list(nodes)
+        externals = [node for node in asked if node >= EXTERNAL]
+        of_all = [("edges.incoming_counts", (externals,))] if externals else []
+        edges, *more = self._ask.ask_all([("edges.around", (asked, widest, outside)), *of_all])
+        counts = more[0] if more else {}
+        return iter([edge for edge in edges if counts.get(edge[0], 0) <= widest])
+
+
+def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
+    """Read the edges of units, and of those that these lead to."""
+    seen = set(units)
+    for _ in range(FARTHER):
+        around = store.edges.around(units, widest, False)
+        store.edges.nested(units)
+        others = dict.fromkeys(other for _, other, *_ in around if 0 < other < EXTERNAL and other not in seen)
+        units = list(others)[:MOST_FARTHER]
+        seen.update(units)
 
 
 class ShardedStore(Store):
@@ -66,31 +189,39 @@ class ShardedStore(Store):
     is_one = False
 
     def __init__(
-        self, whole: ClusterInfo, transport: Transport, facts: Mapping[int, ShardFacts], homes: Sequence[Home]
+        self,
+        place: Path,
+        transport: Transport,
+        facts: Mapping[int, ShardFacts],
+        homes: Sequence[Home],
+        *,
+        snapshot: str = "",
+        missing: Sequence[str] = (),
+        release: Callable[[], None] = lambda: None,
     ) -> None:
-        """`homes`: the repositories in the order of one index. Raises UsageError if the shards were not built in the same way."""
-        self.path, self.ours = whole.place, True
+        """`place`: the index that answers name. `homes`: the repositories in the order of one index. `release` is called at the
+        end of each use. Raises UsageError if the shards were not built in the same way.
+        """
+        self.path, self.ours, self.missing, self._release = place, True, missing, release
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
-        numbers = Numbers(homes)
-        self.ask = ask = FanOut(transport, numbers)
-        self._meta = {**_share_meta(facts), "snapshot": whole.snapshot}
-        self.missing, self._released = whole.missing, whole.released
-        postings = ShardWords(ask)
-        special: dict[str, object] = {
-            "documents": ShardRepositories(numbers, facts),
-            "postings": postings,
-            "occurrences": ShardLengths(ask, postings),
-            "vectors": ShardVectors(ask),
-            "edges": ShardEdges(ask),
+        self.ask = ask = FanOut(transport, Numbers(homes))
+        self._meta = {**_share_meta(facts), "snapshot": snapshot}
+        words = ShardWords(ask)
+        self._gateways = {name: ShardGateway(name, ask) for name in GATEWAYS} | {
+            "documents": ShardDocuments(ask, facts),
+            "postings": words,
+            "occurrences": ShardOccurrences(ask, words),
+            "vectors": ShardVectors("vectors", ask),
+            "edges": ShardEdges("edges", ask),
         }
-        self._gateways = {name: Gateway(name, ask, special.get(name)) for name in GATEWAYS}
         for name, gateway in self._gateways.items():
             setattr(self, name, gateway)
-        self.unit_sets = cast(Any, ShardSets())
+        # Shards are sent a set with the first call that names it.
+        self.unit_sets = cast(Any, SimpleNamespace(hold=lambda units: None))
 
     def close(self) -> None:
         """Let others use the shards."""
-        self._released()
+        self._release()
 
     def route_by(self, sketches: Mapping[int, Sketch]) -> None:
         """Ask shards only for words and names that they may hold."""
@@ -99,10 +230,6 @@ class ShardedStore(Store):
     def meta(self, key: str, default: str = "") -> str:
         """A value that all shards share."""
         return self._meta.get(key, default)
-
-    def features(self) -> Features:
-        """The features that all shards have."""
-        return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
     def schema(self) -> int:
         """The schema version of the shards."""
@@ -126,7 +253,7 @@ class ShardedStore(Store):
         for method, arguments in calls:
             if isinstance(method, str):
                 name, _, own = method.partition(".")
-                expected += self._gateways[name].ahead(own, arguments)
+                expected += self._gateways[name].foresee(own, arguments)
             else:
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.ask_all(expected)
@@ -147,34 +274,35 @@ class ShardedStore(Store):
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Let all tasks go on until they wait for shards, then ask for what they wait for in one round."""
         budgets = [self.budget.apart() for _ in tasks]
+
+        def run(task: Callable[[], Any], budget: TimeBudget) -> Any:
+            before, self.budget = self.budget, budget
+            try:
+                return task()
+            finally:
+                self.budget = before
+
         try:
-            return self.ask.at_once([partial(self._with_budget, *pair) for pair in zip(tasks, budgets, strict=True)])
+            return self.ask.at_once([partial(run, *pair) for pair in zip(tasks, budgets, strict=True)])
         finally:
             for budget in budgets:
                 self.budget.take(budget)
-
-    def _with_budget(self, task: Callable[[], T], budget: TimeBudget) -> T:
-        before, self.budget = self.budget, budget
-        try:
-            return task()
-        finally:
-            self.budget = before
 
     def in_parts(
         self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
     ) -> list[Part[T]]:
         """Let shards work, in the time that is left."""
         self.budget.check()
-        found: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left, further)
-        if None in found:
+        parts: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left, further)
+        if None in parts:
             raise OutOfTime
-        return found
+        return parts
 
     @property
     def budget(self) -> TimeBudget:
         """The budget of this thread: tasks that go on at once each have theirs."""
-        found: TimeBudget = getattr(self._of_thread, "budget", self._unlimited)
-        return found
+        budget: TimeBudget = getattr(self._of_thread, "budget", self._unlimited)
+        return budget
 
     @budget.setter
     def budget(self, budget: TimeBudget) -> None:

@@ -1,4 +1,4 @@
-"""A fleet → shards in a store, each built by a worker, and the manifest that names them."""
+"""A fleet → shards in a store, each built by a worker, and the manifest that names them; and the state of such a store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from codelens.fleet.sources import FleetSource, SourceLook, look_at_all
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, name_record, name_sketch
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
 from codelens.text.counts import quantity
 
 SHARD_BYTES = 500_000_000  # Most bytes of source that small repositories share a shard for
@@ -61,7 +62,8 @@ def index_fleet(
             )
             raise type(ending)(done) from None
         finally:
-            run.abandon()
+            if run.futures:  # a worker ends the shard that it is at; the next run finds it
+                client.cancel(list(run.futures), force=True)
 
 
 class Throttle:
@@ -106,7 +108,7 @@ class _FleetRun:
         self._client, self._store, self._settings, self._report = client, store, settings, report
         self.planned = self.stored = 0
         self._recipe = fleet_recipe(settings)
-        self._futures: dict[Any, _Group] = {}
+        self.futures: dict[Any, _Group] = {}
         try:
             self._before = FleetManifest.read(store)
         except NoIndex:
@@ -132,15 +134,15 @@ class _FleetRun:
             if shown and writing.is_due():
                 with writing.measure():
                     self._replace_manifest(groups)
-            self._report_shard(group)
+            self.stored += 1
+            size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
+            names = quantity(len(group.names), "repository", "repositories")
+            self._report(f"shard {self.stored} of {self.planned}: {names}, {size}")
+            for name, reason in group.failures.items():
+                self._report(f"{name}: {reason}")
         self._replace_manifest(groups)
         self._remove_unnamed()
         return self._manifest
-
-    def abandon(self) -> None:
-        """Take back what was not begun. A worker ends the shard that it is at; the next run finds it."""
-        if self._futures:
-            self._client.cancel(list(self._futures), force=True)
 
     def _plan_groups(self, most: int | None) -> list[_Group]:
         """The shards that there should be."""
@@ -183,12 +185,18 @@ class _FleetRun:
         if waiting and not self._threads():
             self._report("no worker has joined the scheduler yet: waiting for the first")
         queue = list(reversed(waiting))
-        while queue or self._futures:
-            while queue and len(self._futures) < 2 * max(1, sum(self._threads().values())):
+        while queue or self.futures:
+            while queue and len(self.futures) < 2 * max(1, sum(self._threads().values())):
                 self._submit_chunk(queue.pop())
             for future in self._wait_for_shards():
-                group = self._futures.pop(future)
-                self._note_result(group, future.result() if future.status == "finished" else _report_death(future))
+                group = self.futures.pop(future)
+                if future.status == "finished":
+                    built = future.result()
+                elif type(fault := future.exception()).__name__ == "KilledWorker":
+                    built = ShardBuilt(fault="each worker that tried it died, perhaps for lack of memory")
+                else:
+                    built = ShardBuilt(fault=f"{type(fault).__name__}: {fault}")
+                self._note_result(group, built)
                 if group.chunks:
                     self._submit_chunk(group)
                 else:
@@ -200,14 +208,14 @@ class _FleetRun:
 
         while True:
             try:
-                return list(wait(list(self._futures), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
+                return list(wait(list(self.futures), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
             except CancelledError:
                 raise CodelensError("the scheduler is gone, or has given up this run", GO_ON) from None
             except TimeoutError:
                 there = self._threads().keys()
-            for future, group in list(self._futures.items()):
+            for future, group in list(self.futures.items()):
                 if group.place and not there & group.place:
-                    del self._futures[future]
+                    del self.futures[future]
                     self._client.cancel([future], force=True)
                     self._submit_chunk(group)
 
@@ -241,7 +249,7 @@ class _FleetRun:
         key = f"codelens-{xxhash.xxh3_128_hexdigest(task)}"
         future = self._client.submit(build_shard, job, key=key, workers=sorted(group.place) or None)
         fire_and_forget(future)
-        self._futures[future] = group
+        self.futures[future] = group
 
     def _note_result(self, group: _Group, built: ShardBuilt) -> None:
         """Note what came of a group's chunk: it is tried again, goes on, or is split."""
@@ -266,15 +274,6 @@ class _FleetRun:
             group.base = built.entry
             group.records |= {r.name: r for r in built.indexed}
 
-    def _report_shard(self, group: _Group) -> None:
-        self.stored += 1
-        size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
-        self._report(
-            f"shard {self.stored} of {self.planned}: {quantity(len(group.names), 'repository', 'repositories')}, {size}"
-        )
-        for name, reason in group.failures.items():
-            self._report(f"{name}: {reason}")
-
     def _replace_manifest(self, groups: Sequence[_Group]) -> None:
         """Write the manifest as things are now, unless that is what it says already."""
         made = self._make_manifest(groups)
@@ -288,7 +287,12 @@ class _FleetRun:
         failures = {name: seen.fault for name, seen in self._looks.items() if seen.fault}
         for group in groups:
             failures |= group.failures
-            shard = self._shard_of(group)
+            if group.old is None or self._before.recipe != self._recipe:
+                shard = group.base if not group.chunks else None
+            else:  # the new shard when it is whole
+                missing = set(group.old.repositories) - set(group.base.repositories if group.base else ())
+                is_whole = group.base and not group.chunks and not group.failures.keys() & missing
+                shard = group.base if is_whole else group.old
             names = tuple(group.names) if group.chunks else shard.repositories if shard else ()
             planned += [names] if names else []
             if shard is not None:
@@ -314,13 +318,6 @@ class _FleetRun:
             recipe=self._recipe,
             superseded=gone | superseded,
         )
-
-    def _shard_of(self, group: _Group) -> ShardEntry | None:
-        """The shard to name for a group: the new one when it is whole, else the old one."""
-        if group.old is None or self._before.recipe != self._recipe:
-            return group.base if not group.chunks else None
-        lost = group.failures.keys() & set(group.old.repositories) - set(group.base.repositories if group.base else ())
-        return group.old if group.chunks or group.base is None or lost else group.base
 
     def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
         source = self._sources.get(name)
@@ -352,8 +349,54 @@ def _files_of_shard(file: str) -> tuple[str, str, str]:
     return file, name_record(file), name_sketch(file)
 
 
-def _report_death(future: Any) -> ShardBuilt:
-    """The result of a job whose workers died, one after the other."""
-    fault = future.exception()
-    reason = "each worker that tried it died, perhaps for lack of memory"
-    return ShardBuilt(fault=reason if type(fault).__name__ == "KilledWorker" else f"{type(fault).__name__}: {fault}")
+def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
+    """The state of a store. With `looking`, folders are compared with what was indexed; no URL is asked. Raises NoIndex."""
+    store = open_store(store_url)
+    manifest = FleetManifest.read(store)
+    there = {file.name: file.bytes for file in store.files(SHARDS)}
+    in_folders = [r for r in manifest.repositories if looking and r.path]
+    looks = dict(zip((r.name for r in in_folders), look_at_all(r.source for r in in_folders), strict=True))
+    shown = tuple(
+        FleetRepositoryStatus(
+            *(r.name, r.path or r.url, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure),
+            _find_staleness(r, looks.get(r.name)),
+        )
+        for r in manifest.repositories
+    )
+    sizes = {r.name: r.bytes for r in manifest.repositories}
+    shards = tuple(
+        ShardStatus(
+            shard.file,
+            len(shard.repositories),
+            shard.bytes,
+            sum(sizes.get(name, 0) for name in shard.repositories),
+            there.get(shard.file) != shard.bytes,
+        )
+        for shard in manifest.shards
+    )
+    named = {shard.file for shard in manifest.shards}
+    return FleetStatus(
+        store=store.url,
+        generation=manifest.generation,
+        repositories=shown,
+        shards=shards,
+        recipe_is_current=fleet_recipe(settings) == manifest.recipe,
+        searched=sum(bool(r.shard) for r in shown),
+        failed=sum(bool(r.failure) for r in shown),
+        stale=sum(bool(r.stale) for r in shown),
+        files=sum(r.files for r in shown),
+        bytes=sum(shard.bytes for shard in shards),
+        source_bytes=sum(shard.source_bytes for shard in shards),
+        superseded_bytes=sum(size for name, size in there.items() if name.endswith(".db") and name not in named),
+        not_looked_at=tuple(r.name for r in manifest.repositories if looking and r.url),
+    )
+
+
+def _find_staleness(repository: FleetRepository, seen: SourceLook | None) -> str:
+    if seen is None:
+        return "failed" if repository.failure else ""
+    if seen.fault:
+        return "gone"
+    if seen.state != repository.state:
+        return "changed" if repository.shard else "failed" if repository.failure else "new"
+    return ""

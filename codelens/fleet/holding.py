@@ -1,25 +1,31 @@
-"""Shards that are open and answer: in this process, or in Dask's workers, which hold them as actors."""
+"""Shards that are open and answer: in this process, or in Dask's workers, which hold them as actors.
+
+Where the store is a bucket, shards are copied to the worker's disk: within a limit, the least recently used go first. Several
+processes may share a folder. Each holds a shared lock on the shards that it has open, so that none of these is removed.
+"""
 
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any
+from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
 from codelens.config import Settings, shard_folder
-from codelens.errors import CodelensError, FleetIncomplete, IndexCorrupt
-from codelens.fleet.cache import copy_shard, release_copy
+from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, unwritable
 from codelens.fleet.manifest import ShardEntry
-from codelens.fleet.stores import open_store
+from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of, open_store
 from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
+ROOM = ".room"  # Suffix of an empty file as large as a shard that is being copied: others count it
+_locks: dict[Path, IO[bytes]] = {}  # Shard → its lock, for as long as this process has it open
 FETCH_SECONDS = 1.0  # For an answer that is ready when the time is over
 
 
@@ -43,10 +49,6 @@ class OpenShards:
     def statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
         """Shard → the contents of its repositories. Raises ShardLostError."""
         return self._ask_all("statuses", dict.fromkeys(shards, (settings,)))
-
-    def _read_facts(self, shards: Sequence[int]) -> None:
-        """Ask for them; shards that do not answer are lost."""
-        self.facts |= self._ask_each("facts", dict.fromkeys(shards, ()))
 
     def _ask_all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         answers = self._ask_each(method, calls)
@@ -77,9 +79,7 @@ class HeldShard(Shard):
     """A shard that is open in this process."""
 
     def __init__(self, url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> None:
-        """`most_bytes`: what copies of shards may take on this machine. `shared`: all who ask use one open file, because this
-        process answers one at a time, as a worker does for its actors.
-        """
+        """`shared`: all who ask use one open file, because a worker answers one at a time."""
         gc.set_threshold(OBJECTS)
         key = f"{url} {entry.file}"
         store = _OPEN_STORES.get(key) if shared else None
@@ -141,7 +141,7 @@ class ShardsHere(OpenShards):
     def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
         super().__init__()
         self._held = HeldShards(url, dict(enumerate(entries)), most_bytes, shared=False)
-        self._read_facts(range(len(entries)))
+        self.facts = self._ask_each("facts", dict.fromkeys(range(len(entries)), ()))
 
     def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> list[dict[int, tuple[Any, str]]]:
         return [self._held.call(method, calls)]
@@ -167,7 +167,7 @@ class ShardsOfWorkers(OpenShards):
         self._placed = placed  # actors end with the last who holds their future
         with client.as_current():  # there may be other clients in this process
             self._actors: dict[int, Any] = self._results(placed)
-        self._read_facts([number for at in self._actors for number in self._workers[at]])
+        self.facts = self._ask_each("facts", {number: () for at in self._actors for number in self._workers[at]})
 
     def close(self) -> None:
         """Let the actors end."""
@@ -194,3 +194,98 @@ class ShardsOfWorkers(OpenShards):
                 text = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
                 self.lost |= dict.fromkeys(self._workers[at], text)
         return found
+
+
+def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
+    """The shard's file on this machine, copied to `folder` if it is not there. It stays until this process ends or releases it.
+
+    A store that is a folder needs no copy. Raises StoreFault if the shard is not as it was stored, and CannotWrite if there is
+    no room for it next to those that are open.
+    """
+    if store.local is not None:
+        return store.local / entry.file
+    place = folder / Path(entry.file).name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        while place not in _locks:
+            lock = _wait_for_lock(place.with_suffix(".lock"), shared=True)
+            if place.is_file():
+                _locks[place] = lock
+            else:
+                lock.close()
+                _fetch(store, entry, place, limit_bytes)
+    except OSError as fault:
+        raise unwritable(fault.filename or folder, fault) from None
+    os.utime(place.with_suffix(".lock"))  # used just now
+    return place
+
+
+def release_copy(place: Path) -> None:
+    """Let go of a shard that this process has closed. It may be removed from now on."""
+    if lock := _locks.pop(place, None):
+        lock.close()
+
+
+def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> None:
+    """Copy a shard, alone among the processes that want it."""
+    with _wait_for_lock(place.with_suffix(".lock")):
+        if place.is_file():
+            return
+        room, copy = place.with_suffix(ROOM), place.with_suffix(PART)
+        try:
+            with _wait_for_lock(place.parent / "room.lock"):
+                room.unlink(missing_ok=True)  # of one that was killed
+                _make_room(place, entry.bytes, limit)
+                with room.open("wb") as file:
+                    file.truncate(entry.bytes)
+            store.download(entry.file, copy)
+            if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
+                raise StoreFault(
+                    f"{store.url}/{entry.file} has changed since it was stored", "remove it, and index again"
+                )
+            with _wait_for_lock(place.parent / "room.lock"):
+                copy.replace(place)
+                room.unlink()
+        finally:
+            copy.unlink(missing_ok=True)
+            with _wait_for_lock(place.parent / "room.lock"):
+                room.unlink(missing_ok=True)
+
+
+def _make_room(place: Path, wanted: int, limit: int) -> None:
+    """Remove copies that no process has open, the least recently used first."""
+    sizes = {file: file.stat().st_size for file in place.parent.iterdir() if file.suffix in (".db", ROOM)}
+    used = {lock.with_suffix(".db"): lock.stat().st_mtime for lock in place.parent.glob("*.lock")}
+    taken = sum(sizes.values()) + wanted
+    copies = [file for file in sizes if file.suffix == ".db"]
+    for file in sorted(copies, key=lambda file: (used.get(file, 0.0), file.name)):
+        if taken > limit and (lock := _lock(file.with_suffix(".lock"), shared=False, wait=False)):
+            with lock:
+                file.unlink()
+                taken -= sizes[file]
+    if taken > limit:
+        text = f"{place.parent} may hold {limit / 1e6:.0f} MB, and the shards that are open leave no room for another"
+        raise CannotWrite(text, "allow more, or start more workers")
+
+
+def _wait_for_lock(place: Path, shared: bool = False) -> IO[bytes]:
+    """An open file with the system's lock on it, which ends with it. Waits for it. Lock files stay: they are empty."""
+    found = _lock(place, shared, wait=True)
+    assert found is not None
+    return found
+
+
+def _lock(place: Path, shared: bool, wait: bool) -> IO[bytes] | None:
+    """See `_wait_for_lock`; without waiting, None if another process has it."""
+    import fcntl  # not on Windows, where workers need a store that is a folder
+
+    file = place.open("ab")
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        file.close()
+        return None
+    except BaseException:
+        file.close()
+        raise
+    return file

@@ -44,11 +44,8 @@ class FleetRepository:
 
     def is_at(self, source: FleetSource, seen: SourceLook) -> bool:
         """True if this state of this source is in a shard."""
-        return bool(self.shard) and self.is_from(source) and self.state == seen.state
-
-    def is_from(self, source: FleetSource) -> bool:
-        """True if it was indexed from this path or URL, and ref."""
-        return (self.path, self.url, self.ref) == (source.path, source.url, source.ref)
+        origin = (self.path, self.url, self.ref, self.state)
+        return bool(self.shard) and origin == (source.path, source.url, source.ref, seen.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class FleetManifest:
-    """The contents of a store. Repositories stand in the order in which
-    one index would have them, those that never could be indexed last."""
+    """The contents of a store. Repositories are in the order of one index, those never indexed last."""
 
     repositories: tuple[FleetRepository, ...] = ()
     shards: tuple[ShardEntry, ...] = ()

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
-from codelens.cluster.store import ClusterInfo, ShardedStore
+from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, NoIndex
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
-from codelens.fleet.manifest import FleetManifest, FleetRepository, ShardEntry
-from codelens.fleet.stores import FleetStore, StoreFault, open_store
+from codelens.fleet.manifest import FleetManifest
+from codelens.fleet.stores import StoreFault, open_store
 from codelens.fleet.workers import connect, name_sketch
 from codelens.index import Index
-from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import replace
-from codelens.model.request import SearchOptions
 from codelens.model.runs import Status
-from codelens.model.search import SearchResult, WhyResult
-from codelens.query.nodes import Query
 from codelens.text.counts import quantity
 
 T = TypeVar("T")
@@ -50,10 +47,7 @@ class FleetPlace(NamedTuple):
 
     def open(self, settings: Settings) -> FleetIndex:
         """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
-        connection = self._take_resting()
-        if connection is None:
-            connection = FleetConnection(self, settings)
-        return FleetIndex(connection, self, settings)
+        return FleetIndex(self._take_resting() or FleetConnection(self, settings), self, settings)
 
     def stamp(self) -> str:
         """Another text whenever the manifest is another one. Raises NoIndex."""
@@ -71,7 +65,7 @@ class FleetPlace(NamedTuple):
                 _RESTING.remove(connection)
             except ValueError:  # another thread was faster
                 continue
-            if connection.stamp == self.stamp() and not connection.is_worth_another_try():
+            if connection.stamp == self.stamp() and (not connection.shards.lost or connection.age() <= RETRY_SECONDS):
                 return connection
             connection.close()
         return None
@@ -85,7 +79,14 @@ class FleetConnection:
         self.stamp = place.stamp()
         self.manifest = FleetManifest.read(open_store(place.store))
         self._opened_at = time.monotonic()
-        self._shards = _open_shards(place, self.manifest.shards, settings.shard_cache)
+        self.shards: OpenShards
+        if place.scheduler:  # answers need not pass it
+            client = connect(place.scheduler, "--scheduler", timeout=place.seconds, direct_to_workers=True)
+            self.shards = ShardsOfWorkers(
+                client, place.store, self.manifest.shards, place.seconds, settings.shard_cache
+            )
+        else:
+            self.shards = ShardsHere(place.store, self.manifest.shards, settings.shard_cache)
         self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
         """By the shards in it, and what its answers say of others."""
         self._uses = 0
@@ -93,16 +94,16 @@ class FleetConnection:
 
     def close(self) -> None:
         """Release the shards."""
-        self._shards.close()
+        self.shards.close()
 
-    def is_worth_another_try(self) -> bool:
-        """True if shards were lost a while ago."""
-        return bool(self._shards.lost) and time.monotonic() - self._opened_at > RETRY_SECONDS
+    def age(self) -> float:
+        """Seconds since the shards were opened."""
+        return time.monotonic() - self._opened_at
 
     def store(self, place: FleetPlace) -> ShardedStore:
         """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
         seen, missing = self._find_visible(place)
-        lost = {number: why for number, why in self._shards.lost.items() if number in seen}
+        lost = {number: why for number, why in self.shards.lost.items() if number in seen}
         counted = place.visible == EVERY
         absent = [
             f"{self._describe_shard(n, counted)} did not answer: {why}; the answer is without it"
@@ -117,25 +118,30 @@ class FleetConnection:
         answering = frozenset(seen - lost.keys())
         key = answering, (*absent, *missing)
         if key not in self._stores:
-            facts = {number: of_shard for number, of_shard in self._shards.facts.items() if number in answering}
-            whole = ClusterInfo(Path(place.store), self.manifest.snapshot, key[1], self._keep_for_next)
-            self._stores[key] = ShardedStore(whole, self._shards, facts, self._homes(answering))
+            facts = {number: of_shard for number, of_shard in self.shards.facts.items() if number in answering}
+            self._stores[key] = ShardedStore(
+                Path(place.store),
+                self.shards,
+                facts,
+                self._homes(answering),
+                snapshot=self.manifest.snapshot,
+                missing=key[1],
+                release=self._keep_for_next,
+            )
         self._uses += 1
         if self._uses == USES_BEFORE:
-            self._read_sketches(open_store(place.store))
+            store = open_store(place.store)
+            for number, entry in enumerate(self.manifest.shards):
+                with suppress(StoreFault, ValueError):  # such a shard is asked for every word
+                    if packed := store.read(name_sketch(entry.file)):
+                        self._sketches[number] = Sketch.from_bytes(packed)
         self._stores[key].route_by(self._sketches)
         return self._stores[key]
-
-    def _read_sketches(self, store: FleetStore) -> None:
-        for number, entry in enumerate(self.manifest.shards):
-            with suppress(StoreFault, ValueError):  # such a shard is asked for every word
-                if packed := store.read(name_sketch(entry.file)):
-                    self._sketches[number] = Sketch.from_bytes(packed)
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
         """The contents of the shards that may be seen."""
         seen, _ = self._find_visible(place)
-        told = self._shards.statuses(sorted(seen - self._shards.lost.keys()), settings)
+        told = self.shards.statuses(sorted(seen - self.shards.lost.keys()), settings)
         repositories = [repository for number in sorted(told) for repository in told[number]]
         size = sum(self.manifest.shards[number].bytes for number in seen)
         return Status(index.info(), tuple(repositories), size, {}, "", "")
@@ -164,20 +170,19 @@ class FleetConnection:
 
     def _homes(self, shards: frozenset[int]) -> list[Home]:
         """The repositories in the order of the manifest, as one index would have them."""
-        place = {repository.name: at for at, repository in enumerate(self.manifest.repositories)}
-        found = [
-            (place[name], Home(number, row, name, self._root(self.manifest.repositories[place[name]])))
-            for number in sorted(shards)
+        rows = {
+            name: (number, row)
+            for number in shards
             for name, row in zip(
-                self.manifest.shards[number].repositories, self._shards.facts[number].repositories, strict=True
+                self.manifest.shards[number].repositories, self.shards.facts[number].repositories, strict=True
             )
+        }
+        # The root is the folder of its files; its name, if they are in none as they were indexed.
+        return [
+            Home(*rows[r.name], r.name, Path(r.name if r.url or r.ref else r.path))
+            for r in self.manifest.repositories
+            if r.name in rows
         ]
-        return [home for _, home in sorted(found, key=lambda pair: pair[0])]
-
-    @staticmethod
-    def _root(repository: FleetRepository) -> Path:
-        """The folder of its files; its name, if they are in none as they were indexed."""
-        return Path(repository.name if repository.url or repository.ref else repository.path)
 
     def _keep_for_next(self) -> None:
         """Keep it for the next question."""
@@ -190,12 +195,13 @@ class FleetConnection:
 _RESTING: list[FleetConnection] = []
 
 
-def _open_shards(place: FleetPlace, entries: Sequence[ShardEntry], most_bytes: int) -> OpenShards:
-    if not place.scheduler:
-        return ShardsHere(place.store, entries, most_bytes)
-    # Answers need not pass the scheduler.
-    client = connect(place.scheduler, "--scheduler", timeout=place.seconds, direct_to_workers=True)
-    return ShardsOfWorkers(client, place.store, entries, place.seconds, most_bytes)
+def _make_retrying(name: str) -> Callable[..., Any]:
+    """Make the method of this name for a fleet: each try is without one shard more."""
+
+    def ask(self: FleetIndex, *arguments: Any, **options: Any) -> Any:
+        return self._retry_without_lost(lambda: getattr(super(FleetIndex, self), name)(*arguments, **options))
+
+    return ask
 
 
 class FleetIndex(Index):
@@ -212,6 +218,10 @@ class FleetIndex(Index):
         """Go on without shards that were lost. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
 
+    def status(self, check: bool = False) -> Status:
+        """The contents of the shards. The trees may be elsewhere, so they are not compared."""
+        return self._retry_without_lost(lambda: self._connection.status(self._place, self._settings, self))
+
     def _retry_without_lost(self, ask: Callable[[], T]) -> T:
         """Each try is without one shard more."""
         while True:
@@ -220,26 +230,5 @@ class FleetIndex(Index):
             except ShardLostError:
                 self.renew()
 
-    def search(self, query: str | Query, options: SearchOptions) -> SearchResult:
-        """As of one index."""
-        return self._retry_without_lost(lambda: super(FleetIndex, self).search(query, options))
-
-    def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
-        """As of one index."""
-        return self._retry_without_lost(lambda: super(FleetIndex, self).search_lines(query, options))
-
-    def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
-        """As of one index."""
-        return self._retry_without_lost(lambda: super(FleetIndex, self).why(query, targets, options))
-
-    def files(self, options: SearchOptions) -> list[tuple[str, str]]:
-        """As of one index."""
-        return self._retry_without_lost(lambda: super(FleetIndex, self).files(options))
-
-    def symbols(self, path: str) -> list[UnitRow]:
-        """As of one index."""
-        return self._retry_without_lost(lambda: super(FleetIndex, self).symbols(path))
-
-    def status(self, check: bool = False) -> Status:
-        """The contents of the shards. The trees may be elsewhere, so they are not compared."""
-        return self._retry_without_lost(lambda: self._connection.status(self._place, self._settings, self))
+    search, search_lines, why = _make_retrying("search"), _make_retrying("search_lines"), _make_retrying("why")
+    files, symbols = _make_retrying("files"), _make_retrying("symbols")

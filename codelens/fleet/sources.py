@@ -16,7 +16,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,16 @@ def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
         empty = f"{fleet} lists no repositories"
     if not sources:
         raise UsageError(empty, "name a folder of clones, or a file with [[repository]] tables or JSON Lines")
-    _refuse_repetitions(sources, fleet)
+    names: dict[str, FleetSource] = {}
+    places: set[tuple[str, str]] = set()
+    for source in sources:
+        if other := names.get(source.name):
+            text = f"{fleet}: {other.place} and {source.place} are both named '{source.name}'"
+            raise UsageError(text, "give one of them another `name`")
+        if (source.place, source.ref) in places:
+            raise UsageError(f"{fleet}: {source.place} is listed twice", "a repository is indexed once")
+        names[source.name] = source
+        places.add((source.place, source.ref))
     return sources
 
 
@@ -145,18 +154,6 @@ def _source(row: Any, place: str, fleet: Path) -> FleetSource:
     return FleetSource(
         name, path, url, ref, row.get("group", ""), parse_json(json.dumps(own, default=str))
     )  # TOML has dates, JSON has none
-
-
-def _refuse_repetitions(sources: Sequence[FleetSource], fleet: Path) -> None:
-    names: dict[str, FleetSource] = {}
-    places: dict[tuple[str, str], FleetSource] = {}
-    for source in sources:
-        if other := names.setdefault(source.name, source) if source.name in names else None:
-            text = f"{fleet}: {other.place} and {source.place} are both named '{source.name}'"
-            raise UsageError(text, "give one of them another `name`")
-        if (source.place, source.ref) in places:
-            raise UsageError(f"{fleet}: {source.place} is listed twice", "a repository is indexed once")
-        names[source.name] = places[source.place, source.ref] = source
 
 
 def look(source: FleetSource) -> SourceLook:

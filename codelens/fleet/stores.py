@@ -9,7 +9,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,10 +80,8 @@ class FleetStore(ABC):
 def open_store(url: str) -> FleetStore:
     """The store at a path, or at a file://, s3:// or gs:// address. Raises UsageError."""
     protocol, separator, rest = url.partition("://")
-    if not separator:
-        return FolderStore(Path(url))
-    if protocol == "file":
-        return FolderStore(Path(rest))
+    if not separator or protocol == "file":
+        return FolderStore(Path(rest or url))
     if protocol not in OBJECT_STORES:
         raise UsageError(f"no store at '{url}'", "a folder, s3://bucket/folder or gs://bucket/folder")
     return ObjectStore(url, protocol)
@@ -165,7 +163,11 @@ class FolderStore(FleetStore):
             os.close(handle)
             try:
                 yield Path(part)
-                Path(part).chmod(0o666 & ~_umask())
+                mask = 0o022
+                with suppress(OSError, IndexError, ValueError):  # read without changing it, where the system tells
+                    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+                    mask = int(status.partition("Umask:")[2].split()[0], 8)
+                Path(part).chmod(0o666 & ~mask)
                 with Path(part).open("rb") as file:
                     os.fsync(file.fileno())
                 Path(part).replace(place)
@@ -173,15 +175,6 @@ class FolderStore(FleetStore):
                 Path(part).unlink(missing_ok=True)
         except OSError as fault:
             raise unwritable(place, fault) from None
-
-
-def _umask() -> int:
-    """The process' mask, read without changing it where the system tells."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        return int(status.partition("Umask:")[2].split()[0], 8)
-    except (OSError, IndexError, ValueError):
-        return 0o022
 
 
 class ObjectStore(FleetStore):

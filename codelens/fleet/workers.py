@@ -119,7 +119,6 @@ class ShardBuilt:
 
     entry: ShardEntry | None = None  # None if there is no shard
     indexed: tuple[FleetRepository, ...] = ()  # The repositories that were read
-    found: bool = False  # True if the shard was there, from a run whose coordinator was killed
     failures: Mapping[str, str] = field(default_factory=dict)  # Name → why a source cannot be reached
     fault: str = ""  # Why the shard as a whole could not be built
     is_hopeless: bool = False  # True if fewer repositories would not help: a disk is full, or the worker is of no use
@@ -212,7 +211,7 @@ def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
     entry = to_shard(record["shard"])
     indexed = tuple(FleetRepository(**row) for row in record["indexed"])
     file = store.find(entry.file)
-    return ShardBuilt(entry, indexed, found=True) if file and file.bytes == entry.bytes else None
+    return ShardBuilt(entry, indexed) if file and file.bytes == entry.bytes else None
 
 
 def _index_repositories(

@@ -59,21 +59,6 @@ def refuse(answers: Sequence[Any], arguments: Sequence[Any]) -> Any:
     raise NotImplementedError
 
 
-def take_only(answers: Sequence[Any], _: Sequence[Any]) -> Any:
-    """The answer of the one shard that was asked."""
-    return answers[0]
-
-
-def join_lists(answers: Sequence[Any], _: Sequence[Any]) -> list[Any]:
-    """All elements, shard by shard."""
-    return list(chain.from_iterable(answers))
-
-
-def join_sets(answers: Sequence[Any], _: Sequence[Any]) -> set[Any]:
-    """All elements, each once."""
-    return set(chain.from_iterable(answers))
-
-
 def join_mappings(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
     """One mapping; what several shards have is the same in all."""
     return {key: value for answer in answers for key, value in answer.items()}
@@ -82,11 +67,6 @@ def join_mappings(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
 def order_by_value(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
     """One mapping, in order of its values."""
     return dict(sorted(join_mappings(answers, ()).items(), key=lambda pair: pair[1]))
-
-
-def add_numbers(answers: Sequence[Any], _: Sequence[Any]) -> int:
-    """The sum of counts."""
-    return sum(answers)
 
 
 def add_tuples(answers: Sequence[Any], _: Sequence[Any]) -> tuple[Any, ...]:
@@ -117,11 +97,6 @@ def take_highest(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, float]:
         for key, value in answer.items():
             highest[key] = max(value, highest.get(key, value))
     return highest
-
-
-def agree(answers: Sequence[Any], _: Sequence[Any]) -> bool:
-    """True if all say so."""
-    return all(answers)
 
 
 def order_by(key: Callable[[Any], Any], limit: int | None = None) -> Merge:

@@ -9,7 +9,7 @@ from typing import Any
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.shards import Request, Shard, Transport
-from codelens.cluster.store import ClusterInfo, ShardedStore
+from codelens.cluster.store import ShardedStore
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.store import Store
 
@@ -65,4 +65,4 @@ def sharded(place: Path, stores: Sequence[Store], transport: Transport, order: S
     facts = {number: Shard(store).facts() for number, store in enumerate(stores)}
     homes = [Home(number, row) for number, of_shard in facts.items() for row in of_shard.repositories]
     homes.sort(key=lambda home: order.index(home.row.root) if order else 0)
-    return ShardedStore(ClusterInfo(place), transport, facts, homes)
+    return ShardedStore(place, transport, facts, homes)

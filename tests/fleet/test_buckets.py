@@ -16,11 +16,10 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import index_fleet
-from codelens.fleet.cache import copy_shard, release_copy
+from codelens.fleet.build import fleet_status, index_fleet
+from codelens.fleet.holding import copy_shard, release_copy
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.fleet.sources import FleetSource, read_fleet
-from codelens.fleet.status import fleet_status
 from codelens.fleet.stores import FleetStore, StoreFault, digest_of, open_store
 from codelens.fleet.workers import open_client
 from codelens.index import Index
@@ -181,7 +180,7 @@ def test_many_processes_share_one_cache(stored: Any, tmp_path: Path) -> None:
     program = f"""
 import random, sys
 from pathlib import Path
-from codelens.fleet.cache import _wait_for_lock, copy_shard, release_copy
+from codelens.fleet.holding import _wait_for_lock, copy_shard, release_copy
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import digest_of, open_store
 store = open_store({store.url!r})

@@ -20,11 +20,10 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import GRACE_SECONDS, Throttle, index_fleet
+from codelens.fleet.build import GRACE_SECONDS, Throttle, fleet_status, index_fleet
 from codelens.fleet.manifest import FleetManifest, Member, group_into_shards
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import FleetSource, read_fleet
-from codelens.fleet.status import fleet_status
 from codelens.fleet.stores import open_store
 from codelens.fleet.workers import name_record, open_client
 from codelens.index import Index
