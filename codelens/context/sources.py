@@ -19,8 +19,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Notice
-from codelens.search.expansion import UNKNOWN_WORDS
-from codelens.search.pipeline import rank
+from codelens.search.pipeline import UNKNOWN_WORDS, rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
 from codelens.search.recency import open_runtime_reader

@@ -12,8 +12,8 @@ from typing import Any
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.search.fuse import FUSIONS
-from codelens.search.profile import Profile
 from codelens.search.retrieve import MODES
+from codelens.search.run import Profile
 
 GONE = None  # The value of an edit that removes a key
 

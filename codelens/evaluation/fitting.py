@@ -28,9 +28,9 @@ from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
 from codelens.search.pipeline import rank
-from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
+from codelens.search.run import Profile
 from codelens.search.walk import WALK
 from codelens.store.store import Store
 

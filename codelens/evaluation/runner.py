@@ -23,7 +23,7 @@ from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate
 from codelens.processes.pool import WorkerPool
 from codelens.search.pipeline import rank
-from codelens.search.profile import Profile
+from codelens.search.run import Profile
 from codelens.search.profiles import load_profile
 from codelens.store.store import Store
 

@@ -22,8 +22,8 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.search.intent import SHAPES
-from codelens.search.profile import Profile
 from codelens.search.profiles import NAMES
+from codelens.search.run import Profile
 from codelens.text.notation import parse_toml
 from codelens.worktree.repository import Repository
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache, partial
 
-from codelens.errors import EmbedderFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
 from codelens.model.search import ExpandedQuery
@@ -329,16 +327,6 @@ class Evidence:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         places = {self.place[self._term_of[w]] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
-
-
-def choose_reading(run: SearchRun) -> Reading:
-    """The work of reading candidates of a run whose terms are known: their rows alone, if its ranker measures nothing."""
-    if run.profile.ranker != "learned" or not run.weights:
-        return read_rows
-    vector = b""
-    with suppress(EmbedderFault):
-        vector = run.query_vector() if "vector" in run.abilities and run.options.mode in ("hybrid", "vector") else b""
-    return Evidence(run, Findings(), vector).reading
 
 
 def read_rows(store: Store, units: Iterable[UnitId]) -> object:

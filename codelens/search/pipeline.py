@@ -6,28 +6,35 @@ never depends on how much is shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
 from codelens.config import Settings
-from codelens.model.budget import without_collector
-from codelens.model.code import DocumentId, IndexInfo
+from codelens.model.budget import TERMS, without_collector
+from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import SearchResult
-from codelens.query.facts import Scalar, load_metadata
+from codelens.model.search import ExpandedQuery, SearchResult
+from codelens.query.facts import load_metadata
 from codelens.query.nodes import Query
+from codelens.search.ahead import CandidatePrefetch, prefetch_frequencies, prefetch_matches
 from codelens.search.channels.path import find_places
-from codelens.search.expansion import expand_query
 from codelens.search.intent import detect_intent
+from codelens.search.lexicon import add_corrections, add_related_words, load_aliases
 from codelens.search.order import adjust_scores, put_in_order
 from codelens.search.present import answer
-from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import RANKERS, Ranking
-from codelens.search.retrieve import CandidatePrefetch, prefetch_matches, retrieve
-from codelens.search.run import SearchRun
+from codelens.search.retrieve import retrieve
+from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
+from codelens.search.terms import expand, plain_texts
 from codelens.store.store import Store
+
+LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes in which no word stands for another unless the user says so
+UNKNOWN_WORDS = "unknown-words"  # Code of the notice that lists words of the query that the index does not have
+MOST_NAMED = 5  # Unknown words that the notice names; it counts the others
+COMMON_IN_UNITS = 0.3
+"""Share of all units. A more frequent term moves no rank among the first (its idf is under .9) and costs the most time."""
 
 
 def search(
@@ -46,7 +53,16 @@ def rank(
     """Find and order all candidates, by the profile that the options name or by the given one. Raises as `search` does."""
     with store.spending(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
-        run = find_terms(decide_scope(SearchRun.start(query, store, options, settings, profile)))
+        run = SearchRun.start(query, store, options, settings, profile)
+        run.trace.weights = profile.own
+        run.notices.extend(note_missing_metadata(run.query, run.scope))
+        if profile.asks_graph and store.edges.is_empty():
+            run.notice("no-edges", "the index has no edges to follow: run `codelens index`")
+        run = replace(run, abilities=run.find_abilities())
+        run.trace.lap("scope")
+
+        run = find_terms(run)
+        run.trace.lap("terms")
 
         findings = retrieve(run)
         run.trace.lap("literal")
@@ -55,40 +71,91 @@ def rank(
         run.trace.lap("features")
 
         ranking = put_in_order(adjust_scores(ranking))
-        run.trace.metadata = find_metadata(ranking)
+        if settings.metadata:
+            table = load_metadata(settings.metadata)
+            files = {c.unit.document: (c.unit.repository, c.unit.path) for c in ranking.candidates}
+            run.trace.metadata = {document: table.of(*file) for document, file in files.items()}
         run.trace.lap("order")
     return ranking
 
 
-def decide_scope(run: SearchRun) -> SearchRun:
-    """The run with the abilities of the index; notices say what its conditions and its ranker lack."""
-    run.trace.weights = run.profile.own
-    run.notices.extend(note_missing_metadata(run.query, run.scope))
-    if run.profile.asks_graph and run.store.edges.is_empty():
-        run.notice("no-edges", "the index has no edges to follow: run `codelens index`")
-    run = replace(run, abilities=run.find_abilities())
-    run.trace.lap("scope")
-    return run
-
-
 def find_terms(run: SearchRun) -> SearchRun:
-    """The run with what it looks for: the original of --like, the place that the query is, and its terms."""
+    """The run with what it looks for: the original of --like, the place that the query is, and the terms of its words, with
+    related words and learned units; the trace lists them. Raises SettingsError for a faulty file of aliases.
+    """
     run = replace(run, likeness=run.find_likeness())
     run = replace(run, places=find_places(run) if run.profile.takes("path") else {})
-    run = expand_query(run, prefetch_matches)
-    text = run.query.text.strip()
-    if not (run.terms.words or run.terms.names or run.likeness) and run.query.plain and text:
+    query, store, profile, trace = run.query, run.store, run.profile, run.trace
+    if run.likeness:
+        terms = run.likeness.query
+    elif profile.keywords:
+        from codelens.search.channels.keywords import find_keywords  # few profiles look for keywords
+
+        terms = find_keywords(plain_texts(query), query.identifiers, query.text, profile.keywords["clusters"])
+    else:
+        terms = expand(plain_texts(query), query.identifiers, query.text)
+    run = replace(run, terms=terms)
+    prefetching = partial(prefetch_matches, run), partial(prefetch_frequencies, run)
+    if run.likeness:
+        store.at_once(*prefetching)
+    else:
+        store.budget.limits += terms.left_out
+        aliases = load_aliases(run.settings.aliases) if run.settings.aliases else {}
+        by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
+        related = partial(add_related_words, terms, store, aliases, profile.related if by_lexicon else {})
+        terms, *_ = store.at_once(related, *prefetching)
+        if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
+            with store.budget.part(TERMS, "unknown words were not corrected"):
+                terms = add_corrections(terms, store)
+        note_unknown_words(run, terms)
+    terms = mark_common(terms, store)
+    if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
+        terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
+    trace.common = terms.common
+    trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra, *terms.related)]
+    text = query.text.strip()
+    if not (terms.words or terms.names or run.likeness) and query.plain and text:
         run.notice("no-words", f"'{text}' has no word to look for; -F finds it as text, --regex as a pattern")
-    if run.profile.by_intent:
-        run.trace.intent = detect_intent(run.query, run.options.intent)
-    run.trace.lap("terms")
-    return run if run.store.is_one else replace(run, prefetch=CandidatePrefetch(run))
+    if profile.by_intent:
+        trace.intent = detect_intent(query, run.options.intent)
+    run = replace(run, terms=terms)
+    return run if store.is_one else replace(run, prefetch=CandidatePrefetch(run))
 
 
-def find_metadata(ranking: Ranking) -> dict[DocumentId, Mapping[str, Scalar]]:
-    """The rows of the user's table of metadata for the files of the candidates."""
-    if not ranking.run.settings.metadata:
-        return {}
-    table = load_metadata(ranking.run.settings.metadata)
-    files = {c.unit.document: (c.unit.repository, c.unit.path) for c in ranking.candidates}
-    return {document: table.of(*file) for document, file in files.items()}
+def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
+    """The query with its `common` terms marked, unless it has no other term to search by."""
+    most = COMMON_IN_UNITS * store.units.count()
+    terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
+    frequencies = store.postings.document_frequencies(terms)
+    common = tuple(term for term, units in frequencies.items() if units > most)
+    has_rare = any(0 < units <= most for units in frequencies.values())
+    return replace(query, common=common) if common and has_rare else query
+
+
+def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
+    """Add a notice of the query's words that no unit has, if there are any, with what was looked for instead."""
+    if run.places or run.options.literal or run.options.regex:  # the number of a line need not occur
+        return
+    corrections: dict[str, list[str]] = {}
+    for term in terms.extra:
+        if term.tier == "spelling":
+            word, _, correction = term.origin.partition(" ~ ")
+            corrections.setdefault(word, []).append(correction)
+    names = {term.origin for term in terms.names if run.store.units.named(term.text, None, 1)}
+    unknown = dict.fromkeys(
+        term.origin
+        for term in terms.words
+        if term.tier != "prefix"
+        and not term.origin.isdecimal()
+        and term.origin not in names
+        and not run.store.postings.document_frequency(term.text)
+    )
+    if not unknown:
+        return
+    shown = []
+    for word in [*unknown][:MOST_NAMED]:
+        read_as = corrections.get(word.casefold())
+        shown.append(f"'{word}'" + (f" (read as {' or '.join(read_as)})" if read_as else ""))
+    more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
+    verb = "do" if len(unknown) > 1 else "does"
+    run.notice(UNKNOWN_WORDS, f"{', '.join(shown)}{more} {verb} not occur in this index as a word")

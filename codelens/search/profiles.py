@@ -16,7 +16,7 @@ from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import FUSIONS
 from codelens.search.intent import SHAPES
-from codelens.search.profile import Profile
+from codelens.search.run import Profile
 from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
-from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
 from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
@@ -17,12 +16,8 @@ from codelens.search.channels.exact import ExactChannel, LexiconChannel
 from codelens.search.channels.fuzzy import FuzzyChannel
 from codelens.search.channels.path import PathChannel
 from codelens.search.channels.symbol import SymbolChannel
-from codelens.search.channels.vector import VectorChannel, list_vector_lookups
-from codelens.search.evidence import Reading, choose_reading
-from codelens.search.profile import Profile
-from codelens.search.run import SearchRun
-from codelens.search.terms import name_lookup
-from codelens.search.verbatim import list_token_lookups, split_as_typed
+from codelens.search.channels.vector import VectorChannel
+from codelens.search.run import Profile, SearchRun
 
 _ALL: tuple[Channel, ...] = (
     *(ExactChannel(), FuzzyChannel(), LexiconChannel(), PathChannel(), SymbolChannel(), VectorChannel()),
@@ -55,35 +50,6 @@ def select_channels(profile: Profile) -> Mapping[str, Channel]:
     from codelens.search.channels.keywords import KeywordTexts, TieredNames
 
     return {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
-
-
-class CandidatePrefetch:
-    """Tells a store of several indexes which units will be candidates, so that it reads at once what the ranker asks of them."""
-
-    def __init__(self, run: SearchRun) -> None:
-        self._run = run
-        self._reading: Reading | None = None
-        self._known: set[UnitId] = set()
-
-    def __call__(self, units: Iterable[UnitId]) -> None:
-        self._reading = self._reading or choose_reading(self._run)
-        new = list(dict.fromkeys(unit for unit in units if unit not in self._known))
-        self._known.update(new)
-        self._run.store.foresee((self._reading, new))
-
-
-def prefetch_matches(run: SearchRun) -> None:
-    """Say what channels will ask about the query's own words, whatever stands in for these."""
-    if run.store.is_one:
-        return
-    profile, terms = run.profile, run.terms
-    taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
-    named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
-    run.store.foresee(
-        *(("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}),
-        *(list_vector_lookups(run) if "vector" in taken else ()),
-        *(list_token_lookups(split_as_typed(run)) if "fuzzy" in taken and profile.channels.get("fuzzy") else ()),
-    )
 
 
 def retrieve(run: SearchRun) -> Findings:
@@ -171,37 +137,30 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
     """Add the units that satisfy all conditions to the matches of `fuzzy`, whether or not their words rank.
 
     That applies if the query demands a text or has nothing but conditions. They come after what the words found, and no
-    minimum score removes any match of such a query.
+    minimum score removes any match of such a query. Inner units go before outer ones. Where there are too many, the first of
+    each file stays, so that no file is lost.
     """
     if run.within is None or run.likeness:
         return findings
     if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not run.scope.demands_text):
         return findings
     known = findings.units
-    ordered, total, left_out = find_literal_units(run, known)
-    if len(ordered) < total:
-        text = f"{total} places satisfy the query; {len(ordered)} of them are ranked, some of each file"
-        run.notice("many-literal", text)
-    literal = [Match(row.id, 1.0, "satisfies every condition") for row in ordered]
-    fuzzy = (*findings.matches.get("fuzzy", ()), *literal)
-    run.trace.rankings["fuzzy"] = fuzzy
-    run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))
-    units = known.union(row.id for row in ordered)
-    return findings._replace(matches={**findings.matches, "fuzzy": fuzzy}, literal=frozenset(units), left_out=left_out)
-
-
-def find_literal_units(run: SearchRun, known: Collection[UnitId]) -> tuple[list[UnitRow], int, dict[UnitId, int]]:
-    """(units in scope that are not known yet, in order of place; how many there would be; the places of those without room).
-
-    Inner units go before outer ones. Where there are too many, the first of each file stays, so that no file is lost.
-    """
-    rows = run.store.units.rows([unit for unit in run.within or () if unit not in known])
+    rows = run.store.units.rows([unit for unit in run.within if unit not in known])
     outer = {row.parent for row in rows.values() if row.parent is not None}
     ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
-    if len(ordered) <= LITERAL_POOL:
-        return ordered, len(rows), {}
-    chosen = set({row.document: row.id for row in reversed(ordered)}.values())
-    room = max(LITERAL_POOL - len(chosen), 0)
-    chosen.update([row.id for row in ordered if row.id not in chosen][:room])
-    left_out = {row.id: place for place, row in enumerate(ordered, start=len(known) + 1) if row.id not in chosen}
-    return [row for row in ordered if row.id in chosen], len(rows), left_out
+    left_out = {}
+    if len(ordered) > LITERAL_POOL:
+        chosen = set({row.document: row.id for row in reversed(ordered)}.values())
+        room = max(LITERAL_POOL - len(chosen), 0)
+        chosen.update([row.id for row in ordered if row.id not in chosen][:room])
+        left_out = {row.id: place for place, row in enumerate(ordered, start=len(known) + 1) if row.id not in chosen}
+        ordered = [row for row in ordered if row.id in chosen]
+        text = f"{len(rows)} places satisfy the query; {len(ordered)} of them are ranked, some of each file"
+        run.notice("many-literal", text)
+    fuzzy = (*findings.matches.get("fuzzy", ()), *(Match(row.id, 1.0, "satisfies every condition") for row in ordered))
+    run.trace.rankings["fuzzy"] = fuzzy
+    run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))
+    literal = known.union(row.id for row in ordered)
+    return findings._replace(
+        matches={**findings.matches, "fuzzy": fuzzy}, literal=frozenset(literal), left_out=left_out
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from codelens.search.run import SearchRun
 from codelens.search.terms import load_words
 from codelens.store.documents import InOrder
 from codelens.store.postings import all_trigrams
-from codelens.store.store import Expected, Part, Store
+from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
@@ -48,7 +48,7 @@ _GAP = r"[\s\"'`+\\.,:;]{1,40}"
 _CODE = re.compile(r"[(){}\[\]=;<>\"+*/&|]")
 _FLAG = re.compile(r"--?([^\W_][\w-]+)")
 _MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
+IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,24 +157,7 @@ def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
     return list(tokens)[:MOST_TOKENS]
 
 
-def list_token_lookups(words: Iterable[str]) -> list[Expected]:
-    """The questions that say which of these words are tokens."""
-    folded = {word: fold_identifier(_last_name(word)) for word in words if _NAME.fullmatch(word)}
-    like_code = [folded[word] for word in folded if _is_code(word)]
-    return [
-        *([(partial(_look_up, names=like_code), None)] if like_code else []),
-        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
-        *(("postings.document_frequency", (word.casefold(),)) for word in folded if not _is_code(word)),
-    ]
-
-
-def _look_up(store: Store, _: None, names: Sequence[str]) -> None:
-    """Read what bears these names."""
-    for name in names:
-        store.units.rows(store.units.named(name, None, MOST_NAMED))
-
-
-def _is_code(word: str) -> bool:
+def is_like_code(word: str) -> bool:
     return re.search(r"[A-Z0-9_]", word[1:]) is not None
 
 
@@ -185,16 +168,16 @@ def _in_code(token: str) -> tuple[str, ...]:
 
 
 def _is_token(word: str, run: SearchRun) -> bool:
-    if not _NAME.fullmatch(word):
+    if not IDENTIFIER.fullmatch(word):
         return bool(_MARKED.search(word))
-    last = _last_name(word)
+    last = last_name(word)
     named = run.store.units.named(fold_identifier(last), None, MOST_NAMED)
-    if not _is_code(word):
+    if not is_like_code(word):
         return not named and not run.store.postings.document_frequency(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
 
 
-def _last_name(word: str) -> str:
+def last_name(word: str) -> str:
     return re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
 
 

@@ -9,8 +9,8 @@ import pytest
 from codelens.config import load_weights
 from codelens.evaluation.ablate import GONE, Ablation, list_ablations
 from codelens.model.request import SearchOptions
-from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
+from codelens.search.run import Profile
 
 PROFILES = tuple(load_weights())
 

@@ -21,8 +21,7 @@ from codelens.render.records import render_json, render_jsonl, to_json
 from codelens.render.why_json import why_record
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, estimate_confidence, measure_signs
 from codelens.search.evidence import Evidence
-from codelens.search.expansion import MOST_NAMED
-from codelens.search.pipeline import rank
+from codelens.search.pipeline import MOST_NAMED, rank
 from codelens.search.profiles import load_profile
 from codelens.search.verbatim import VerbatimMatch
 from codelens.store.store import Store

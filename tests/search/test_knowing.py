@@ -18,7 +18,6 @@ from codelens.model.graph import TIERS
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Event
 from codelens.search.pipeline import rank
-from codelens.search.profile import Profile
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
 from codelens.search.rankers.knowing import (
@@ -31,6 +30,7 @@ from codelens.search.rankers.knowing import (
     put_largest_folder_first,
     read_around,
 )
+from codelens.search.run import Profile
 from codelens.store.store import Store
 from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
 from tests.search.units import unit

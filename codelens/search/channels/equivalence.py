@@ -54,6 +54,11 @@ class ClassMatch:
         """Two phrases, or one of several words: a single word belongs to too many concepts."""
         return len(self.phrases) > 1 or self.words > 1
 
+    @property
+    def score(self) -> float:
+        """The weight of the class, or a share of it for a weak match."""
+        return self.concept.weight * (1.0 if self.strong else WEAK)
+
 
 def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, split as names are, without stop words and endings."""
@@ -111,19 +116,19 @@ def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[Equival
     Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
     """
     stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
+    stop = load_words().stop
+
+    def may_match(phrases: str) -> bool:
+        """True if some phrase consists of words that begin with the stems, and stop words."""
+        return any(f" {word}" in phrases for word in stems) and any(
+            all(word.startswith(stems) or word in stop for word in phrase.split()) for phrase in phrases.split(",")
+        )
+
     classes: list[EquivalenceClass] = []
     for path, head, tables in _shipped_tables():
-        if some := [table for phrases, table in tables if _may_match(phrases, stems)]:
+        if some := [table for phrases, table in tables if may_match(phrases)]:
             classes += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
     return classes
-
-
-def _may_match(phrases: str, stems: tuple[str, ...]) -> bool:
-    """True if some phrase consists of words that begin with the stems, and stop words. A stem is the beginning of its word."""
-    stop = load_words().stop
-    return any(f" {word}" in phrases for word in stems) and any(
-        all(word.startswith(stems) or word in stop for word in phrase.split()) for phrase in phrases.split(",")
-    )
 
 
 @cache
@@ -216,29 +221,20 @@ class EquivalenceChannel:
         class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
         learned = list(query.learned)
         matches: dict[UnitId, Match] = {}
-        chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda m: -_score(m))
-        store.foresee(
-            *(
-                ("units.named", (target, run.within, NAMED_CAP, match.concept.languages))
-                for match in chosen
-                for target in usable_targets(match.concept)
-            )
-        )
-        for match in chosen:
-            while learned and learned[0].raw_score > _score(match):
+        chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
+        lookups = {
+            (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
+            for match in chosen
+            for target in usable_targets(match.concept)
+        }
+        store.foresee(*(("units.named", lookup) for lookup in lookups.values()))
+        for (match, target), lookup in lookups.items():
+            while learned and learned[0].raw_score > match.score:
                 matches.setdefault(learned[0].unit, learned.pop(0))
-            for target in usable_targets(match.concept):
-                for unit in store.units.named(target, run.within, NAMED_CAP, match.concept.languages):
-                    matches.setdefault(unit, Match(unit, _score(match), _reason(match, target)))
+            phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
+            reason = f"{phrases} of class {match.concept.name} names {target}"
+            for unit in store.units.named(*lookup):
+                matches.setdefault(unit, Match(unit, match.score, reason))
         for match_of_use in learned:
             matches.setdefault(match_of_use.unit, match_of_use)
         return ChannelResult(list(matches.values())[:limit])
-
-
-def _score(match: ClassMatch) -> float:
-    return match.concept.weight if match.strong else match.concept.weight * WEAK
-
-
-def _reason(match: ClassMatch, target: str) -> str:
-    phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
-    return f"{phrases} of class {match.concept.name} names {target}"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from codelens.model.code import Span, UnitId, UnitRow
-from codelens.model.search import ExpandedQuery, Match
+from codelens.model.search import Match
 from codelens.query.nodes import asks_todos
 from codelens.search.channels import ChannelResult
 from codelens.search.lexicon import ALIAS
@@ -100,26 +100,20 @@ def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Se
     The index of words leaves to-do comments out, so that no other figure counts them. They are few: their words are compared
     here, by BM25 with the rarity that the words have in the index.
     """
-    if run.within is None or not run.terms.words:
-        return ranking
-    units = run.store.units
-    rows = units.rows(units.of_todos(run.within, MOST_TODOS))
-    todos = _scored(sorted(rows.values(), key=UnitRow.content_order), run.terms, run.store)
-    return sorted([*ranking, *todos], key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
-
-
-def _scored(rows: Sequence[UnitRow], query: ExpandedQuery, store: Store) -> list[Match]:
+    units, query = run.store.units, run.terms
+    rows = units.rows(units.of_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
     if not rows:
-        return []
-    idf = {stem(term): n for term, n in compute_idfs(store, [t.text for t in query.words]).items()}
-    words = {row.id: [stem(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in rows}
-    mean = math.fsum(map(len, words.values())) / len(words)
-    matches = []
+        return ranking
+    idf = {stem(term): n for term, n in compute_idfs(run.store, [t.text for t in query.words]).items()}
+    ordered = sorted(rows.values(), key=UnitRow.content_order)
+    words = {row.id: [stem(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in ordered}
+    mean = math.fsum(map(len, words.values())) / len(words) or 1.0
+    matches = list(ranking)
     for unit, said in words.items():
-        score = _bm25({term: said.count(term) for term in idf}, idf, len(said) / (mean or 1.0))
+        score = _bm25({term: said.count(term) for term in idf}, idf, len(said) / mean)
         if score > 0:
             matches.append(Match(unit, score, f"its words, {score:.2f}"))
-    return matches
+    return sorted(matches, key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
 
 
 def _bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) -> float:
@@ -167,18 +161,14 @@ def _counts(
             words = Counter(store.postings.words(index_terms(text)))
             length += words.total()
             for term in terms if weights.get(name) else ():
-                if n := _count(term, words):
+                begun = term[:-1] if term.endswith(BEGINNING) else ""
+                n = sum(n for word, n in words.items() if word.startswith(begun)) if begun else words.get(term, 0)
+                if n:
                     n = min(n, MOST_REPEATS) if name == "body" else n
                     counts[term] = counts.get(term, 0.0) + weights[name] * n
         if counts:
             counts_of[unit] = (counts, length)
     return Part(of=counts_of)
-
-
-def _count(term: str, words: Mapping[str, int]) -> int:
-    if not term.endswith(BEGINNING):
-        return words.get(term, 0)
-    return sum(n for word, n in words.items() if word.startswith(term[:-1]))
 
 
 def _fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:

@@ -92,24 +92,20 @@ class FuzzyChannel:
     def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
         """Units whose names hold a name of the query, or a word that no unit has."""
         matches: dict[UnitId, Match] = {}
+        store = run.store
         terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
         terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-        run.store.foresee(*(_asking_for(term, run, limit) for term in terms if fold_identifier(term.text)))
+        store.foresee(*(_asking_for(term, run, limit) for term in terms if fold_identifier(term.text)))
         for term in terms:
-            self._holding(term, run, limit, matches)
+            part, said = fold_identifier(term.text), describe_name(term)
+            store.budget.check()
+            if len(part) >= TRIGRAM:
+                for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
+                    matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
+            elif part:
+                for unit in store.units.named_from(part, run.within, limit):
+                    matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
         return matches
-
-    def _holding(self, term: Term, run: SearchRun, limit: int, matches: dict[UnitId, Match]) -> None:
-        store, part = run.store, fold_identifier(term.text)
-        store.budget.check()
-        if len(part) >= TRIGRAM:
-            for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
-                matches.setdefault(
-                    unit, Match(unit, _share_of_name(part, letters), f"its name has {describe_name(term)}")
-                )
-        elif part:
-            for unit in store.units.named_from(part, run.within, limit):
-                matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {describe_name(term)}"))
 
     def _unknown(self, run: SearchRun) -> dict[str, float]:
         """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""

@@ -88,8 +88,12 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
     ][:MOST_TERMS]
     name_terms = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
     of_names = {term.text: term for term in words}
-    alike = _clustered(of_names, lists) if clusters else ()
-    extra = {term.text: term for term in alike}
+    extra = {
+        other: Term(other, THESAURUS, f"{word} ~ {other}")
+        for word in (of_names if clusters else ())
+        for other in lists.clusters.get(_form(word), ())
+        if other not in of_names
+    }
     return ExpandedQuery(whole, tuple(name_terms.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 
@@ -125,13 +129,6 @@ def _compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, 
             if previous and may_join(previous, word):
                 yield fold_identifier(previous + word), Term("", PAIR, f"{previous} {token}")
             previous = word
-
-
-def _clustered(words: Mapping[str, Term], lists: KeywordLists) -> Iterator[Term]:
-    for word in words:
-        for other in lists.clusters.get(_form(word), ()):
-            if other not in words:
-                yield Term(other, THESAURUS, f"{word} ~ {other}")
 
 
 FEW = 5  # Matches of the names below which single words are looked for as names

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
-from codelens.embed.base import Embedder
 from codelens.errors import EmbedderFault
 from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.store.store import Expected
 from codelens.store.vectors import cosine, first_with_ties
 
 OVERFETCH = (1.25, 3.0)
@@ -42,22 +39,17 @@ class VectorChannel:
         return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
-def list_vector_lookups(run: SearchRun) -> list[Expected]:
-    """The question with which the channel begins; empty without a vector."""
-    with suppress(EmbedderFault):
-        return [("vectors.nearest", (vector, run.within, 0)) for vector in query_vector(run)[:1] if vector]
-    return []
-
-
 def query_vector(run: SearchRun) -> tuple[bytes, float]:
-    """(the query's vector, the cosine below which nothing is near); the vector is empty if no word of the query is known.
-
-    Raises EmbedderFault.
+    """(the query's vector, the cosine below which nothing is near). The vector is empty if neither embedder nor index knows any
+    word of the query: every vector has a nearest one, even that of an unknown word. Raises EmbedderFault.
     """
-    embedder = run.embedder()
+    embedder, terms = run.embedder(), run.terms
     if embedder is None:
         return b"", 1.0
-    vector = run.query_vector() if run.terms.vector or _says_something(run, embedder) else b""
+    frequency = run.store.postings.document_frequency
+    if not (terms.vector or embedder.knows(terms.text) or any(frequency(t.text) for t in (*terms.words, *terms.extra))):
+        return b"", embedder.least_cosine
+    vector = run.query_vector()
     if vector and len(vector) != (width := run.store.vectors.width() or len(vector)):
         raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
     return vector, embedder.least_cosine
@@ -75,12 +67,6 @@ def _near(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> 
         if distance < cut:
             best.setdefault(unit, distance)
     return best, len(near) < wanted
-
-
-def _says_something(run: SearchRun, embedder: Embedder) -> bool:
-    """True if embedder or index knows any word of the query. Every vector has a nearest one, even that of an unknown word."""
-    terms = (*run.terms.words, *run.terms.extra)
-    return embedder.knows(run.terms.text) or any(run.store.postings.document_frequency(t.text) for t in terms)
 
 
 def _ordered(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:

@@ -1,0 +1,81 @@
+"""What a search will ask, told ahead: a store of several indexes then asks each of them once, and one index ignores it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+
+from codelens.errors import EmbedderFault
+from codelens.model.code import UnitId
+from codelens.search.channels import Findings
+from codelens.search.channels.path import COLUMNS as PATH_COLUMNS
+from codelens.search.channels.vector import query_vector
+from codelens.search.evidence import Evidence, Reading, read_rows
+from codelens.search.retrieve import MODES, OPTIONAL
+from codelens.search.run import SearchRun
+from codelens.search.terms import name_lookup
+from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, last_name, split_as_typed
+from codelens.store.store import Store
+from codelens.text.identifiers import fold_identifier
+
+
+def prefetch_frequencies(run: SearchRun) -> None:
+    """How many units, and messages, have the query's own words, whatever stands in for these."""
+    terms, weighs_messages = run.terms, run.profile.features.get("messages")
+    run.store.foresee(
+        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
+        *(("postings.document_frequency", (t.text, tuple(PATH_COLUMNS))) for t in terms.words),
+        *(("units.named", (t.text, None, 1)) for t in terms.names),
+        *(("messages.frequency", (t.text,)) for t in terms.words if weighs_messages),
+        *([("messages.totals", ())] if weighs_messages else []),
+    )
+
+
+def prefetch_matches(run: SearchRun) -> None:
+    """What channels begin with: the names that the query says, the nearest vectors, and whether words are tokens."""
+    if run.store.is_one:
+        return
+    profile, terms = run.profile, run.terms
+    taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
+    named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
+    calls = [("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}]
+    with suppress(EmbedderFault):
+        vector = query_vector(run)[0] if "vector" in taken else b""
+        calls += [("vectors.nearest", (vector, run.within, 0))] if vector else []
+    typed = split_as_typed(run) if "fuzzy" in taken and profile.channels.get("fuzzy") else []
+    folded = {word: fold_identifier(last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
+    like_code = [folded[word] for word in folded if is_like_code(word)]
+    run.store.foresee(
+        *calls,
+        *([(partial(_read_named, names=like_code), None)] if like_code else []),
+        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
+        *(("postings.document_frequency", (word.casefold(),)) for word in folded if not is_like_code(word)),
+    )
+
+
+def _read_named(store: Store, _: None, names: Iterable[str]) -> None:
+    for name in names:
+        store.units.rows(store.units.named(name, None, MOST_NAMED))
+
+
+class CandidatePrefetch:
+    """Called with units that will be candidates: reads what the ranker asks of them."""
+
+    def __init__(self, run: SearchRun) -> None:
+        self._run = run
+        self._reading: Reading | None = None
+        self._known: set[UnitId] = set()
+
+    def __call__(self, units: Iterable[UnitId]) -> None:
+        run = self._run
+        if self._reading is None:
+            self._reading = read_rows
+            if run.profile.ranker == "learned" and run.weights:
+                has_vector, vector = "vector" in run.abilities and run.options.mode in ("hybrid", "vector"), b""
+                with suppress(EmbedderFault):
+                    vector = run.query_vector() if has_vector else b""
+                self._reading = Evidence(run, Findings(), vector).reading
+        new = list(dict.fromkeys(unit for unit in units if unit not in self._known))
+        self._known.update(new)
+        run.store.foresee((self._reading, new))
