@@ -23,8 +23,8 @@ from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate
 from codelens.processes.pool import WorkerPool
 from codelens.search.pipeline import rank
-from codelens.search.run import Profile
 from codelens.search.profiles import load_profile
+from codelens.search.run import Profile
 from codelens.store.store import Store
 
 Change = Callable[[Profile], Profile]  # A change of a profile; picklable if there are several processes
