@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import xxhash
 
 from codelens.config import Settings
+from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, sample_rows
+from codelens.evaluation.trees import TreeText, write_new
 from codelens.indexing.extract import definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language
-from codelens.model.code import SeenFile, UnitId
+from codelens.model.code import SeenFile
 from codelens.model.extraction import Unit
 from codelens.model.request import SearchOptions
-from codelens.model.search import Match
 from codelens.search.fuse import fuse
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
@@ -65,7 +66,17 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
     for unit in units:
         wanted = _stripped_lines(unit.doc)
         first = text.line_column(unit.span.start)[0] - 1
-        _blank_above(lines, first, wanted)
+        for at in range(first - 1, -1, -1):  # the comment lines above, except annotations between them
+            line = lines[at].strip()
+            comment = clean_comment([line.removesuffix("*/")]).strip()
+            if line and (
+                comment in wanted
+                or (comment != line and any(comment in text for text in wanted))
+                or _MARKS_ALONE.fullmatch(line)
+            ):
+                lines[at] = ""
+            elif not line or not _ANNOTATION.match(line):
+                break
         last = min(text.line_column(max(unit.span.start, unit.span.end - 1))[0], first + 400)
         inside = "\n".join(lines[first:last])
         string = _DOC_STRING.search(inside)
@@ -81,18 +92,41 @@ def _stripped_lines(text: str) -> set[str]:
     return set(filter(None, map(str.strip, text.split("\n"))))
 
 
-def _blank_above(lines: list[str], first: int, wanted: set[str]) -> None:
-    """Blank the comment lines above line `first`, except annotations between them."""
-    for at in range(first - 1, -1, -1):
-        line = lines[at].strip()
-        comment = clean_comment([line.removesuffix("*/")]).strip()
-        if not line:
-            return
-        is_part = comment != line and any(comment in text for text in wanted)
-        if comment in wanted or is_part or _MARKS_ALONE.fullmatch(line):
-            lines[at] = ""
-        elif not _ANNOTATION.match(line):
-            return
+def write_undocumented_tree(name: str, texts: Sequence[TreeText], into: Path, wanted: int) -> list[Row]:
+    """Write a tree without documentation to a new folder, and make tasks of the documentation. Raises OSError.
+
+    A task asks for a definition by the first sentence of its documentation. Sentences that two definitions share, or that
+    can still be read in the tree, are dropped.
+    """
+    drafts: list[TaskDraft] = []
+    bare_files: dict[str, tuple[str, str]] = {}  # Path → text and language of a file that had documentation
+    readable: list[str] = []
+    into.mkdir(parents=True)
+    for file in texts:
+        bare, raw = file.text, file.raw
+        units = file.defined.units if file.defined and is_code(file.defined.language) else ()
+        if file.defined and (documented := [unit for unit in units if unit.doc]):
+            bare = blank_documentation(file.defined.text, documented)
+            bare_files[file.path], raw = (bare, file.defined.language), bare.encode("utf-8")
+            for unit in file.answers:
+                if unit.doc and unit.kind in ASKED_KINDS and (query := first_sentence(unit.doc, unit.name)):
+                    seed = f"docs {file.path} {unit.qualified_name}"
+                    drafts.append(TaskDraft(query, (PlacedUnit(file.path, unit),), seed))
+        write_new(into / file.path, raw)
+        readable.append(_fold_words(bare))
+    words = "".join(readable)
+
+    def is_usable(draft: TaskDraft) -> bool:
+        (answer,) = draft.answers
+        questions = find_questions([answer.unit], *bare_files[answer.path])
+        return _fold_words(draft.query) not in words and (answer.unit.name_line, draft.query) in questions
+
+    return sample_rows(name, "documentation", drafts, wanted, fold=_fold_words, is_usable=is_usable)
+
+
+def _fold_words(text: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
+    return f" {words} "
 
 
 CANDIDATES, QUESTIONS = 2000, 150  # Limits per tree. The second is chosen for the time that searching takes.
@@ -130,38 +164,29 @@ def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict
     reciprocal_ranks: dict[str, list[float]] = {}
     options = SearchOptions(limit=CUTOFF)
     with Store.read(index) as store, store.reading():
-        places = _find_units(store, questions)
-        units = {place: unit for unit, place in places.items()}
+        documents = {row.path: row.id for row in store.documents.rows()}
+        units = {  # Place → its unit
+            (path, unit.name_line): unit.id
+            for path in sorted({path for path, _ in questions} & set(documents))
+            for unit in store.units.of_document(documents[path])
+            if (path, unit.name_line) in questions
+        }
+        asked = set(units.values())
         for place in list(questions)[:QUESTIONS]:
             if place not in units:
                 continue
             ranking = rank(questions[place], store, options, settings)
-            orders = dict(_order_by_channels(ranking.run.trace.rankings, store))
+            rankings = ranking.run.trace.rankings
+            words, vectors = rankings.get("exact", ()), rankings.get("vector", ())
+            orders = {"words (BM25)": [m.unit for m in words], "vectors": [m.unit for m in vectors]}
+            rows = store.units.rows({match.unit for match in (*words, *vectors)})
+            for way, (fusion, word_weight, vector_weight) in FUSED.items():
+                weights = {"exact": word_weight, "vector": vector_weight}
+                fused = fuse({"exact": words, "vector": vectors}, weights, 60, rows, fusion)
+                orders[way] = [c.unit.id for c in sorted(fused, key=lambda c: (-c.score, c.unit.content_order()))]
             orders["codelens"] = [c.unit.id for c in ranking.candidates]
             for way, order in orders.items():
-                top = [unit for unit in dict.fromkeys(order) if unit in places][:CUTOFF]
+                top = [unit for unit in dict.fromkeys(order) if unit in asked][:CUTOFF]
                 answer = units[place]
                 reciprocal_ranks.setdefault(way, []).append(1 / (top.index(answer) + 1) if answer in top else 0.0)
     return reciprocal_ranks
-
-
-def _find_units(store: Store, questions: Questions) -> dict[UnitId, tuple[str, int]]:
-    """Unit → its place, for the units that are asked for."""
-    documents = {row.path: row.id for row in store.documents.rows()}
-    places: dict[UnitId, tuple[str, int]] = {}
-    for path in sorted({path for path, _ in questions} & set(documents)):
-        for unit in store.units.of_document(documents[path]):
-            if (path, unit.name_line) in questions:
-                places[unit.id] = path, unit.name_line
-    return places
-
-
-def _order_by_channels(rankings: Mapping[str, Sequence[Match]], store: Store) -> Iterator[tuple[str, list[UnitId]]]:
-    words, vectors = rankings.get("exact", ()), rankings.get("vector", ())
-    yield "words (BM25)", [match.unit for match in words]
-    yield "vectors", [match.unit for match in vectors]
-    rows = store.units.rows({match.unit for match in (*words, *vectors)})
-    for name, (fusion, word_weight, vector_weight) in FUSED.items():
-        weights = {"exact": word_weight, "vector": vector_weight}
-        fused = fuse({"exact": words, "vector": vectors}, weights, 60, rows, fusion)
-        yield name, [c.unit.id for c in sorted(fused, key=lambda c: (-c.score, c.unit.content_order()))]

@@ -147,19 +147,17 @@ def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list
 KINDS: Mapping[str, float] = {
     "commit": 4.0,
     "topic": 4.0,
-    "concept": 1.0,
     "documentation": 1.0,
     "identifier": 0.3,
     "task": 0.3,
     "message": 0.5,
-    "behaviour": 0.5,
     "literal": 0.3,
     "fragment": 0.3,
     "namesake": 0.3,
     "qualified": 0.3,
 }
 # Number of tasks made from the user's repository. Takes a few minutes.
-OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, concepts=40, queries=10)
+OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, queries=10)
 FEWEST_OF_A_KIND = 30  # A kind with fewer tasks than this weighs proportionally less
 # Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
 OWN_PULL = 10.0

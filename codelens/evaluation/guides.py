@@ -7,25 +7,20 @@ them apart (`UnitsByName`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from codelens.evaluation.drafts import (
-    FEWEST_ANSWERS,
-    MOST_ANSWERS,
-    PlacedUnit,
-    TaskDraft,
-    UnitsByName,
-    contains_name,
-    relevant_entries,
-    sample_rows,
-)
-from codelens.evaluation.tasks import Place, Row
-from codelens.evaluation.trees import TreeText
+from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
+from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.indexing.prose import mentions
 from codelens.model.extraction import Unit
+from codelens.text.identifiers import split_identifier
 from codelens.training.phrases import is_askable, remove_markup
 from codelens.worktree.classify import path_roles
 
+MOST_NAMESAKES = 2  # Most definitions that a name may mean
+SHORTEST = 3  # Minimum length of a name
+FEWEST_ANSWERS, MOST_ANSWERS = 2, 8  # Fewer belong to documentation tasks, more are lists of everything
 FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query
 MOST_HEADING = 6  # Words of a heading that may precede the sentence
 PARAGRAPHS = 3  # Paragraphs searched for the sentence
@@ -74,24 +69,55 @@ _NAME_ALONE = re.compile(r"[a-z]\S*|[A-Z]+|.*[`(){}<>=\[\]|@$\\].*|.*\w[._]\w.*|
 """Headings that are names, commands, dates or versions."""
 
 
+class UnitsByName:
+    """The definitions of a tree that prose may mean, by name."""
+
+    def __init__(self, texts: Sequence[TreeText]) -> None:
+        self._by_name: dict[str, dict[Place, PlacedUnit]] = {}
+        for text in texts:
+            for unit in () if LEFT_OUT & path_roles(text.path) else text.answers:
+                if len(unit.name) >= SHORTEST and can_be_meant(unit):
+                    placed = PlacedUnit(text.path, unit)
+                    self._by_name.setdefault(unit.name, {}).setdefault(placed.place, placed)
+
+    def find(self, name: str, receiver: str = "") -> tuple[PlacedUnit, ...]:
+        """The definitions that a name may mean. `receiver` is the text before its last dot."""
+        namesakes = tuple(self._by_name.get(name, {}).values())
+        before = "".join(name_parts(receiver)[-1:]).casefold()
+        if before and before not in ("self", "this", "cls"):
+            members = [unit for unit in namesakes if "".join(name_parts(unit.unit.container)[-1:]).casefold() == before]
+            units = members or [
+                unit
+                for unit in namesakes
+                if before in [part.partition(".")[0].casefold() for part in unit.path.split("/")]
+            ]
+        else:
+            units = [unit for unit in namesakes if not unit.unit.container] or list(namesakes)
+        return tuple(units) if len(units) <= MOST_NAMESAKES else ()
+
+
+def contains_name(query: str, answers: Iterable[PlacedUnit]) -> bool:
+    """True if a query contains one of the names, in one word or several: `json parsers` contains JsonParser."""
+    words = [word for token in re.findall(r"\w+", query) for word in split_identifier(token)]
+    text = f" {' '.join(words)} "
+    names = {" ".join(split_identifier(answer.unit.name)) for answer in answers}
+    return any(f" {name} " in text or f" {name}s " in text for name in names)
+
+
 def topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
     """Topic tasks; a query shared by two sections is dropped."""
     units = UnitsByName(texts)
-    drafts = [draft for text in texts if _is_guide(text) for draft in _draft_topics(text, units)]
+    drafts = [
+        draft
+        for text in texts
+        if not _UNASKED.search(text.path) and not {"test", "vendored", "generated"} & path_roles(text.path)
+        for draft in _draft_topics(text, units)
+    ]
     return sample_rows(name, "topic", drafts, wanted)
 
 
-def _is_guide(text: TreeText) -> bool:
-    return (
-        text.defined is not None
-        and any(unit.kind == "section" for unit in text.defined.units)
-        and not _UNASKED.search(text.path)
-        and not {"test", "vendored", "generated"} & path_roles(text.path)
-    )
-
-
 def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDraft]:
-    if text.defined is None:
+    if text.defined is None or not any(unit.kind == "section" for unit in text.defined.units):
         return
     units, utf8 = text.defined.units, text.defined.text.utf8
     named: dict[int, dict[Place, PlacedUnit]] = {}  # Section → definitions that it names
@@ -101,7 +127,8 @@ def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDr
             named.setdefault(mention.unit, {}).update((unit.place, unit) for unit in meant)
     for at, answers_by_place in named.items():
         section, answers = units[at], tuple(answers_by_place.values())
-        if section.kind == "section" and FEWEST_ANSWERS <= len(relevant_entries(answers)) <= MOST_ANSWERS:
+        names = {answer.unit.qualified_name for answer in answers}
+        if section.kind == "section" and FEWEST_ANSWERS <= len(names) <= MOST_ANSWERS:
             body = utf8[section.body_start : section.span.end].decode("utf-8", "replace")
             if query := section_query(section, body, answers):
                 yield TaskDraft(query, answers, f"topics {text.path} {query}")

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.evaluation.comments import concept_rows, documentation_rows, write_undocumented_tree
-from codelens.evaluation.commits import ChangingCommit, ChosenCommits, choose_commits, explained_query, subject_query
-from codelens.evaluation.drafts import SHORTEST, PlacedUnit, TaskDraft, sample_rows
+from codelens.evaluation.commits import ChangingCommit, choose_commits, explained_query, subject_query
+from codelens.evaluation.docstrings import write_undocumented_tree
 from codelens.evaluation.guides import topic_rows
 from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.queries import KINDS as QUERY_KINDS
-from codelens.evaluation.queries import behaviour_rows, query_rows
-from codelens.evaluation.tasks import Place, Row, make_row, write_rows
+from codelens.evaluation.queries import query_rows
+from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, make_row, sample_rows, write_rows
 from codelens.evaluation.trees import GitReader, TreeText, read_tree, sample_paths, write_tree
 from codelens.model.code import SYMBOL_KINDS
 from codelens.model.fast_dataclass import dataclass
@@ -31,10 +30,11 @@ from codelens.worktree.commits import commit_id
 from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
 
 # Endings of task files, after the repository's name
-KINDS = ("commits", "tasks", "docs", "names", "topics", "concepts", *QUERY_KINDS, "behaviours")
+KINDS = ("commits", "tasks", "docs", "names", "topics", *QUERY_KINDS)
 TREES = ("commits", "docs")
 LONGEST_NAME = 80
 SHORT_ID = 10  # Digits of a commit id in a task id
+SHORTEST = 3  # Minimum length of a name that is asked for
 _NAME = re.compile(r"\w[\w.+-]*")
 _OWN = re.compile(rf"(\w[\w.+-]*)-({'|'.join(KINDS)})(\.jsonl)?")
 
@@ -108,21 +108,16 @@ def _is_own(entry: Path) -> bool:
     return isinstance(first, dict) and first.get("repo") == name and "kind" in first
 
 
-def commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
-    """A task for each commit, with its subject as the query."""
-    return [_commit_row(repository, base, commit, "commit", subject_query(commit.message)) for commit in commits]
-
-
-def explained_rows(repository: str, base: str, commits: Sequence[ChangingCommit]) -> list[Row]:
-    """A task for each commit that explains itself, with subject and explanation as the query."""
-    queries = [(commit, explained_query(commit.message)) for commit in commits]
-    return [_commit_row(repository, base, commit, "task", query) for commit, query in queries if query]
-
-
-def _commit_row(repository: str, base: str, commit: ChangingCommit, kind: str, query: str) -> Row:
-    identity = f"{repository}-{'task-' if kind == 'task' else ''}{commit.message.id[:SHORT_ID]}"
-    relevant = [{"symbol": symbol, "files": [path]} for path, symbol in commit.places]
-    return make_row(identity, repository, query, relevant, kind) | {"commit": commit.message.id, "base": base}
+def commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit], kind: str) -> list[Row]:
+    """A task for each commit: of the kind `commit` its subject is the query, of the kind `task` with its explanation, if any."""
+    rows = []
+    for commit in commits:
+        message, infix = commit.message, "task-" if kind == "task" else ""
+        if query := explained_query(message) if kind == "task" else subject_query(message):
+            relevant = [{"symbol": symbol, "files": [path]} for path, symbol in commit.places]
+            row = make_row(f"{repository}-{infix}{message.id[:SHORT_ID]}", repository, query, relevant, kind)
+            rows.append(row | {"commit": message.id, "base": base})
+    return rows
 
 
 def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
@@ -152,7 +147,6 @@ class TaskCounts:
     docs: int = 40
     identifiers: int = 40
     topics: int = 40
-    concepts: int = 40
     queries: int = 15  # The number for each kind of short query (`evaluation.queries`)
     max_files: int = 3000
     """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
@@ -182,8 +176,7 @@ def make_tasks(
 ) -> MadeTasks:
     """Write the trees NAME-commits/ and NAME-docs/ and their tasks, NAME-KIND.jsonl, to a folder, in place of earlier ones.
 
-    docs, concepts and behaviours belong to the second tree, all other kinds to the first. Raises UsageError, CannotWrite,
-    GitError and OSError.
+    docs belong to the second tree, all other kinds to the first. Raises UsageError, CannotWrite, GitError and OSError.
     """
     last = commit_id(repository, head)
     prepare_folder(folder, name)
@@ -196,17 +189,19 @@ def make_tasks(
     failed = write_tree(reader, chosen.base, paths, tree)
     texts = list(read_tree(tree, progress, len(paths)))
     indexed = {(text.path, unit.qualified_name) for text in texts for unit in text.answers}
-    tasks, left_out = _keep_indexed(chosen, indexed)
-    bare = write_undocumented_tree(texts, folder / f"{name}-docs")
+    left_out, commits = Counter(chosen.left_out), list[ChangingCommit]()
+    for commit in chosen.tasks:
+        if places := tuple(place for place in commit.places if place in indexed):
+            commits.append(ChangingCommit(commit.message, places))
+        else:
+            left_out["changes only what an index leaves out"] += 1
     rows = {
-        "commits": commit_rows(name, chosen.base, tasks),
-        "tasks": explained_rows(name, chosen.base, tasks),
-        "docs": documentation_rows(name, bare, wanted.docs),
+        "commits": commit_rows(name, chosen.base, commits, "commit"),
+        "tasks": commit_rows(name, chosen.base, commits, "task"),
+        "docs": write_undocumented_tree(name, texts, folder / f"{name}-docs", wanted.docs),
         "names": name_rows(name, texts, wanted.identifiers),
         "topics": topic_rows(name, texts, wanted.topics),
-        "concepts": concept_rows(name, texts, bare, wanted.concepts),
         **query_rows(name, texts, wanted.queries),
-        "behaviours": behaviour_rows(name, bare, wanted.queries),
     }
     for kind, rows_of_kind in rows.items():
         write_rows(folder / f"{name}-{kind}.jsonl", rows_of_kind)
@@ -220,18 +215,6 @@ def make_tasks(
         looked_at=chosen.looked_at,
         left_out=dict(sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0]))),
     )
-
-
-def _keep_indexed(chosen: ChosenCommits, indexed: set[Place]) -> tuple[list[ChangingCommit], Counter[str]]:
-    """The tasks, reduced to answers that an index of the tree holds."""
-    left_out = Counter(chosen.left_out)
-    tasks = []
-    for commit in chosen.tasks:
-        if places := tuple(place for place in commit.places if place in indexed):
-            tasks.append(ChangingCommit(commit.message, places))
-        else:
-            left_out["changes only what an index leaves out"] += 1
-    return tasks, left_out
 
 
 def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:

@@ -5,23 +5,21 @@ literal     a flag, header, route, key or version → the definitions that hold 
 fragment    letters from inside a name that no other name has → its definition
 namesake    the name of a type after which other definitions are named → the type
 qualified   Container.name, where the name alone would mean several definitions → the one
-behaviour   the telling words of a comment, in a tree without comments → the definition it described
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from codelens.evaluation.comments import UndocumentedTree
-from codelens.evaluation.drafts import LEFT_OUT, PlacedUnit, TaskDraft, can_be_meant, hash_text, sample_rows
+import xxhash
+
 from codelens.evaluation.metrics import name_parts
-from codelens.evaluation.tasks import Place, Row
-from codelens.evaluation.trees import TreeText
+from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
+from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
-from codelens.search.terms import load_words
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.training.mining import is_code
 from codelens.worktree.classify import path_roles
@@ -41,7 +39,6 @@ _LITERALS = re.compile(
     r"|v?\d+\.\d+(?:\.\d+)*|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+|[a-z]+/[a-z0-9.+-]+"
 )
 
-
 # Ending of the file of tasks → kind of the tasks
 KINDS = {
     "messages": "message",
@@ -50,7 +47,6 @@ KINDS = {
     "namesakes": "namesake",
     "qualified": "qualified",
 }
-AnsweredPlace = tuple[str, PlacedUnit]  # A query and a definition that answers it
 
 
 def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
@@ -61,115 +57,69 @@ def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, l
         if text.defined and is_code(text.defined.language) and not LEFT_OUT & path_roles(text.path)
     ]
     units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
-    strings = list(_strings(code))
-    queries = {
-        "messages": _messages(strings),
-        "literals": _literals(strings),
-        "fragments": _fragments(code, units),
-        "namesakes": _namesakes(code, units),
-        "qualified": _qualified_names(code, units),
-    }
-    return {ending: _sample_queries(name, KINDS[ending], answered, wanted) for ending, answered in queries.items()}
+    answers: dict[tuple[str, str], dict[Place, PlacedUnit]] = defaultdict(dict)  # (kind, query) → its answers
+    for kind, query, answer in (*_queries_of_strings(code), *_queries_of_names(code, units)):
+        answers[kind, query][answer.place] = answer
+    drafts = defaultdict(list)
+    for (kind, query), placed in answers.items():
+        if len(placed) <= MOST_ANSWERS:
+            drafts[kind].append(TaskDraft(query, tuple(placed.values()), f"{kind} {query}"))
+    return {ending: sample_rows(name, kind, drafts[kind], wanted) for ending, kind in KINDS.items()}
 
 
-def behaviour_rows(name: str, bare: UndocumentedTree, wanted: int) -> list[Row]:
-    """Behaviour tasks for the tree without documentation."""
-    return _sample_queries(name, "behaviour", _behaviours(bare), wanted)
-
-
-def _behaviours(bare: UndocumentedTree) -> Iterator[AnsweredPlace]:
-    common = load_words().stop | load_words().action
-    for draft in bare.drafts:
-        (answer,) = draft.answers
-        if LEFT_OUT & path_roles(answer.path):
-            continue
-        words = re.findall(r"[A-Za-z][\w-]+", draft.query)
-        telling = [word for word in words if word.casefold() not in common and word.islower()]
-        telling = telling[1 if draft.query.split()[0].endswith("s") else 0 :][:4]
-        if len(telling) >= 2:
-            yield " ".join(telling), answer
-
-
-def _sample_queries(name: str, kind: str, answered: Iterable[AnsweredPlace], wanted: int) -> list[Row]:
-    answers: dict[str, dict[Place, PlacedUnit]] = defaultdict(dict)
-    for query, answer in answered:
-        answers[query][answer.place] = answer
-    drafts = [
-        TaskDraft(query, tuple(units.values()), f"{kind} {query}")
-        for query, units in answers.items()
-        if len(units) <= MOST_ANSWERS
-    ]
-    return sample_rows(name, kind, drafts, wanted)
-
-
-def _strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
-    """(string, its line and the line above, innermost definition around it) for the strings of code."""
+def _queries_of_strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
+    """(kind, query, innermost definition around it) for the strings of code that are messages or literals."""
     for text in texts:
         units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
         spans = [(unit, *text.defined.lines_of(unit)) for unit in units if text.defined]
-        lines = ["", *text.text.split("\n")]
-        for number, (before, line) in enumerate(pairwise(lines), start=1):
+        for number, (before, line) in enumerate(pairwise(["", *text.text.split("\n")]), start=1):
             strings = [double or single or tick for double, single, tick in _STRING.findall(line)]
             if not strings or len(line) > 400:
                 continue
-            around = [(last - first, unit) for unit, first, last in spans if first <= number <= last]
-            if around:
-                unit = min(around, key=lambda entry: entry[0])[1]
-                yield from ((string, f"{before} {line}", PlacedUnit(text.path, unit)) for string in strings)
+            around = [(last - first, at) for at, (_, first, last) in enumerate(spans) if first <= number <= last]
+            for string in strings if around else ():
+                unit = PlacedUnit(text.path, units[min(around)[1]])
+                if 4 <= len(string) <= LONGEST_LITERAL and _LITERALS.fullmatch(string):
+                    yield "literal", string, unit
+                piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
+                words, is_plain = piece.split(), re.fullmatch(r"[\w ,.'/:()-]+", piece)
+                if is_plain and len(words) >= FEWEST_WORDS and _PRINTS.search(f"{before} {line}"):
+                    draw = _draw(f"part {piece}")
+                    length = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
+                    first = (draw // 3) % (len(words) - length + 1)
+                    yield "message", " ".join(words[first : first + length]), unit
 
 
-def _messages(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[AnsweredPlace]:
-    for string, lines, unit in strings:
-        piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
-        words = piece.split()
-        if len(words) < FEWEST_WORDS or not re.fullmatch(r"[\w ,.'/:()-]+", piece) or not _PRINTS.search(lines):
-            continue
-        draw = hash_text(f"part {piece}")
-        length = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
-        first = (draw // 3) % (len(words) - length + 1)
-        yield " ".join(words[first : first + length]), unit
-
-
-def _literals(strings: Iterable[tuple[str, str, PlacedUnit]]) -> Iterator[AnsweredPlace]:
-    for string, _, unit in strings:
-        if 4 <= len(string) <= LONGEST_LITERAL and _LITERALS.fullmatch(string):
-            yield string, unit
-
-
-def _fragments(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
-    names = "\n".join({fold_identifier(placed.unit.name) for placed in everything})
-    for text in texts:
-        for unit in text.answers:
-            name = unit.name
-            if unit.kind not in SYMBOL_KINDS or len(name) < FRAGMENT[1] + 2 or not name.isidentifier():
-                continue
-            draw = hash_text(f"fragment {name}")
-            size = FRAGMENT[0] + draw % (FRAGMENT[1] - FRAGMENT[0] + 1)
-            start = 1 + (draw // 8) % (len(name) - size - 1)
-            cut = name[start : start + size].strip("_")
-            folded = fold_identifier(cut)
-            if len(folded) >= FRAGMENT[0] and folded not in split_identifier(name) and names.count(folded) == 1:
-                yield cut, PlacedUnit(text.path, unit)
-
-
-def _namesakes(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
+def _queries_of_names(
+    texts: Sequence[TreeText], everything: Sequence[PlacedUnit]
+) -> Iterator[tuple[str, str, PlacedUnit]]:
+    """(kind, query, answer) of fragments, namesakes and qualified names."""
+    counts = Counter(placed.unit.name for placed in everything)
     namesakes: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for placed in everything:
         namesakes[fold_identifier(placed.unit.name)].add((*placed.place, placed.unit.kind))
-    for text in texts:
-        for unit in text.answers:
-            if unit.kind in TYPE_KINDS and can_be_meant(unit) and unit.name[:1].isupper():
-                same = namesakes[fold_identifier(unit.name)]
-                types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & path_roles(path)]
-                if len(same) > 1 and len(types) == 1:
-                    yield unit.name, PlacedUnit(text.path, unit)
-
-
-def _qualified_names(texts: Sequence[TreeText], everything: Sequence[PlacedUnit]) -> Iterator[AnsweredPlace]:
-    counts = Counter(placed.unit.name for placed in everything)
+    names = "\n".join(namesakes)
     for text in texts:
         has_colons = text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl")
         for unit in text.answers:
+            name, placed = unit.name, PlacedUnit(text.path, unit)
+            if unit.kind in SYMBOL_KINDS and len(name) >= FRAGMENT[1] + 2 and name.isidentifier():
+                draw = _draw(f"fragment {name}")
+                size = FRAGMENT[0] + draw % (FRAGMENT[1] - FRAGMENT[0] + 1)
+                start = 1 + (draw // 8) % (len(name) - size - 1)
+                cut = name[start : start + size].strip("_")
+                folded = fold_identifier(cut)
+                if len(folded) >= FRAGMENT[0] and folded not in split_identifier(name) and names.count(folded) == 1:
+                    yield "fragment", cut, placed
+            if unit.kind in TYPE_KINDS and can_be_meant(unit) and name[:1].isupper():
+                same = namesakes[fold_identifier(name)]
+                types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & path_roles(path)]
+                if len(same) > 1 and len(types) == 1:
+                    yield "namesake", name, placed
             around = name_parts(unit.container)[-1:]
-            if unit.kind in SYMBOL_KINDS and around and counts[unit.name] > 1 and can_be_meant(unit):
-                yield f"{around[0]}{'::' if has_colons else '.'}{unit.name}", PlacedUnit(text.path, unit)
+            if unit.kind in SYMBOL_KINDS and around and counts[name] > 1 and can_be_meant(unit):
+                yield "qualified", f"{around[0]}{'::' if has_colons else '.'}{name}", placed
+
+
+def _draw(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode())

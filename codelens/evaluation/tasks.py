@@ -1,4 +1,4 @@
-"""Read tasks, a query and the definitions and files that answer it, from JSON Lines or from TREC topics and qrels.
+"""Tasks: queries, and the definitions and files that answer them. Read from JSON Lines or TREC's topics and qrels, drawn, written.
 
 A TREC document is a path, or `path:Container.name`. Judgements are binary: anything above 0 is relevant.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from codelens.errors import UsageError
+from codelens.model.extraction import Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
-Place = tuple[str, str]
+Place = tuple[str, str]  # Path and qualified name of a definition
 ABSENT, NOTHING = "absent", "nothing"
 UNANSWERED = (ABSENT, NOTHING)
 """Kinds of tasks without an answer: queries of words that are absent, and questions about what the code does not do."""
@@ -40,8 +44,7 @@ class Task:
     relevant: tuple[Relevant, ...]
     tier: str = ""  # Difficulty as the author sees it: easy, medium, hard
     kind: str = ""
-    """Origin: commit, task, documentation, identifier, topic or concept; of short queries message, literal, fragment, namesake,
-    qualified or behaviour; of those that people write also name, typo and absent."""
+    """Origin: commit, task, documentation, identifier or topic of made tasks; any word for those that people write."""
 
     @property
     def key(self) -> str:
@@ -202,7 +205,60 @@ def _parse_document(name: str) -> Relevant:
     return Relevant(symbol, (path,), pinned=True)
 
 
-Row = dict[str, object]
+Row = dict[str, object]  # A task as a JSON object
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """A definition and its path."""
+
+    path: str
+    unit: Unit
+
+    @property
+    def place(self) -> Place:
+        """(path, qualified name)"""
+        return self.path, self.unit.qualified_name
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDraft:
+    """A query and the definitions that answer it. Drafts are sampled in the order of a hash of their `seed`."""
+
+    query: str
+    answers: tuple[PlacedUnit, ...]
+    seed: str
+
+
+LABELS = {"documentation": "doc", "identifier": "name"}  # Kind → its name in ids of tasks
+
+
+def sample_rows(
+    repository: str,
+    kind: str,
+    drafts: Iterable[TaskDraft],
+    wanted: int,
+    *,
+    fold: Callable[[str], str] = str,
+    is_usable: Callable[[TaskDraft], bool] = lambda draft: True,
+) -> list[Row]:
+    """Tasks of at most `wanted` drafts, drawn by hash. Queries that are equal after `fold` are dropped."""
+    drafts = sorted(
+        drafts, key=lambda draft: (xxhash.xxh3_64_intdigest(f"codelens made {draft.seed}".encode()), draft.query)
+    )
+    counts = Counter(fold(draft.query) for draft in drafts)
+    rows: list[Row] = []
+    for draft in drafts:
+        if len(rows) == wanted:
+            break
+        if counts[fold(draft.query)] == 1 and is_usable(draft):
+            files: dict[str, set[str]] = {}  # A name declared and defined in two files is one entry with two files
+            for answer in draft.answers:
+                files.setdefault(answer.unit.qualified_name, set()).add(answer.path)
+            relevant = [{"symbol": symbol, "files": sorted(paths)} for symbol, paths in files.items()]
+            identity = f"{repository}-{LABELS.get(kind, kind)}-{len(rows)}"
+            rows.append(make_row(identity, repository, draft.query, relevant, kind))
+    return rows
 
 
 def make_row(identity: str, repository: str, query: str, relevant: Sequence[Mapping[str, object]], kind: str) -> Row:

@@ -126,6 +126,15 @@ def is_answer(unit: Unit) -> bool:
     return unit.kind in COUNTED and not unit.local and bool(name_parts(unit.name)) and unit.name.strip() != ""
 
 
+LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})  # Roles of paths that prose does not mean
+
+
+def can_be_meant(unit: Unit) -> bool:
+    """True unless the unit is a test or a constructor, which goes by its type's name."""
+    around = name_parts(unit.container)
+    return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and {"test", "tests"}.isdisjoint(around)
+
+
 def changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     """The definitions that a change touches, by position; `hunks` count the file's lines as old ones, without context.
 

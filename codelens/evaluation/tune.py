@@ -29,8 +29,6 @@ from codelens.worktree.repository import Repository
 
 TABLE = "[codelens.features]"
 DECIMALS = 3  # Decimals of a weight. More would be noise.
-# Kinds of tasks whose words come from documentation. They are evaluated on the tree without documentation.
-WITHOUT_DOCUMENTATION = frozenset(("docs", "concepts", "behaviours"))
 NEWEST = 0.2  # Share of held-out tasks, as in `codelens model train`
 EXPLAINED = "-task-"  # Part of the id of a task made from a commit's explanation
 METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}  # Column title → metric
@@ -60,7 +58,7 @@ def index_tasks(name: str, folder: Path, settings: Settings, progress: ProgressS
     """Batches of tasks made earlier; their indexes are brought up to date."""
     batches = []
     for tree in ("commits", "docs"):
-        kinds = [kind for kind in KINDS if (kind in WITHOUT_DOCUMENTATION) == (tree == "docs")]
+        kinds = [kind for kind in KINDS if (kind == "docs") == (tree == "docs")]
         files = [folder / "tasks" / f"{name}-{kind}.jsonl" for kind in kinds]
         if tasks := read_tasks([file for file in files if file.is_file()]):
             index = folder / f"{tree}.db"

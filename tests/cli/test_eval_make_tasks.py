@@ -34,7 +34,7 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
     ran = run("eval", "make-tasks", "--out", "../tasks", cwd=clone)
     assert ran.code == 0
     assert ran.out == ""
-    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names, 0 topics, 0 concepts, 0 messages, " in ran.err
+    assert "codelens: port: 1 commits, 0 tasks, 0 docs, 1 names, 0 topics, 0 messages, " in ran.err
     assert "codelens: port: 2 commits looked at, 1 kept; left out: 1 too few words\n" in ran.err
     (row,) = map(json.loads, (tmp_path / "tasks/port-commits.jsonl").read_text().splitlines())
     assert row["relevant"] == [{"symbol": "sail", "files": ["boat.py"]}]

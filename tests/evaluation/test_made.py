@@ -241,7 +241,7 @@ def test_a_single_commit_has_a_tree_and_no_commits_to_ask(tmp_path: Path) -> Non
     history = History(tmp_path / "one")
     history.commit("Begin with the jars", {"store.py": STORE})
     made = make_tasks(find_repository(history.top), "one", tmp_path / "out", SMALL)
-    counts = {"commits": 0, "tasks": 0, "docs": 3, "names": 5, "topics": 0, "concepts": 0}
+    counts = {"commits": 0, "tasks": 0, "docs": 3, "names": 5, "topics": 0}
     assert {kind: count for kind, count in made.tasks.items() if kind in counts} == counts
     assert (made.base, made.looked_at) == (made.head, 0)
 

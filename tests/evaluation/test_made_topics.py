@@ -1,4 +1,4 @@
-"""Tasks made from guides and comments that name definitions: queries without the names of their answers."""
+"""Tasks made from guides that name definitions: queries without the names of their answers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from codelens.evaluation.comments import MarkedComment, without_names
-from codelens.evaluation.drafts import PlacedUnit, UnitsByName, contains_name
-from codelens.evaluation.guides import section_query
+from codelens.evaluation.guides import UnitsByName, contains_name, section_query
 from codelens.evaluation.make_tasks import KINDS, TaskCounts, find_repository, make_tasks
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
-from codelens.training.phrases import first_sentence
 from tests.evaluation.histories import History
 
 PORT = '''"""Boats and where they lie."""
@@ -130,24 +127,6 @@ def test_a_section_asks_for_what_it_names(folder: Path) -> None:
         assert all(entry["files"] == ["src/port.py"] for entry in row["relevant"])
 
 
-def test_a_comment_asks_for_its_definition_and_those_it_names(folder: Path) -> None:
-    assert asked(folder, "concepts") == {
-        "Tells the next time at which every boat floats freely": {
-            "TideTable.high_water",
-            "SailBoat",
-            "SailBoat.lift_anchor",
-        },
-        "Pulls up what holds us in place, unless table says that we would run aground": {
-            "SailBoat.lift_anchor",
-            "TideTable",
-        },
-        "Goes alongside and lets all people walk ashore": {"Ferry.land", "Ferry.close", "TideTable.high_water"},
-    }
-    bare = (folder / "port-docs/src/port.py").read_text()
-    assert "aground" not in bare
-    assert [row["kind"] for row in rows(folder, "concepts")] == ["concept"] * 3
-
-
 def test_they_are_tasks_like_the_others(folder: Path) -> None:
     assert len(read_tasks(sorted(folder.glob("port-*.jsonl")))) == sum(len(rows(folder, kind)) for kind in KINDS)
 
@@ -155,15 +134,13 @@ def test_they_are_tasks_like_the_others(folder: Path) -> None:
 def test_so_many_are_drawn_and_always_the_same(folder: Path, tmp_path: Path) -> None:
     repository = find_repository(history(tmp_path / "port").top)
     make_tasks(repository, "port", tmp_path / "again", TaskCounts())
-    make_tasks(repository, "port", tmp_path / "few", TaskCounts(topics=1, concepts=2))
-    for kind, count in (("topics", 1), ("concepts", 2)):
-        name = f"port-{kind}.jsonl"
-        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
-        assert rows(tmp_path / "few", kind) == rows(folder, kind)[:count]
+    make_tasks(repository, "port", tmp_path / "few", TaskCounts(topics=1))
+    assert (tmp_path / "again/port-topics.jsonl").read_bytes() == (folder / "port-topics.jsonl").read_bytes()
+    assert rows(tmp_path / "few", "topics") == rows(folder, "topics")[:1]
 
 
-def meant(texts: list[TreeText], name: str, receiver: str = "", around: PlacedUnit | None = None) -> list[str]:
-    return [one.unit.qualified_name for one in UnitsByName(texts).find(name, receiver, around)]
+def meant(texts: list[TreeText], name: str, receiver: str = "") -> list[str]:
+    return [one.unit.qualified_name for one in UnitsByName(texts).find(name, receiver)]
 
 
 def test_what_a_name_means(texts: list[TreeText]) -> None:
@@ -173,9 +150,6 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
     assert meant(texts, "close", "OarBoat") == ["OarBoat.close"]
     assert meant(texts, "close", "file") == []
     assert meant(texts, "TideTable", "port") == ["TideTable"], "its module"
-    (land,) = UnitsByName(texts).find("land")
-    assert meant(texts, "close", "", land) == ["Ferry.close"]
-    assert meant(texts, "close", "self", land) == ["Ferry.close"]
     assert meant(texts, "port") == ["port"], "the one that needs nothing before it"
     assert meant(texts, "port", "NotAfloat") == ["NotAfloat.port"]
     assert meant(texts, "Opening") == [], "a heading"
@@ -193,32 +167,6 @@ def test_what_a_name_means(texts: list[TreeText]) -> None:
 )
 def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], query: str, expected: bool) -> None:
     assert contains_name(query, UnitsByName(texts).find("TideTable")) is expected
-
-
-@pytest.mark.parametrize(
-    ("doc", "expected"),
-    [
-        ("Waits for the next {@link TideTable} and leaves.", "Waits for the next table and leaves"),
-        ("Gives an {@code SailBoat} back.", "Gives a boat back"),
-        ("Gives a {@link TideTable the times} back.", "Gives a the times back"),
-        ("Moves the people (see {@link SailBoat#lift_anchor}) away.", "Moves the people away"),
-        ("Moves the people with [`lift_anchor`] when it rains.", "Moves the people when it rains"),
-        ("Moves the people by calling `lift_anchor()` first.", "Moves the people"),
-        ("Asks whether the water is at `high_water` now.", "Asks whether the water"),
-        ("All [SailBoat]s that lie at the wall.", "All boats that lie at the wall"),
-        ("Raises NotAfloat where there is no water.", "Raises an error where there is no water"),
-        ("Throws :exc:`NotAfloat` where there is no water.", "Throws an error where there is no water"),
-        ("`None` where JavaScript has no water.", "None where JavaScript has no water"),
-        ("Takes one of: `high_water`, `lift_anchor`.", ""),
-        ('Looks at <see cref="T:TideTable"/> twice.', "Looks at table twice"),
-        ("lift_anchor pulls at the chain.", "Pulls at the chain"),
-    ],
-)
-def test_no_hole_is_left_where_a_name_was(texts: list[TreeText], doc: str, expected: str) -> None:
-    bearers = UnitsByName(texts)
-    (own,) = bearers.find("lift_anchor")
-    naming = MarkedComment(doc, bearers, own)
-    assert without_names(first_sentence(naming.marked, own.unit.name), naming) == expected
 
 
 @pytest.mark.parametrize(

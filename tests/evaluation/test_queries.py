@@ -1,4 +1,4 @@
-"""Short queries made from a tree: messages, literals, fragments, namesakes, qualified names and behaviours, with their answers."""
+"""Short queries made from a tree: messages, literals, fragments, namesakes, and qualified names, with their answers."""
 
 from __future__ import annotations
 
@@ -130,7 +130,6 @@ FILES = {
     "docs/guide.md": DOCS,
     "examples/show.py": TEST,
 }
-NEW = (*KINDS, "behaviours")
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +156,7 @@ def asked(folder: Path, ending: str) -> dict[str, set[str]]:
 
 
 def tasks(folder: Path) -> Iterator[tuple[str, Task]]:
-    for ending in NEW:
+    for ending in KINDS:
         yield from ((ending, task) for task in read_tasks([folder / f"quay-{ending}.jsonl"]))
 
 
@@ -211,23 +210,6 @@ def test_a_qualified_name_asks_for_one_of_several(folder: Path) -> None:
     }
 
 
-def test_a_behaviour_is_what_is_left_of_a_comment(folder: Path) -> None:
-    comments = {
-        "Lock.open_gate": "Waits until the tide is level, then opens both doors slowly.",
-        "calculate_displacement": "Multiplies the draught of a hull with its length and breadth.",
-    }
-    found = asked(folder, "behaviours")
-    assert sorted(found.values(), key=min) == [{symbol} for symbol in comments]
-    for query, [symbol] in found.items():
-        words, said = query.split(), re.findall(r"\w+", comments[symbol])
-        assert 2 <= len(words) <= 4
-        assert [word for word in said if word in words] == words, "its own words, in their order"
-        assert not {"Waits", "Multiplies", "the", "of", "a", "with", "and"} & set(words)
-    bare = (folder / "quay-docs/src/lock.py").read_text()
-    assert "draught" not in bare
-    assert "stays shut until" in bare
-
-
 def test_nothing_is_asked_of_tests_documents_and_examples(folder: Path) -> None:
     for ending, task in tasks(folder):
         assert {file for entry in task.relevant for file in entry.files} <= {"src/lock.py", "src/hull.rs"}, (
@@ -243,15 +225,14 @@ def test_what_many_hold_is_not_asked_for(folder: Path) -> None:
 
 
 def test_each_kind_says_what_it_is(folder: Path) -> None:
-    assert {ending: {task.kind for e, task in tasks(folder) if e == ending} for ending in NEW} == {
-        **{ending: {kind} for ending, kind in KINDS.items()},
-        "behaviours": {"behaviour"},
+    assert {ending: {task.kind for e, task in tasks(folder) if e == ending} for ending in KINDS} == {
+        ending: {kind} for ending, kind in KINDS.items()
     }
-    assert set(NEW) < set(ENDINGS)
+    assert set(KINDS) < set(ENDINGS)
 
 
 def test_so_many_are_drawn_and_always_the_same(tree: History, folder: Path, tmp_path: Path) -> None:
     for number in (0, 1, 2):
         make_tasks(find_repository(tree.top), "quay", tmp_path / "few", TaskCounts(queries=number))
-        for ending in NEW:
+        for ending in KINDS:
             assert rows(tmp_path / "few", ending) == rows(folder, ending)[:number]

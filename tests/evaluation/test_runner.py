@@ -23,6 +23,7 @@ from codelens.evaluation.runner import (
 from codelens.evaluation.tasks import Relevant, Task
 from codelens.index import Index
 from codelens.model.request import SearchOptions
+from codelens.model.runs import Progress
 from tests.search.trees import QUICK, Tree
 
 SETUP = Setup(SearchOptions(), QUICK, strict)
@@ -81,7 +82,7 @@ def test_in_one_index_of_several_a_task_is_about_its_own(folder: Path) -> None:
 
 def test_an_answer(folder: Path) -> None:
     asked = task("shop", "1", "add an item", "add_item", "missing")
-    told = []
+    told: list[Progress] = []
     [answer] = run_tasks([TaskBatch(folder / "shop.db", (asked,))], SETUP, None, told.append)
     assert answer.task == asked
     assert answer.top[0] == ("add_item", "cart.py", 1)

@@ -20,7 +20,6 @@ import numpy as np
 from codelens.config import Settings
 from codelens.evaluation.metrics import NamedHit, same_file
 from codelens.evaluation.tasks import ABSENT, Task, read_tasks
-from codelens.evaluation.tune import WITHOUT_DOCUMENTATION
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, measure_signs
@@ -113,7 +112,7 @@ def main(arguments: Sequence[str]) -> int:
     for folder in sorted(path.parent for path in work.glob("*/measured.npz")):
         files = [file for file in sorted((folder / "tasks").glob("*.jsonl")) if file.stat().st_size]
         for task in read_tasks(files):
-            tree = "docs" if f"{task.kind}s" in WITHOUT_DOCUMENTATION or task.kind == "documentation" else "commits"
+            tree = "docs" if task.kind == "documentation" else "commits"
             own = tasks.setdefault(folder / f"{tree}.db", [])
             if sum(one.kind == task.kind for one in own) < OF_A_KIND:
                 own.append(task)

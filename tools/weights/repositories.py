@@ -109,12 +109,12 @@ def read_measured(path: Path, fingerprint: str) -> list[Sample] | None:
     return found
 
 
-MANIFEST_TASKS = TaskCounts(commits=45, docs=22, identifiers=10, topics=30, concepts=26, queries=25)
+MANIFEST_TASKS = TaskCounts(commits=45, docs=22, identifiers=10, topics=30, queries=25)
 """Number of tasks per repository. Chosen so that each kind of query is worth the time to sample it."""
 FIRST = Path(__file__).with_name("first.toml")
 DECIDING = ("search", "text", "graph")
 """Packages whose sources decide what is measured of a tree; what decides an index, the index itself knows."""
-MAKING = ("comments", "commits", "guides", "make_tasks", "queries", "trees")
+MAKING = ("commits", "docstrings", "guides", "make_tasks", "queries", "tasks", "trees")
 """Modules of evaluation whose sources decide which tasks are made."""
 DONE = "made"  # File with the fingerprint of the tasks next to it
 
