@@ -400,7 +400,7 @@ class _TokenResolver:
         if not token.bare:
             if value.how != "external":
                 return self._guess(token)
-            owner = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
+            owner = self._values.evaluate(reference.receiver, self._facts, reference.unit, reference.start)
             imported = self._facts.names.get(reference.receiver)
             if owner is None or owner.how not in ("module", "external") or imported is None:
                 return ONLY_BY_NAME

@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.lang.manifests import (
@@ -21,7 +22,7 @@ from codelens.lang.manifests import (
     read_script_config,
 )
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted, list_folders
+from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted, find_folders, list_folders
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
 from codelens.store.store import Store
@@ -31,7 +32,7 @@ from codelens.worktree.patterns import PLACES, Owners
 MODULES: Key = ("f", "modules")
 """One key for all that manifests declare about modules' names: it changes seldom, and concerns many documents."""
 OWNERS: Key = ("f", "owners")
-MOST_EXTENDED = 8  # Configurations in one chain of `extends`. Chosen; a guard against circles.
+MOST_EXTENDED = 8  # Configurations in one chain of `extends`
 
 
 def is_declaration(path: str) -> bool:
@@ -51,23 +52,21 @@ class Manifests:
 
     @cached_property
     def _manifests(self) -> dict[str, Manifest]:
-        manifests = {path: read_manifest(path, self._text(path)) for path in sorted(self._paths) if is_manifest(path)}
-        return {path: manifest for path, manifest in manifests.items() if manifest}
+        paths = filter(is_manifest, sorted(self._paths))
+        return {path: manifest for path in paths if (manifest := read_manifest(path, self._text(path)))}
 
     @cached_property
     def _configs(self) -> dict[str, ScriptConfig]:
-        configs = {
-            path: read_script_config(path, self._text(path)) for path in sorted(self._paths) if is_script_config(path)
-        }
-        return {path: config for path, config in configs.items() if config}
+        paths = filter(is_script_config, sorted(self._paths))
+        return {path: config for path in paths if (config := read_script_config(path, self._text(path)))}
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
         """(ecosystem, name of a package) → paths of its manifests."""
-        found: dict[tuple[str, str], list[str]] = {}
+        paths: dict[tuple[str, str], list[str]] = {}
         for path, manifest in self._manifests.items():
-            found.setdefault((manifest.ecosystem, manifest.name), []).append(path)
-        return found
+            paths.setdefault((manifest.ecosystem, manifest.name), []).append(path)
+        return paths
 
     @cached_property
     def _configs_in(self) -> dict[str, list[ScriptConfig]]:
@@ -80,12 +79,12 @@ class Manifests:
     @cached_property
     def _roots(self) -> dict[str, list[tuple[str, str]]]:
         """Ecosystem → (prefix of an import, folder of its sources), longest prefix first."""
-        found: dict[str, set[tuple[str, str]]] = {}
+        roots: dict[str, set[tuple[str, str]]] = {}
         for path, manifest in self._manifests.items():
             for prefix, folder in manifest.roots:
                 place = posixpath.normpath(posixpath.join(posixpath.dirname(path), folder))
-                found.setdefault(manifest.ecosystem, set()).add((prefix, "" if place == "." else place))
-        return {name: sorted(pairs, key=lambda pair: (-len(pair[0]), pair)) for name, pairs in found.items()}
+                roots.setdefault(manifest.ecosystem, set()).add((prefix, "" if place == "." else place))
+        return {name: sorted(pairs, key=lambda pair: (-len(pair[0]), pair)) for name, pairs in roots.items()}
 
     @cached_property
     def _owners(self) -> Owners | None:
@@ -100,7 +99,7 @@ class Manifests:
             return MODULES, repr(config)
         return (OWNERS, f"{path} {self._text(path)}") if path in PLACES and path in self._paths else None
 
-    def of(self, path: str) -> Manifest | None:
+    def manifest_at(self, path: str) -> Manifest | None:
         """The declarations of one manifest."""
         return self._manifests.get(path)
 
@@ -116,15 +115,12 @@ class Manifests:
     def owners(self, path: str) -> tuple[str, ...]:
         """The owners of a path, by CODEOWNERS."""
         self._record(*OWNERS)
-        return self._owners_of(path)
-
-    def _owners_of(self, path: str) -> tuple[str, ...]:
-        found = self._owners.of(path) if self._owners else None
-        return found.owners if found else ()
+        owning = self._owners.of(path) if self._owners else None
+        return owning.owners if owning else ()
 
     def declares(self, path: str) -> bool:
-        """True if the file is a manifest or has owners. No key is recorded."""
-        return path in self._manifests or bool(self._owners_of(path))
+        """True if the file is a manifest or has owners."""
+        return path in self._manifests or bool(self.owners(path))
 
     def roots(self, ecosystem: str) -> list[tuple[str, str]]:
         """(prefix of an import, folder of its sources), longest prefix first."""
@@ -136,16 +132,23 @@ class Manifests:
         self._record(*MODULES)
         for folder in list_folders(path):
             for config in self._configs_in.get(folder, ()):
-                yield from self._aliased(config, spec)
+                yield from self._targets_by_config(config, spec)
         parts = spec.split("/")
-        for place in [
-            p for end in range(1, len(parts) + 1) for p in self._by_name.get(("npm", "/".join(parts[:end])), ())
-        ]:
-            manifest = self._manifests[place]
-            if manifest.name:
-                yield from _within(manifest, posixpath.dirname(place), spec[len(manifest.name) + 1 :])
+        names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        for place in (place for name in names if name for place in self._by_name.get(("npm", name), ())):
+            folder, manifest = posixpath.dirname(place), self._manifests[place]
+            rest = spec[len(manifest.name) + 1 :]
+            for entry in manifest.entries:  # entry points of the package, or of a path in it
+                bare = re.sub(r"(?:\.d)?\.[mc]?[jt]sx?$", "", entry.removeprefix("./"))
+                if rest and bare not in (rest, f"src/{rest}", f"{rest}/index", f"src/{rest}/index"):
+                    continue
+                yield posixpath.normpath(posixpath.join(folder, entry))
+                built = re.sub(r"^(?:dist|lib|build|out)/", "", bare)  # the source of a build's output is in src
+                yield posixpath.normpath(posixpath.join(folder, "src", built))
+            for usual in ("src", "", "lib"):
+                yield posixpath.normpath(posixpath.join(folder, usual, rest or "index"))
 
-    def _aliased(self, config: ScriptConfig, spec: str) -> Iterator[str]:
+    def _targets_by_config(self, config: ScriptConfig, spec: str) -> Iterator[str]:
         """Paths of an import by the `paths` and `baseUrl` of a configuration and those that it extends."""
         waiting, seen = [config.path], set[str]()
         while waiting and len(seen) < MOST_EXTENDED:
@@ -165,19 +168,6 @@ class Manifests:
             waiting += current.extends
 
 
-def _within(manifest: Manifest, folder: str, rest: str) -> Iterator[str]:
-    """Paths where the sources of a package, or of a path in it, may lie: its entry points, else the usual places."""
-    for name in manifest.entries:
-        bare = re.sub(r"(?:\.d)?\.[mc]?[jt]sx?$", "", name.removeprefix("./"))
-        if rest and bare not in (rest, f"src/{rest}", f"{rest}/index", f"src/{rest}/index"):
-            continue
-        yield posixpath.normpath(posixpath.join(folder, name))
-        built = re.sub(r"^(?:dist|lib|build|out)/", "", bare)  # the source of a build's output is in src
-        yield posixpath.normpath(posixpath.join(folder, "src", built))
-    for place in ("src", "", "lib"):
-        yield posixpath.normpath(posixpath.join(folder, place, rest or "index"))
-
-
 MOST_LOADED = 70_000  # Definitions, imports and bindings kept at a time, at some 700 bytes each
 MOST_ROWS = 60_000  # Rows of tables by name kept at a time, at some 100 bytes each
 MOST_NAMED = 12  # Definitions of one name that count; a name with more of them identifies nothing
@@ -195,7 +185,7 @@ class Namesake(NamedTuple):
     unit: int
     document: int
     kind: str
-    holder: str  # The last name of its container; empty at the top level
+    kin: str  # The family of its language
 
 
 class Catalog:
@@ -208,7 +198,6 @@ class Catalog:
         self.by_path: dict[str, FileInfo] = {}
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
-        self.folders: set[str] = set()
         self._by_ending: dict[tuple[str, str], list[str]] = {}
         """(family, or empty for any; file name, or folder and file name) → paths; filled at the first lookup."""
         self._ending: dict[tuple[str, str], list[str]] = {}
@@ -227,26 +216,17 @@ class Catalog:
         for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
             if (role_set := sets.get(roles)) is None:
                 role_set = sets[roles] = frozenset(roles.split())
-            self._add(FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), role_set))
+            file = FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), role_set)
+            self.files[identity] = self.by_path[path] = file
+            if file.namespace:
+                self.by_namespace.setdefault((file.language.kin, file.namespace), []).append(file)
+            self.by_folder.setdefault((file.language.kin, path.rpartition("/")[0]), []).append(file)
+        self.folders = find_folders(self.by_path)
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
         declarations = [f for f in self.files.values() if is_declaration(f.path)]
         reads = {f.path: partial(store.frames, DocumentId(f.id)) for f in declarations}
         self.manifests = Manifests(reads, self.record)
-
-    def _add(self, file: FileInfo) -> None:
-        self.files[file.id] = self.by_path[file.path] = file
-        folder, kin = file.path.rpartition("/")[0], file.language.kin
-        if file.namespace:
-            self.by_namespace.setdefault((kin, file.namespace), []).append(file)
-        if (others := self.by_folder.get((kin, folder))) is not None:
-            others.append(file)
-            return
-        self.by_folder[kin, folder] = [file]
-        for above in list_folders(file.path):
-            if not above or above in self.folders:
-                break
-            self.folders.add(above)
 
     # Keys, and the memory for rows
 
@@ -286,17 +266,16 @@ class Catalog:
 
     def facts(self, document: int) -> LinkFacts:
         """The facts of a document, read at the first call."""
-        if (known := self._facts.get(document)) is not None:
-            return known
-        store, identity = self._store, DocumentId(document)
-        self._facts[document] = found = LinkFacts(
-            self.files[document],
-            store.units.definitions(identity),
-            store.references.imports_of(identity),
-            store.references.bindings_of(identity),
-        )
-        self._loaded += found.size
-        return found
+        if (facts := self._facts.get(document)) is None:
+            store, identity = self._store, DocumentId(document)
+            self._facts[document] = facts = LinkFacts(
+                self.files[document],
+                store.units.definitions(identity),
+                store.references.imports_of(identity),
+                store.references.bindings_of(identity),
+            )
+            self._loaded += facts.size
+        return facts
 
     def about(self, definition: Definition) -> LinkFacts:
         """The facts of a definition's document, to read its bindings; the key of the definition is recorded."""
@@ -330,10 +309,10 @@ class Catalog:
                 for part in {path.rpartition("/")[2], "/".join(path.rsplit("/", 2)[-2:])}:
                     self._by_ending.setdefault(("", part), []).append(path)
                     self._by_ending.setdefault((file.language.kin, part), []).append(path)
-        found = self._by_ending.get((kin, "/".join(ending.rsplit("/", 2)[-2:])), ())
-        self.looked_at += len(found)
-        known = self._ending[kin, ending] = [p for p in found if p == ending or p.endswith(f"/{ending}")]
+        paths = self._by_ending.get((kin, "/".join(ending.rsplit("/", 2)[-2:])), ())
+        self.looked_at += len(paths)
         self._rows += 1
+        known = self._ending[kin, ending] = [p for p in paths if p == ending or p.endswith(f"/{ending}")]
         return known
 
     def fixture_files(self, facts: LinkFacts) -> Iterator[LinkFacts]:
@@ -351,10 +330,6 @@ class Catalog:
         if is_declaration(path) and (manifest := self.manifests.offers(path)):
             keys[manifest[0]] = manifest[1]
         return keys
-
-    def declared(self, document: int) -> bool:
-        """True if a document is a manifest or has owners."""
-        return self.manifests.declares(self.files[document].path)
 
     # Definitions by name
 
@@ -374,11 +349,11 @@ class Catalog:
             return ()
         namespace = facts.file.namespace
         while namespace:
-            if found := self.in_namespace(language.kin, namespace, name):
-                return found
+            if definitions := self.in_namespace(language.kin, namespace, name):
+                return definitions
             namespace = namespace.rpartition(".")[0] if language.open_types else ""
         used = [one.module.replace("\\", ".") for one in facts.imports if not one.name and not one.alias]
-        return [d for one in used for d in self.in_namespace(language.kin, one, name)]
+        return [d for module in used for d in self.in_namespace(language.kin, module, name)]
 
     def in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of the files of a folder."""
@@ -399,35 +374,35 @@ class Catalog:
         key = (kin, f"{place}/" if files is self.by_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
-            for found, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
-                table.setdefault(found, []).append((unit, document))
+            for unit_name, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
+                table.setdefault(unit_name, []).append((unit, document))
                 self.looked_at += 1
             self._rows += len(table)
-        return [self.facts(document).by_id[unit] for unit, document in table.get(name, ())]
+        return self._read_definitions(table.get(name, ()))
+
+    def _read_definitions(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
+        return [self.facts(document).by_id[unit] for unit, document in places]
 
     def members(self, holder: Definition, name: str) -> Sequence[Definition]:
         """Members of that name of a type or module, wherever its language allows them."""
         file, qualified = holder.facts.file, holder.qualified
         self.keys.add(("m", file.path, f"{qualified}.{name}"))
-        if own := holder.facts.members.get(qualified, {}).get(name):
-            return [d for d in own if d.id != holder.id]
+        if inside := holder.facts.members.get(qualified, {}).get(name):
+            return [d for d in inside if d.id != holder.id]
         if not file.language.open_types:
             return ()
         self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
-            found = self._members_in(holder).get(name, ())
-            return [self.facts(document).by_id[unit] for unit, document in found]
-        kin = file.language.kin
-        return self._few([n for n in self._by_holder(name).get(holder.name, ()) if self._kin(n) == kin])
+            return self._read_definitions(self._members_in_folder(holder).get(name, ()))
+        return self._read_few([n for n in self._by_holder(name).get(holder.name, ()) if n.kin == file.language.kin])
 
     def all_members(self, holder: Definition) -> Sequence[Definition]:
         """All members of a type in its file, or in its folder if its language allows that."""
         if holder.facts.file.language.open_types != "directory":
-            return [d for named in holder.facts.members.get(holder.qualified, {}).values() for d in named]
-        found = [place for named in self._members_in(holder).values() for place in named]
-        return [self.facts(document).by_id[unit] for unit, document in found]
+            return [d for same in holder.facts.members.get(holder.qualified, {}).values() for d in same]
+        return self._read_definitions(chain.from_iterable(self._members_in_folder(holder).values()))
 
-    def _members_in(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
+    def _members_in_folder(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
         """Name → members of a type in the files of its folder."""
         kin, folder = holder.facts.file.language.kin, holder.facts.file.path.rpartition("/")[0]
         if (table := self._members.get((kin, folder))) is None:
@@ -446,8 +421,8 @@ class Catalog:
             for unit, document, kind, container in self._store.units.namesakes(name):
                 self.looked_at += 1
                 if document in self.files:
-                    one = Namesake(unit, document, kind, container.rpartition(".")[2])
-                    known.setdefault(one.holder, []).append(one)
+                    namesake = Namesake(unit, document, kind, self.files[document].language.kin)
+                    known.setdefault(container.rpartition(".")[2], []).append(namesake)
                     self._rows += 1
             self._rows += 1
         return known
@@ -457,19 +432,16 @@ class Catalog:
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
         return frozenset(name for _, name, _, _ in self._store.units.contained(documents)) if documents else frozenset()
 
-    def namesakes(self, name: str) -> Iterator[Namesake]:
+    def _list_namesakes(self, name: str) -> list[Namesake]:
         """All definitions of exactly that name in the repository, except local ones."""
-        return (one for named in self._by_holder(name).values() for one in named)
+        return list(chain.from_iterable(self._by_holder(name).values()))
 
-    def _kin(self, namesake: Namesake) -> str:
-        return self.files[namesake.document].language.kin
-
-    def _few(self, found: Sequence[Namesake]) -> Sequence[Definition]:
+    def _read_few(self, namesakes: Sequence[Namesake]) -> Sequence[Definition]:
         """The definitions in order of path and place; none if there are more than MOST_NAMED."""
-        if len(found) > MOST_NAMED:
+        if len(namesakes) > MOST_NAMED:
             return ()
-        definitions = [self.facts(n.document).by_id[n.unit] for n in found]
-        return sorted(definitions, key=lambda d: (d.facts.file.path, d.place)) if len(found) > 1 else definitions
+        definitions = self._read_definitions(n[:2] for n in namesakes)
+        return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
     def named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
         """Definitions of exactly that name in the languages of a family, in order of path and place.
@@ -479,21 +451,21 @@ class Catalog:
         self.keys.add(("g", name))
         if (kin, name) in self._many:
             return ()
-        found = [n for n in self.namesakes(name) if self._kin(n) == kin]
-        if len(found) > MOST_NAMED:
+        namesakes = [n for n in self._list_namesakes(name) if n.kin == kin]
+        if len(namesakes) > MOST_NAMED:
             self._many.add((kin, name))
             return ()
-        return self._few([n for n in found if n.kind in kinds] if kinds else found)
+        return self._read_few([n for n in namesakes if not kinds or n.kind in kinds])
 
     def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Definitions of that name in any language, within a holder if one is given; none if there are more than MOST_NAMED."""
         self.keys.add(("g", name))
-        return self._few(self._by_holder(name).get(holder, ()) if holder else list(self.namesakes(name)))
+        return self._read_few(self._by_holder(name).get(holder, ()) if holder else self._list_namesakes(name))
 
     def methods_named(self, language: str, name: str) -> list[Definition]:
         """All methods of that name in one language."""
-        found = [n for n in self.namesakes(name) if n.kind == "method"]
-        return [self.facts(n.document).by_id[n.unit] for n in found if self.files[n.document].language.name == language]
+        methods = [n for n in self._list_namesakes(name) if n.kind == "method"]
+        return self._read_definitions(n[:2] for n in methods if self.files[n.document].language.name == language)
 
     def shape(self, definition: Definition) -> tuple[int, int]:
         """(parameters, results) in a method's head."""

@@ -8,7 +8,7 @@ in the number of questions, and that number is linear in the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFact
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
-from codelens.text.expressions import ExpressionStep, steps, type_text
+from codelens.text.expressions import steps, type_text
 
 FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
 MOST_ANSWERS = 15_000  # Answers kept at a time, at some 500 bytes each
@@ -46,6 +46,10 @@ class Value(NamedTuple):
         """The same value, found in another way."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
+    def names(self, kinds: Collection[str]) -> bool:
+        """True if the value is a definition of one of these kinds."""
+        return self.how == "definition" and self.definition is not None and self.definition.kind in kinds
+
 
 EXTERNAL = Value("external")
 HIDDEN = Value("hidden")
@@ -72,18 +76,15 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
             answer, needed, keys = known
             if needed > self._needed:
                 self._needed = needed
-            if home:
-                catalog.keys.add(("e", home))
-            else:
-                catalog.keys.update(keys)
+            catalog.keys.update((("e", home),) if home else keys)
             return answer
         if not self._fuel:
             self.cut = True
             return None
         if (by_fuel := self._cut_answers.get(key)) is not None and (partial := by_fuel.get(self._fuel)) is not None:
             self.cut = True
-            catalog.keys.update(partial[1])
-            answer = partial[0]
+            answer, keys = partial
+            catalog.keys.update(keys)
             return answer
         outer_keys, outer_needed, outer_cut = catalog.keys, self._needed, self.cut
         catalog.keys, self._needed, self.cut = set(), 0, False
@@ -99,10 +100,7 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
             return answer
         self._answers[key] = answer, self._needed + 1, keys
         self._needed, self.cut = max(outer_needed, self._needed + 1), outer_cut
-        if home:
-            outer_keys.add(("e", home))
-        else:
-            outer_keys.update(keys)
+        outer_keys.update((("e", home),) if home else keys)
         return answer
 
     return ask
@@ -168,14 +166,10 @@ class Evaluator:
         if around and name in facts.inner and (found := self._inside(name, facts, around, before)):
             return found
         if not (language.implicit_self or facts.has_modules):
-            return self._file_name(name, facts)
+            around = None
         while around is not None and around.kind not in HOLDERS and around.parent is not None:
             around = around.parent
         return self._outer_name(name, facts, around)
-
-    @question
-    def _file_name(self, name: str, facts: LinkFacts) -> Value | None:
-        return self._in_file(name, facts, END)
 
     @question
     def _outer_name(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
@@ -192,7 +186,7 @@ class Evaluator:
                 return Value("definition", found[-1], tier="scope")
             if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name, before)):
                 if around.kind not in TYPE_KINDS:
-                    return self.bound_value(bound, facts, before) or self._fixture(name, bound, facts) or HIDDEN
+                    return self.bound_value(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
                     return self.bound_value(bound, facts, END) or HIDDEN
             owner: Definition | None = None
@@ -215,8 +209,9 @@ class Evaluator:
         bound = facts.bound(None, name, before)
         if bound and bound[0].until:  # in a function without a name, which hides the names around it
             return self.bound_value(bound, facts, before) or HIDDEN
-        if found := facts.top.get(name):
-            return Value("definition", _nearest(found, before), tier="file")
+        if definitions := facts.top.get(name):
+            earlier = [d for d in definitions if d.start <= before]
+            return Value("definition", earlier[-1] if earlier else definitions[0], tier="file")
         if bound:
             return self.bound_value(bound, facts, before) or HIDDEN
         if name in facts.names:
@@ -240,13 +235,12 @@ class Evaluator:
         """Resolve a name that the file does not define: by its imports, or in its package."""
         return self._find_imported(name, facts) if name in facts.names else self._find_beyond(name, facts)
 
-    def _fixture(self, name: str, bound: Sequence[Binding], facts: LinkFacts) -> Value | None:
+    def _find_fixture(self, name: str, bound: Sequence[Binding], facts: LinkFacts) -> Value | None:
         """The value of a test's parameter without a type or default: the result of the fixture of that name (pytest)."""
-        language = facts.file.language
-        if not language.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
+        if not facts.file.language.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
             return None
-        for one in self.catalog.fixture_files(facts):
-            for function in self.catalog.top(one, name):
+        for provider in self.catalog.fixture_files(facts):
+            for function in self.catalog.top(provider, name):
                 if function.kind == "function":
                     return self.result_of(function, Value("definition", function), _YIELDED)
         return None
@@ -257,24 +251,22 @@ class Evaluator:
 
         With `free`, definitions outside of types count as well; with `tests`, those in test files.
         """
-        found = [
+        definitions = [
             d
             for d in self.catalog.named(kin, name, kinds)
             if (free or d.container) and (tests or "test" not in d.facts.file.roles)
         ]
-        return self._topmost(found) if len(found) > 1 and kinds is FUNCTIONS else found
-
-    def _topmost(self, found: Sequence[Definition]) -> Sequence[Definition]:
-        """The definitions without those that override another of them."""
-        holders = {definition.id: self.holder(definition.facts, definition.place) for definition in found}
+        if len(definitions) < 2 or kinds is not FUNCTIONS:
+            return definitions
+        holders = {d.id: self.holder(d.facts, d.place) for d in definitions}
         known = {holder.id for holder in holders.values() if holder}
-        kept = []
-        for definition in found:
+        topmost = []
+        for definition in definitions:
             holder = holders[definition.id]
             above = self.lineage(holder)[1:] if holder else ()
             if not any(v.definition is not None and v.definition.id in known for v in above):
-                kept.append(definition)
-        return kept or found
+                topmost.append(definition)
+        return topmost or definitions
 
     def holder(self, facts: LinkFacts, unit: int | None) -> Definition | None:
         """The type that a unit belongs to: the one around it, or the one that its container names."""
@@ -325,19 +317,19 @@ class Evaluator:
             return None
         if not name or name == "*":
             return Value("module", module=module, tier="import")
-        if name == "default" and (found := self._default(module)):
-            return found
-        found = self.exported(module, name)
-        return found.at("import") if found else None
+        if name == "default" and (default := self._find_default(module)):
+            return default
+        exported = self.exported(module, name)
+        return exported.at("import") if exported else None
 
-    def _default(self, module: Module) -> Value | None:
+    def _find_default(self, module: Module) -> Value | None:
         """The default export of a module."""
-        if found := self.exported(module, "default"):
-            return found.at("import")
+        if exported := self.exported(module, "default"):
+            return exported.at("import")
         for document in module.documents:
             facts = self.catalog.facts(document)
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (exported := facts.bound(None, "default", END)) and (value := self.bound_value(exported, facts, END)):
+            if (bound := facts.bound(None, "default", END)) and (value := self.bound_value(bound, facts, END)):
                 return value.at("import")
         return None
 
@@ -352,8 +344,12 @@ class Evaluator:
             return None
         seen.add((module, name))
         catalog = self.catalog
-        if module.namespace:
-            return self._in_namespace(module, name)
+        if module.namespace:  # Java and its like: what its files import does not belong to it
+            if definitions := catalog.in_namespace(module.kin, module.namespace, name):
+                first = definitions[0].facts.file.id
+                return Value("definition", [d for d in definitions if d.facts.file.id == first][-1], tier="import")
+            inside = find_module(catalog, module, name)
+            return Value("module", module=inside, tier="import") if inside else None
         for document in module.documents:
             facts = catalog.facts(document)
             top = [d for d in catalog.top(facts, name) if not module.within or d.container == module.within]
@@ -363,13 +359,14 @@ class Evaluator:
                 return Value("definition", top[-1], tier="import")
             if facts.file.language.modules == "namespace":
                 continue  # its imports are not part of the namespace
-            one = facts.names.get(name)
-            if one and (other := find_import(catalog, facts, one)):
-                if not one.name or one.name == "*":
+            imported = facts.names.get(name)
+            if imported and (other := find_import(catalog, facts, imported)):
+                if imported.name in ("", "*"):
                     return Value("module", module=other, tier="import")
-                found = self._default(other) if one.name == "default" else self._find_exported(other, one.name, seen)
-                if found:
-                    return found.at("import")
+                is_default = imported.name == "default"
+                value = self._find_default(other) if is_default else self._find_exported(other, imported.name, seen)
+                if value:
+                    return value.at("import")
             if facts.bound(None, name, END):
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
@@ -380,18 +377,10 @@ class Evaluator:
             if facts.file.language.modules == "namespace":
                 continue
             for wildcard in facts.wildcards:
-                other = find_import(catalog, facts, wildcard)
-                if other and (found := self._find_exported(other, name, seen)):
-                    return found
+                source = find_import(catalog, facts, wildcard)
+                if source and (value := self._find_exported(source, name, seen)):
+                    return value
         return None
-
-    def _in_namespace(self, module: Module, name: str) -> Value | None:
-        """Resolve a name in a namespace (Java and its like). What its files import does not belong to it."""
-        if found := self.catalog.in_namespace(module.kin, module.namespace, name):
-            first = found[0].facts.file.id
-            return Value("definition", [d for d in found if d.facts.file.id == first][-1], tier="import")
-        inside = find_module(self.catalog, module, name)
-        return Value("module", module=inside, tier="import") if inside else None
 
     @question
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
@@ -399,20 +388,11 @@ class Evaluator:
 
     # Expressions and types
 
-    def receiver(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
-        """Evaluate the receiver of a reference. Each is evaluated once, so the value is not kept."""
+    def evaluate(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        """Evaluate an expression where it stands; None if it is unknown. The value is not kept."""
         parts = steps(text)
-        return self._walk(parts, facts, unit, before) if parts else None
-
-    def expression(self, text: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
-        """Evaluate an expression where it stands; None if it is unknown."""
-        return self._expression(text, facts, unit, before) if steps(text) else None
-
-    @question
-    def _expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
-        return self._walk(steps(text), facts, unit, before)
-
-    def _walk(self, parts: Sequence[ExpressionStep], facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        if not parts:
+            return None
         language = facts.file.language
         for at in range(len(parts) - 1, 0, -1):  # what stands before a cast does not matter
             if parts[at].how == "type":
@@ -428,11 +408,11 @@ class Evaluator:
         for at, step in enumerate(parts[1:], 1):
             if value is None or value.how in _UNKNOWN:
                 return value
-            if language.bare_calls and step.how != "call" and is_function(value):
+            if language.bare_calls and step.how != "call" and value.names(FUNCTIONS):
                 value = self._auto_called(value)
                 if value is None or value.how in _UNKNOWN:
                     return value
-            if step.how == "member" and step.text in language.makers and is_type(value):
+            if step.how == "member" and step.text in language.makers and value.names(HOLDERS):
                 value = Value("object", value.definition, tier="receiver")
             elif step.how == "call" and parts[at - 1].text in language.makers:
                 pass  # its arguments
@@ -442,7 +422,15 @@ class Evaluator:
                 value = self.called(value)
             else:
                 value = self.element_of(value)
-        return self._auto_called(value) if value and language.bare_calls and is_function(value) else value
+        return self._auto_called(value) if value and language.bare_calls and value.names(FUNCTIONS) else value
+
+    def expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        """Evaluate an expression where it stands, and keep its value; None if it is unknown."""
+        return self._expression(text, facts, unit, before) if steps(text) else None
+
+    @question
+    def _expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+        return self.evaluate(text, facts, unit, before)
 
     def of_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """An object of a declared type; external where the repository does not define it."""
@@ -599,23 +587,21 @@ class Evaluator:
             return self.exported(value.module, name) or (EXTERNAL if value.module.complete else None)
         definition = value.definition
         if value.how == "definition" and definition:
-            if definition.kind not in HOLDERS:
-                return self._member_of_value(definition, name)
-            if twin := twin_value(definition):
-                value = self.value_of(twin) or value
-                definition = value.definition
+            if definition.kind not in HOLDERS:  # of a variable, the member of its value; of a prototype, its own
+                is_value = definition.kind in VALUES
+                may_have_members = definition.facts.file.language.prototypes or not is_value
+                if may_have_members and (members := self.catalog.members(definition, name)):
+                    return Value("definition", members[-1], tier="receiver")
+                content = self.value_of(definition) if is_value else None
+                return self.member(content, name) if content and content.how != "definition" else content
+            if definition.kind in ("interface", "type"):  # a value may have the same name in the same file
+                namesakes = definition.facts.top.get(definition.name, ())
+                if twin := next((d for d in namesakes if d.kind in ("variable", "constant")), None):
+                    value = self.value_of(twin) or value
+                    definition = value.definition
         if value.how in ("object", "definition") and definition:
             return self._find_member(definition, name, bare)
         return value if value.how == "external" else None  # a member of a hidden value may still be guessed by its name
-
-    def _member_of_value(self, definition: Definition, name: str) -> Value | None:
-        """A member of a definition that is not a type: of a variable, the member of its value; of a prototype, its own."""
-        is_value = definition.kind in VALUES
-        may_have_members = definition.facts.file.language.prototypes or not is_value
-        if may_have_members and (members := self.catalog.members(definition, name)):
-            return Value("definition", members[-1], tier="receiver")
-        content = self.value_of(definition) if is_value else None
-        return self.member(content, name) if content and content.how != "definition" else content
 
     @question
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
@@ -722,34 +708,11 @@ class Evaluator:
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
 
 
-def is_function(value: Value) -> bool:
-    return value.how == "definition" and value.definition is not None and value.definition.kind in FUNCTIONS
-
-
-def is_type(value: Value) -> bool:
-    return value.how == "definition" and value.definition is not None and value.definition.kind in HOLDERS
-
-
 def twin_type(definition: Definition) -> Definition | None:
     """The type with the name of a value in the same file (TypeScript's `interface X` and `const X`)."""
     if definition.kind in HOLDERS:
         return None
     return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
-
-
-def twin_value(definition: Definition) -> Definition | None:
-    """The value with the name of an interface or type in the same file."""
-    if definition.kind not in ("interface", "type"):
-        return None
-    return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in ("variable", "constant")), None)
-
-
-def _nearest(found: Sequence[Definition], before: int) -> Definition:
-    """The last definition before a place, else the first."""
-    if len(found) == 1:
-        return found[0]
-    earlier = [d for d in found if d.start <= before]
-    return earlier[-1] if earlier else found[0]
 
 
 def _closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -37,8 +38,9 @@ rpc                      the names of all remote procedures"""
 HOLDERS = (*TYPE_KINDS, "module")  # Kinds with members, which are found by the holder's name
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
-MOST_CLOSED = 50
-"""Bindings of one name in functions without a name that are examined before a place. Chosen; a guard: tests have hundreds."""
+MOST_CLOSED = (
+    50  # Bindings of one name in functions without a name that are examined before a place: tests have hundreds
+)
 PROCEDURES = "rpc"  # The key of the names of all remote procedures
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
 
@@ -46,7 +48,7 @@ _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of
 class Definition:
     """One unit. Each is read once, so definitions are compared by identity."""
 
-    __slots__ = ("_qualified", "container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "start")
+    __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "qualified", "start")
 
     def __init__(
         self,
@@ -59,14 +61,7 @@ class Definition:
         self.place = place
         self.id, self.kind, self.name, self.container, self.local, self.start, self.end = row
         self.parent = parent
-        self._qualified = "" if self.container else self.name
-
-    @property
-    def qualified(self) -> str:
-        """Container and name, joined by a dot."""
-        if not self._qualified:
-            self._qualified = f"{self.container}.{self.name}"
-        return self._qualified
+        self.qualified = f"{self.container}.{self.name}" if self.container else self.name
 
 
 class FileInfo(NamedTuple):
@@ -91,6 +86,17 @@ def list_folders(path: str) -> Iterator[str]:
         yield path
 
 
+def find_folders(paths: Iterable[str]) -> set[str]:
+    """All folders that hold these files, directly or not, except the root."""
+    folders: set[str] = set()
+    for path in paths:
+        for folder in list_folders(path):
+            if not folder or folder in folders:
+                break
+            folders.add(folder)
+    return folders
+
+
 class LinkFacts:
     """A document's definitions, imports and bindings, by how they are looked up."""
 
@@ -107,38 +113,21 @@ class LinkFacts:
         """(language, folder or path) on which the meaning of an import depends, apart from its text."""
         self.size = len(rows) + len(imports) + len(bindings)
         self.definitions: list[Definition] = []
+        self.by_id: dict[int, Definition] = {}
         self.top: dict[str, list[Definition]] = {}  # Name → definitions at the top level
         self.members: dict[str, dict[str, list[Definition]]] = {}
         """Qualified name of a holder → its members in this file."""
         self.locals: dict[int, dict[str, list[Definition]]] = {}  # Place of a unit → its local definitions by name
         self.inner: set[str] = set()  # Names that are defined or bound within any unit
         self.has_modules = False  # True if the file defines an inner module
-        self.by_id = by_id = dict[int, Definition]()
-        for place, (unit, parent, *row) in enumerate(rows):
-            found = Definition(self, place, (unit, *row), by_id.get(parent) if parent is not None else None)  # type: ignore[arg-type]
-            by_id[unit] = found
-            self.definitions.append(found)
-            if found.kind in CHUNK_KINDS or not found.name:
-                continue
-            self.has_modules = self.has_modules or found.kind == "module"
-            if found.local and found.parent is not None:
-                if found.kind == "method" and found.container != found.parent.qualified:
-                    continue  # a method of an unnamed type inside the function is not called by its bare name
-                self.locals.setdefault(found.parent.place, {}).setdefault(found.name, []).append(found)
-                self.inner.add(found.name)
-            elif found.parent is None and found.kind not in ("method", "property"):
-                self.top.setdefault(found.name, []).append(found)
-            if found.container and not (found.parent is not None and found.parent.kind in FUNCTIONS):
-                self.members.setdefault(found.container, {}).setdefault(found.name, []).append(found)
+        self._define(rows)
         self.imports = imports
         self.names: dict[str, Import] = {}  # Local name → the import that brings it
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
-        for one in imports:
-            if local := find_local_name(one, file.language.modules):
-                module = (
-                    local if local == one.module.partition(".")[0] and not one.name and not one.alias else one.module
-                )
-                self.names.setdefault(local, one._replace(module=module))
+        for imported in imports:
+            if local := find_local_name(imported, file.language.modules):
+                is_bare = not imported.name and not imported.alias and local == imported.module.partition(".")[0]
+                self.names.setdefault(local, imported._replace(module=local) if is_bare else imported)
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
         self._closed: dict[tuple[int | None, str], list[Binding]] = {}  # Bindings in functions without a name
@@ -149,12 +138,30 @@ class LinkFacts:
         """Name of a type → bases that stand outside of its definition: a Rust impl, a Swift extension."""
         self.adds_to: dict[int, str] = {}  # Start of such a base → name of the type
         self._bind(bindings)
-        self.repeated = {name for name, found in self.top.items() if len(found) > 1} | self.module_bound.keys()
+        self.repeated = {name for name, same in self.top.items() if len(same) > 1} | self.module_bound.keys()
         self.repeated |= {name for unit, name in self._closed if unit is None}
         """Names with different meanings at different places of the top level."""
 
+    def _define(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
+        for place, (unit, parent, *row) in enumerate(rows):
+            outer = self.by_id.get(parent) if parent is not None else None
+            definition = self.by_id[unit] = Definition(self, place, (unit, *row), outer)  # type: ignore[arg-type]
+            self.definitions.append(definition)
+            name = definition.name
+            if definition.kind in CHUNK_KINDS or not name:
+                continue
+            self.has_modules = self.has_modules or definition.kind == "module"
+            if definition.local and outer is not None:
+                if definition.kind == "method" and definition.container != outer.qualified:
+                    continue  # a method of an unnamed type inside the function is not called by its bare name
+                self.locals.setdefault(outer.place, {}).setdefault(name, []).append(definition)
+                self.inner.add(name)
+            elif outer is None and definition.kind not in ("method", "property"):
+                self.top.setdefault(name, []).append(definition)
+            if definition.container and not (outer is not None and outer.kind in FUNCTIONS):
+                self.members.setdefault(definition.container, {}).setdefault(name, []).append(definition)
+
     def _bind(self, bindings: Sequence[Binding]) -> None:
-        own = self.file.language.self_names
         for binding in bindings:
             if binding.name and binding.how in ("base", "interface"):
                 self.outer_bases.setdefault(binding.name.rpartition(".")[2], []).append(binding)
@@ -173,13 +180,13 @@ class LinkFacts:
             around = self.definitions[binding.unit]
             if around.kind in HOLDERS:
                 self.fields.setdefault((around.qualified, binding.name), ([], []))[0].append(binding)
-            if (field := _FIELD.match(binding.name)) and (field[1] in own or not field[1]):
+            if (field := _FIELD.match(binding.name)) and (not field[1] or field[1] in self.file.language.self_names):
                 self.fields.setdefault((around.container, field[2]), ([], []))[1].append(binding)
 
     def release(self) -> None:
         """Drop the definitions, which refer back to this object: the cycle would stay in memory until the next collection."""
-        for held in (self.definitions, self.by_id, self.top, self.members, self.locals):
-            held.clear()
+        for table in (self.definitions, self.by_id, self.top, self.members, self.locals):
+            table.clear()
 
     @property
     def types(self) -> list[Definition]:
@@ -201,8 +208,8 @@ class LinkFacts:
     def bases(self, owner: Definition) -> list[tuple[str, int | None]]:
         """(text, unit in whose scope it stands) of each base and interface of a type, in order."""
         outside = owner.parent.place if owner.parent else None
-        named = [(b.text, outside) for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
-        return named + [(b.text, b.unit) for b in self.outer_bases.get(owner.name, ())]
+        inside = [b for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
+        return [*((b.text, outside) for b in inside), *((b.text, b.unit) for b in self.outer_bases.get(owner.name, ()))]
 
     def bound_to(self, unit: int, how: str) -> list[Binding]:
         """Bindings of a unit itself (base, interface, return, result), not of a name inside it."""
@@ -210,63 +217,59 @@ class LinkFacts:
 
     def keys(self) -> dict[Key, str]:
         """Key that another document may look up → digest of what it leads to in this document."""
-        keys: dict[Key, list[str]] = {}
-
-        def add(key: Key, answer: str) -> None:
-            keys.setdefault(key, []).append(answer)
-
+        keys: defaultdict[Key, list[str]] = defaultdict(list)
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
         stem, language = path.rpartition("/")[2].partition(".")[0], self.file.language
         # Which other files a folder of Python has does not matter to an import of it, only whether there is such a folder.
         stands_for_folder = language.modules != "dotted" or stem in language.index_files
         for part in {stem, folder.rpartition("/")[2]} if stands_for_folder else {stem}:
-            add(("p", part), path)
+            keys["p", part].append(path)
         if namespace:
-            add(("s", namespace), path)
+            keys["s", namespace].append(path)
         for unit in self.definitions:
             if unit.kind in CHUNK_KINDS or not unit.name:
                 continue
             what = f"{path} {unit.kind} {unit.qualified}"
-            add(("u", path, unit.qualified), f"{what} {self._digest(unit)}")
+            keys["u", path, unit.qualified].append(f"{what} {self._describe_content(unit)}")
             if unit.local:
                 continue
-            add(("g", unit.name), what)
+            keys["g", unit.name].append(what)
             if unit.container:
-                add(("m", path, unit.qualified), what)
-                add(("o", unit.container.rpartition(".")[2], unit.name), what)
+                keys["m", path, unit.qualified].append(what)
+                keys["o", unit.container.rpartition(".")[2], unit.name].append(what)
             if unit.parent is None:
-                add(("d", path, unit.name), what)
-                add(("k", folder, unit.name), what)
-                add(("k", namespace, unit.name), what)
+                keys["d", path, unit.name].append(what)
+                keys["k", folder, unit.name].append(what)
+                keys["k", namespace, unit.name].append(what)
         for (holder, name), (declared, assigned) in self.fields.items():
-            add(("m", path, f"{holder}.{name}"), _text([*declared, *assigned]))
-        if self.file.language.name == PROTOBUF:
+            keys["m", path, f"{holder}.{name}"].append(_join_bindings([*declared, *assigned]))
+        if language.name == PROTOBUF:
             for unit in self.definitions:
                 if unit.kind == "method":
-                    add((PROCEDURES,), f"{path} {unit.qualified}")
-        for one in self.imports:
-            local = find_local_name(one, self.file.language.modules) or "*"
-            add(("d", path, local), f"import {one.module} {one.name} {one.alias}")
+                    keys[PROCEDURES,].append(f"{path} {unit.qualified}")
+        for imported in self.imports:
+            local = find_local_name(imported, language.modules) or "*"
+            keys["d", path, local].append(f"import {imported.module} {imported.name} {imported.alias}")
         for binding in self.bindings.get(None, ()):
-            add(("d", path, binding.name), f"{binding.how} {binding.text}")
+            keys["d", path, binding.name].append(f"{binding.how} {binding.text}")
         return {key: xxhash.xxh3_64_hexdigest("\n".join(texts).encode()) for key, texts in keys.items()}
 
-    def _digest(self, unit: Definition) -> str:
+    def _describe_content(self, unit: Definition) -> str:
         """The content of a definition, and of the functions around it, on which its value may depend."""
-        texts = [_text(self.outer_bases.get(unit.name, ()))]
+        texts = [_join_bindings(self.outer_bases.get(unit.name, ()))]
         around: Definition | None = unit
         while around is not None:
             if around is unit or around.kind in FUNCTIONS:
                 # Declared fields of a type have keys of their own.
                 fields = around.kind in TYPE_KINDS and around.kind != "type"
                 bindings = self.bindings.get(around.place, ())
-                texts.append(_text([b for b in bindings if not (fields and b.name)]))
+                texts.append(_join_bindings([b for b in bindings if not (fields and b.name)]))
                 texts.append(" ".join(self.locals.get(around.place, ())))
             around = around.parent
         return "\n".join(texts)
 
 
-def _text(bindings: Sequence[Binding]) -> str:
+def _join_bindings(bindings: Sequence[Binding]) -> str:
     return ";".join(f"{b.how} {b.name} {b.text}" for b in bindings)
 
 

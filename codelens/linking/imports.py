@@ -7,13 +7,12 @@ repository lies outside of it.
 from __future__ import annotations
 
 import posixpath
-import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import FileInfo, LinkFacts, list_folders
+from codelens.linking.facts import LinkFacts, dotted, list_folders
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Import
 
@@ -53,12 +52,12 @@ class Module:
         return hash(self._key)
 
 
-def find_import(catalog: Catalog, facts: LinkFacts, one: Import) -> Module | None:
+def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module | None:
     """The module that an import names; None if it lies outside of the repository."""
     rule = _RULES.get(facts.file.language.modules)
-    if rule is None:
-        return None
-    return catalog.kept(("import", facts.place, one.module), rule, catalog, facts, one.module)
+    return (
+        catalog.kept(("import", facts.place, imported.module), rule, catalog, facts, imported.module) if rule else None
+    )
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
@@ -66,50 +65,46 @@ def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
     if module.namespace:
         namespace = f"{module.namespace}.{name}"
         catalog.record("s", namespace)
-        files = catalog.by_namespace.get((module.kin, namespace))
-        return _of_namespace(module.kin, namespace, files) if files else None
+        return _find_namespace(catalog, module.kin, namespace)
     if module.folder is None:
         return None
     catalog.record("p", name)
-    return _python_path(catalog, posixpath.join(module.folder, name)) or _rust_path(catalog, module.folder, [name])
+    path = posixpath.join(module.folder, name)
+    return _find_python_file(catalog, path) or _find_rust_file(catalog, module.folder, [name])
 
 
 # Python
 
 
-def _dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+def _resolve_dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+    """An absolute import lies below the nearest folder above the importing file, else below any folder."""
+    path, kin = facts.file.path, facts.file.language.kin
     dots = len(spec) - len(spec.lstrip("."))
     parts = [part for part in spec[dots:].split(".") if part]
     if dots:
-        folder = facts.file.path
+        folder = path
         for _ in range(dots):
             folder = folder.rpartition("/")[0]
         catalog.record("p", parts[-1] if parts else folder.rpartition("/")[2])
-        return _python_path(catalog, posixpath.join(folder, *parts))
+        return _find_python_file(catalog, posixpath.join(folder, *parts))
     if not parts:
         return None
     catalog.record("p", parts[-1])
-    return _absolute(catalog, facts.file.language.kin, facts.file.path, parts)
-
-
-def _absolute(catalog: Catalog, kin: str, path: str, parts: Sequence[str]) -> Module | None:
-    """The module of an absolute import: below the nearest folder above the importing file, else below any folder."""
-    tail = "/".join(parts)
-    is_standard = parts[0] in sys.stdlib_module_names
+    tail, is_standard = "/".join(parts), parts[0] in sys.stdlib_module_names
     for root in list_folders(path):
         if not _is_package(catalog, root):
-            module = _python_path(catalog, posixpath.join(root, tail))
+            module = _find_python_file(catalog, posixpath.join(root, tail))
             if module and module.documents:
                 return module
         if is_standard:
             return None
-    roots, folder = catalog.kept(("roots", kin, tail), _roots, catalog, kin, tail)
+    roots, folder = catalog.kept(("roots", kin, tail), _find_roots, catalog, kin, tail)
     if roots:
-        return _python_path(catalog, posixpath.join(nearest(posixpath.dirname(path), roots), tail))
+        return _find_python_file(catalog, posixpath.join(find_nearest(posixpath.dirname(path), roots), tail))
     return Module((), folder, complete=False) if folder else None
 
 
-def _roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
+def _find_roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
     """(folders that hold a module at this path and are not packages themselves, a namespace package at this path)."""
     paths = {(path, ending) for ending in _PYTHON_ENDINGS for path in catalog.ending_with(kin, tail + ending)}
     roots = {path[: -len(tail + ending)].rstrip("/") for path, ending in paths}
@@ -128,7 +123,7 @@ def _is_package(catalog: Catalog, folder: str) -> bool:
     return f"{folder}/__init__.py".lstrip("/") in catalog.by_path
 
 
-def _python_path(catalog: Catalog, path: str) -> Module | None:
+def _find_python_file(catalog: Catalog, path: str) -> Module | None:
     for ending in _PYTHON_ENDINGS:
         if file := catalog.by_path.get((path + ending).lstrip("/")):
             folder, _, name = file.path.rpartition("/")
@@ -139,113 +134,93 @@ def _python_path(catalog: Catalog, path: str) -> Module | None:
 # JavaScript and TypeScript
 
 
-def _relative(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    own = facts.file.path.rpartition("/")[0]
+def _resolve_script(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
     if spec.startswith("."):
-        return _script(catalog, posixpath.normpath(posixpath.join(own, spec)))
-    for target in catalog.manifests.script_targets(facts.file.path, spec):
-        if found := _script(catalog, target):
-            return found
+        targets: Iterable[str] = [posixpath.normpath(posixpath.join(facts.file.path.rpartition("/")[0], spec))]
+    else:
+        targets = catalog.manifests.script_targets(facts.file.path, spec)
+    for target in targets:
+        path = "" if target == "." else target
+        stem, ending = posixpath.splitext(path)
+        catalog.record("p", posixpath.basename(stem))
+        tries = [path, *(stem + written for written in _WRITTEN_AS.get(ending, ()))]
+        tries += [path + other for other in SCRIPT_ENDINGS]
+        tries += [posixpath.join(path, f"index{other}") for other in SCRIPT_ENDINGS]
+        if file := next((catalog.by_path[name] for name in tries if name in catalog.by_path), None):
+            return Module((file.id,))
     return None
-
-
-def _script(catalog: Catalog, path: str) -> Module | None:
-    """The module of the file that a script's path means."""
-    path = "" if path == "." else path
-    stem, ending = posixpath.splitext(path)
-    catalog.record("p", posixpath.basename(stem))
-    tries = [path, *(stem + written for written in _WRITTEN_AS.get(ending, ()))]
-    tries += [path + other for other in SCRIPT_ENDINGS]
-    tries += [posixpath.join(path, f"index{other}") for other in SCRIPT_ENDINGS]
-    file = next((catalog.by_path[name] for name in tries if name in catalog.by_path), None)
-    return Module((file.id,)) if file else None
 
 
 # Go
 
 
-def _package(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    family = facts.file.language.kin
+def _resolve_package(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
     for module, folder in catalog.manifests.roots("go"):
         if spec == module or spec.startswith(f"{module}/"):
             folder = posixpath.join(folder, spec[len(module) + 1 :]).strip("/")
             catalog.record("p", folder.rpartition("/")[2])
-            files = [f for f in catalog.by_folder.get((family, folder), ()) if not f.path.endswith("_test.go")]
-            return Module(tuple(f.id for f in files)) if files else None
+            files = catalog.by_folder.get((facts.file.language.kin, folder), ())
+            documents = tuple(f.id for f in files if not f.path.endswith("_test.go"))
+            return Module(documents) if documents else None
     return None
 
 
 # Rust
 
 
-def _crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    parts = [part for part in re.split(r"::", spec) if part]
+def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+    parts = [part for part in spec.split("::") if part]
     if not parts:
         return None
-    own = facts.file.path
-    folder, _, name = own.rpartition("/")
+    first, rest = parts[0], parts[1:]
+    folder, _, name = facts.file.path.rpartition("/")
     stem = name.partition(".")[0]
     inside = folder if stem in facts.file.language.index_files else posixpath.join(folder, stem)
-    root = _crate_root(catalog, own)
+    crates = (above for above in list_folders(facts.file.path) if _has_crate(catalog, above))
+    root = next(crates, folder)
     catalog.record("p", parts[-1])
-    if parts[0] == "crate":
-        return _rust_path(catalog, root, parts[1:])
-    if parts[0] == "self":
-        return _rust_path(catalog, inside, parts[1:]) if parts[1:] else Module((facts.file.id,), inside)
-    if parts[0] == "super":
+    if first == "crate":
+        return _find_rust_file(catalog, root, rest)
+    if first == "self":
+        return _find_rust_file(catalog, inside, rest) if rest else Module((facts.file.id,), inside)
+    if first == "super":
         above = inside.rpartition("/")[0]
-        rest = parts[1:]
         while rest and rest[0] == "super":
             above, rest = above.rpartition("/")[0], rest[1:]
-        return _rust_path(catalog, above, rest)
-    if found := _rust_path(catalog, inside, parts):
-        return found
-    if found := _rust_path(catalog, root, parts):
-        return found
-    for crate, source in catalog.manifests.roots("cargo"):
-        if crate == parts[0]:
-            return _rust_path(catalog, source, parts[1:])
-    return None
+        return _find_rust_file(catalog, above, rest)
+    if module := _find_rust_file(catalog, inside, parts) or _find_rust_file(catalog, root, parts):
+        return module
+    source = next((source for crate, source in catalog.manifests.roots("cargo") if crate == first), None)
+    return _find_rust_file(catalog, source, rest) if source is not None else None
 
 
-def _crate_root(catalog: Catalog, path: str) -> str:
-    """The folder of a file's crate root: the nearest folder above with a lib.rs or main.rs."""
-    for folder in list_folders(path):
-        if any(posixpath.join(folder, name) in catalog.by_path for name in ("lib.rs", "main.rs")):
-            return folder
-    return path.rpartition("/")[0]
+def _has_crate(catalog: Catalog, folder: str) -> bool:
+    return any(posixpath.join(folder, name) in catalog.by_path for name in ("lib.rs", "main.rs"))
 
 
-def _rust_path(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:
+def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:
     """The module at a path below a folder. The last part is a file, or a module or type within the file before it."""
-    if not parts:
-        for name in ("lib.rs", "mod.rs", "main.rs"):
-            if file := catalog.by_path.get(posixpath.join(folder, name)):
-                return Module((file.id,), folder)
-        if file := catalog.by_path.get(f"{folder}.rs"):
-            return Module((file.id,), folder)
-        return None
     path = posixpath.join(folder, *parts)
-    for name in (f"{path}.rs", f"{path}/mod.rs"):
-        if file := catalog.by_path.get(name):
-            return Module((file.id,), path)
-    if len(parts) >= 1 and (around := _rust_path(catalog, folder, parts[:-1])) and around.documents:
-        facts = catalog.facts(around.documents[0])
-        for found in catalog.top(facts, parts[-1]):
-            if found.kind == "module" or found.kind in TYPE_KINDS:
-                return Module(around.documents, within=found.qualified)
+    names = [f"{path}.rs", f"{path}/mod.rs"]
+    if not parts:
+        names = [posixpath.join(folder, name) for name in ("lib.rs", "mod.rs", "main.rs")] + [f"{folder}.rs"]
+    if file := next((catalog.by_path[name] for name in names if name in catalog.by_path), None):
+        return Module((file.id,), path)
+    if parts and (around := _find_rust_file(catalog, folder, parts[:-1])) and around.documents:
+        for definition in catalog.top(catalog.facts(around.documents[0]), parts[-1]):
+            if definition.kind == "module" or definition.kind in TYPE_KINDS:
+                return Module(around.documents, within=definition.qualified)
     return None
 
 
 # Java, Kotlin, Scala, C#, PHP
 
 
-def _namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    family = facts.file.language.kin
-    name = re.sub(r"\\|::", ".", spec).strip(".")
+def _resolve_namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+    family, name = facts.file.language.kin, dotted(spec)
     catalog.record("s", name)
-    if files := catalog.by_namespace.get((family, name)):
-        return _of_namespace(family, name, files)
+    if module := _find_namespace(catalog, family, name):
+        return module
     outer, _, last = name.rpartition(".")
     while outer:
         catalog.record("s", outer)
@@ -255,45 +230,44 @@ def _namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
                 return Module((type_.facts.file.id,), within=inside)
         outer = outer.rpartition(".")[0]
     if not facts.file.namespace and "." not in name:
-        found = [d for d in catalog.named(family, last, TYPE_KINDS) if not d.facts.file.namespace]
-        return Module((found[0].facts.file.id,), within=found[0].qualified) if len(found) == 1 else None
+        types = [d for d in catalog.named(family, last, TYPE_KINDS) if not d.facts.file.namespace]
+        return Module((types[0].facts.file.id,), within=types[0].qualified) if len(types) == 1 else None
     return None
 
 
-def _of_namespace(kin: str, namespace: str, files: Sequence[FileInfo]) -> Module:
-    return Module(tuple(f.id for f in files), namespace=(kin, namespace))
+def _find_namespace(catalog: Catalog, kin: str, namespace: str) -> Module | None:
+    files = catalog.by_namespace.get((kin, namespace))
+    return Module(tuple(f.id for f in files), namespace=(kin, namespace)) if files else None
 
 
 # C, Ruby, Lua: files by their path
 
 
-def _include(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    return _by_suffix(catalog, facts, spec.strip("<>\"' "), ("",))
+def _resolve_include(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+    return _find_by_suffix(catalog, facts, spec.strip("<>\"' "), [""])
 
 
-def _require(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
+def _resolve_required(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
     endings = tuple(f".{e}" for e in facts.file.language.extensions[:2])
     path = spec.replace(".", "/") if "/" not in spec and not spec.endswith(endings) else spec
-    return _by_suffix(
-        catalog, facts, path, ("", *endings, *(f"/{i}{endings[0]}" for i in facts.file.language.index_files))
-    )
+    index_files = [f"/{i}{endings[0]}" for i in facts.file.language.index_files]
+    return _find_by_suffix(catalog, facts, path, ["", *endings, *index_files])
 
 
-def _by_suffix(catalog: Catalog, facts: LinkFacts, path: str, endings: Iterable[str]) -> Module | None:
+def _find_by_suffix(catalog: Catalog, facts: LinkFacts, path: str, endings: Iterable[str]) -> Module | None:
     """The file in the same folder, else the nearest file whose path has this ending."""
-    own = facts.file.path.rpartition("/")[0]
-    family = facts.file.language.kin
+    folder, family = facts.file.path.rpartition("/")[0], facts.file.language.kin
     catalog.record("p", posixpath.basename(path).partition(".")[0])
     for ending in endings:
-        sibling = posixpath.normpath(posixpath.join(own, path + ending))
+        sibling = posixpath.normpath(posixpath.join(folder, path + ending))
         if file := catalog.by_path.get(sibling):
             return Module((file.id,), complete=False)
         if fitting := catalog.ending_with(family, (path + ending).lstrip("./")):
-            return Module((catalog.by_path[nearest(own, fitting)].id,), complete=False)
+            return Module((catalog.by_path[find_nearest(folder, fitting)].id,), complete=False)
     return None
 
 
-def nearest(place: str, paths: Sequence[str]) -> str:
+def find_nearest(place: str, paths: Sequence[str]) -> str:
     """The first of the sorted paths that share the longest prefix with `place`."""
     at = bisect_left(paths, place)
     shared = max(len(posixpath.commonprefix([place, path])) for path in paths[max(at - 1, 0) : at + 1])
@@ -301,11 +275,11 @@ def nearest(place: str, paths: Sequence[str]) -> str:
 
 
 _RULES: Mapping[str, Callable[[Catalog, LinkFacts, str], Module | None]] = {
-    "dotted": _dotted,
-    "relative": _relative,
-    "package": _package,
-    "crate": _crate,
-    "namespace": _namespace,
-    "include": _include,
-    "require": _require,
+    "dotted": _resolve_dotted,
+    "relative": _resolve_script,
+    "package": _resolve_package,
+    "crate": _resolve_in_crate,
+    "namespace": _resolve_namespace,
+    "include": _resolve_include,
+    "require": _resolve_required,
 }

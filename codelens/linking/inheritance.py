@@ -16,8 +16,7 @@ from codelens.model.graph import KINDS, TIERS
 from codelens.store.store import Store
 
 MOST_BELOW = 100_000  # Types examined below a changed one; a guard against circles in bad input
-MOST_HOLDERS = 2000
-"""Types examined for one member's name. Chosen; a guard: kubernetes has some 1 500 methods of one name."""
+MOST_HOLDERS = 2000  # Types examined for one member's name; a guard: kubernetes has some 1 500 methods of one name
 _TIER = TIERS["implied"].number
 ImpliedRow = tuple[int, int, int, int, int]  # (source, number of the kind, target, 0, number of the tier)
 
@@ -29,22 +28,21 @@ class Inheritance:
         self._evaluator = evaluator
         self._catalog = evaluator.catalog
         self._shapes: dict[int, dict[str, tuple[int, int]] | None] = {}
-        self._interfaces: dict[tuple[str, str], list[Definition]] = {}
+        self._interfaces: dict[tuple[str, str], dict[int, Definition]] = {}
+        """(language, name) → the interfaces with a member of that name, by id."""
 
     def forget(self) -> None:
         """Drop what was read. It would be read again unchanged."""
         self._shapes.clear()
         self._interfaces.clear()
 
-    def edges_of(self, holder: Definition) -> list[ImpliedRow]:
-        """The edges of a type and its members to inherited and overridden members, and to the interfaces it satisfies."""
-        satisfied = [(holder.id, KINDS["implements"], d.id, 0, _TIER) for d in self.interfaces_of(holder)]
-        return [*self._inherited(holder, members_of(self._catalog, holder)), *satisfied]
+    def edges_of(self, holder: Definition) -> Iterator[ImpliedRow]:
+        """The edges of a type and its members to inherited and overridden members, and to the interfaces it satisfies.
 
-    def _inherited(self, holder: Definition, own: Sequence[Definition]) -> Iterator[ImpliedRow]:
-        """`inherits` and `overrides`, each to the nearest member of a name."""
+        `inherits` and `overrides` lead to the nearest member of a name.
+        """
         by_name: dict[str, list[Definition]] = {}
-        for member in own:
+        for member in members_of(self._catalog, holder):
             by_name.setdefault(member.name, []).append(member)
         constructors = holder.facts.file.language.constructors
         overrides, inherits = KINDS["overrides"], KINDS["inherits"]
@@ -63,25 +61,30 @@ class Inheritance:
                 else:
                     yield holder.id, inherits, member.id, 0, _TIER
             taken.update(m.name for m in members)
+        for interface in self._list_satisfied(holder):
+            yield holder.id, KINDS["implements"], interface.id, 0, _TIER
 
-    def interfaces_of(self, holder: Definition) -> Iterator[Definition]:
+    def _list_satisfied(self, holder: Definition) -> Iterator[Definition]:
         """Interfaces that a type satisfies without naming them, in order of path and place."""
-        if not holder.facts.file.language.structural or holder.kind == "interface":
+        language = holder.facts.file.language
+        if not language.structural or holder.kind == "interface":
             return
-        shape = self._shape(holder)
-        found: dict[int, Definition] = {}
-        for name in sorted(shape or ()):
-            for interface in self._interfaces_with(holder.facts.file.language.name, name):
-                found[interface.id] = interface
-        for interface in sorted(found.values(), key=lambda d: (d.facts.file.path, d.place)):
-            wanted = self._shape(interface)
-            if wanted and shape and all(shape.get(name) == one for name, one in wanted.items()):
+        shape = self._read_shape(holder) or {}
+        interfaces: dict[int, Definition] = {}
+        for name in sorted(shape):
+            if (key := (language.name, name)) not in self._interfaces:
+                parents = [method.parent for method in self._catalog.methods_named(language.name, name)]
+                self._interfaces[key] = {p.id: p for p in parents if p is not None and p.kind == "interface"}
+            interfaces |= self._interfaces[key]
+        for interface in sorted(interfaces.values(), key=lambda d: (d.facts.file.path, d.place)):
+            wanted = self._read_shape(interface)
+            if wanted and all(shape.get(name) == counts for name, counts in wanted.items()):
                 yield interface
 
-    def candidates(self, interface: Definition) -> list[Definition]:
+    def _list_candidates(self, interface: Definition) -> list[Definition]:
         """Types with at least one of an interface's members: they may satisfy it."""
         language = interface.facts.file.language
-        wanted = self._shape(interface) if language.structural and interface.kind == "interface" else None
+        wanted = self._read_shape(interface) if language.structural and interface.kind == "interface" else None
         if not wanted:
             return []
         catalog = self._catalog
@@ -91,55 +94,43 @@ class Inheritance:
             holders += holders_of(catalog, method) or [self._evaluator.holder(method.facts, method.place)]
         return [h for h in holders if h is not None and h.kind != "interface"]
 
-    def _interfaces_with(self, language: str, name: str) -> list[Definition]:
-        """The interfaces with a member of that name."""
-        key = (language, name)
-        if key not in self._interfaces:
-            holders = [d.parent for d in self._catalog.methods_named(language, name) if d.parent is not None]
-            direct = {h.id: h for h in holders if h.kind == "interface"}
-            self._interfaces[key] = list(direct.values())
-        return self._interfaces[key]
-
-    def _shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
+    def _read_shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
         """Name → (parameters, results) of all members, embedded ones too; None if members of an interface are unknown."""
-        if holder.id in self._shapes:
-            return self._shapes[holder.id]
-        found: dict[str, tuple[int, int]] | None = {}
-        for above in self._evaluator.lineage(holder):
-            if above.definition is None:
-                if holder.kind == "interface":
-                    found = None  # its base lies outside of the repository
-                    break
-                continue
-            for member in members_of(self._catalog, above.definition):
-                assert found is not None
-                found.setdefault(member.name, self._catalog.shape(member))
-        self._shapes[holder.id] = found
-        return found
+        if holder.id not in self._shapes:
+            lineage = self._evaluator.lineage(holder)
+            shape: dict[str, tuple[int, int]] = {}
+            for above in lineage:
+                for member in members_of(self._catalog, above.definition) if above.definition else ():
+                    shape.setdefault(member.name, self._catalog.shape(member))
+            has_outer_base = holder.kind == "interface" and any(above.definition is None for above in lineage)
+            self._shapes[holder.id] = None if has_outer_base else shape
+        return self._shapes[holder.id]
 
-    def below(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> list[Definition]:
+    def _list_below(
+        self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]
+    ) -> dict[int, Definition]:
         """Types in the documents or with members there, types below those, and types that may satisfy them; by path and place."""
         catalog = self._catalog
-        found = {d.id: d for document in documents for d in catalog.facts(document).types}
+        types = {d.id: d for document in documents for d in catalog.facts(document).types}
         members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
-        waiting = {*found, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
+        waiting = {*types, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
         waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
             seen |= waiting
-            rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(found)))
+            rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(types)))
             for unit, row in rows.items():
                 if row.kind in TYPE_KINDS and row.document in catalog.files:
-                    found[unit] = catalog.facts(row.document).by_id[unit]
+                    types[unit] = catalog.facts(row.document).by_id[unit]
             below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
-            for node in sorted(waiting & set(found)):
-                below.update(d.id for d in self.candidates(found[node]))
+            for node in sorted(waiting & set(types)):
+                below.update(d.id for d in self._list_candidates(types[node]))
             waiting = below - seen
-        return sorted(found.values(), key=lambda d: (d.facts.file.path, d.place))
+        return {d.id: d for d in sorted(types.values(), key=lambda d: (d.facts.file.path, d.place))}
 
     def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
         """Replace the edges of types in these documents, of other `holders`, and of types below them."""
-        below = {d.id: d for d in self.below(store, documents, holders)}
+        below = self._list_below(store, documents, holders)
         for holder in [*below.values()]:  # types of one name share their members, and so the edges that start there
             for member in members_of(self._catalog, holder):
                 below.update((d.id, d) for d in holders_of(self._catalog, member))
@@ -148,7 +139,7 @@ class Inheritance:
             store.edges.remove_implied(sorted({holder.id, *(member.id for member in own)}))
             store.changed.update(d.facts.file.id for d in (holder, *own))
         for holder in below.values():
-            store.edges.add_rows(self.edges_of(holder))
+            store.edges.add_rows([*self.edges_of(holder)])
         self._catalog.take_keys()
 
 

@@ -18,20 +18,21 @@ import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
-from codelens.linking.facts import Key, LinkFacts, list_folders, load_words, token
+from codelens.linking.facts import Definition, Key, find_folders, load_words, token
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
 from codelens.linking.precise.edges import find_meanings, find_other_edges
 from codelens.linking.precise.indexes import PreciseIndexes
 from codelens.linking.procedures import Procedures
-from codelens.linking.references import FoundEdge, Resolver
+from codelens.linking.references import Resolver
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.graph import KINDS, TIERS, document_node
 from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
 RULES = "link 14"  # Increase the number with each change of the rules that decide which edges a document has
-AT_ONCE = 256
-"""Documents whose edges are written together: their rows lie on fewer pages than those of as many single documents. Chosen."""
+AT_ONCE = (
+    256  # Documents whose edges are written together: their rows lie on fewer pages than those of single documents
+)
 
 EdgeRow = tuple[int, int, int | str, int, int]
 """(source, number of the kind, target or the name of an external, line, number of the tier)"""
@@ -65,26 +66,30 @@ class Linker:
         self._known = known or PreciseIndexes(store, repository)
         self._resolver = Resolver(self.evaluator)
         self._procedures = Procedures(self.evaluator)
-        self._precise = self._known.documents()
 
     def link(self, document: int, whole: bool) -> DocumentLinks:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
-        has_references = self._store.references.any_in(DocumentId(document))
-        if not (has_references or document in self._precise or self.catalog.declared(document)):
+        catalog, identity = self.catalog, DocumentId(document)
+        is_empty = not (self._store.references.any_in(identity) or identity in self._known.packed_uses)
+        if is_empty and not catalog.manifests.declares(catalog.files[document].path):
             return DocumentLinks(document, [], [token(OWNERS)], [], {}, b"")
-        catalog = self.catalog
         facts = catalog.facts(document)
         offered = self.evaluator.offers(facts)
         catalog.take_keys()
-        self._resolver.forget_outcomes()
-        references = self._store.references.of_document(DocumentId(document))
+        references = self._store.references.of_document(identity)
         meanings = find_meanings(self._known, catalog, facts)
-        found = [
+        edges: list[EdgeRow] = []
+        for unit, kind, target, line, tier in (
             *self._resolver.edges(facts, references, meanings),
             *self._procedures.edges(facts, references),
             *find_other_edges(meanings, facts, references, self._known),
-        ]
-        edges = [_row(facts, one) for one in found]
+        ):
+            source = document_node(identity) if unit is None else facts.definitions[unit].id
+            if isinstance(target, Definition):
+                target = target.id
+            elif isinstance(target, int):
+                target = document_node(DocumentId(target))
+            edges.append((source, KINDS[kind], target, line, TIERS[tier].number))
         path = facts.file.path  # the keys of the document itself change with it
         keys = {token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}
         if whole:
@@ -104,16 +109,6 @@ class Linker:
         else:
             self.evaluator.trim()
         return links
-
-
-def _row(facts: LinkFacts, found: FoundEdge) -> EdgeRow:
-    source = document_node(facts.file.id) if found.unit is None else facts.definitions[found.unit].id
-    target: int | str = found.target.external
-    if found.target.definition is not None:
-        target = found.target.definition.id
-    elif found.target.document is not None:
-        target = document_node(found.target.document)
-    return source, KINDS[found.kind], target, found.line, TIERS[found.tier].number
 
 
 def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> None:
@@ -164,7 +159,7 @@ class Invalidation:
         """Read the keys of a document, before it is removed or replaced."""
         catalog = Catalog(self._store, self._repository, only=document)
         facts = catalog.facts(document)
-        _gather(self._before, catalog.offers(document))
+        _gather_digests(self._before, catalog.offers(document))
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)
@@ -193,50 +188,34 @@ class Invalidation:
         now = catalog()
         everything = {DocumentId(d) for d in now.files}
         if unlinked == everything:
-            found = everything
+            documents = everything
         elif build:
-            found = everything if self._documents or self.added else unlinked
+            documents = everything if self._documents or self.added else unlinked
         else:
             after: dict[Key, list[str]] = {}
             for document in sorted(unlinked):
-                _gather(after, now.offers(document))
+                _gather_digests(after, now.offers(document))
                 now.trim()
             keys = {*self._before, *after}
             changed = {key for key in keys if sorted(self._before.get(key, [])) != sorted(after.get(key, []))}
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
-            folders = folders_above(stayed | self._paths) ^ now.folders
+            folders = find_folders(stayed | self._paths) ^ now.folders
             changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
             gone = [*(self._units - store.units.existing(self._units)), *(-d for d in self._documents - everything)]
-            found = unlinked | self._depending(now, {token(key) for key in changed})
-            found = (found | store.edges.documents_pointing_at(gone)) & everything
+            documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
+            passed: set[DocumentId] = set()
+            tokens = {token(key) for key in changed}
+            while tokens:  # what depends on changed keys, directly or through what other documents offer
+                linked, offering = store.edges.depending_on(tokens)
+                documents |= (linked | offering) & everything
+                fresh = (offering - passed) & everything
+                passed |= fresh
+                tokens = {token(("e", now.files[d].path)) for d in fresh}
         store.edges.forget_offered(self._documents - everything)
-        return found
-
-    def _depending(self, catalog: Catalog, changed: set[int]) -> set[DocumentId]:
-        """The documents that depend on changed keys, directly or through what other documents offer."""
-        found: set[DocumentId] = set()
-        passed: set[DocumentId] = set()
-        while changed:
-            linked, offering = self._store.edges.depending_on(changed)
-            found |= linked | offering
-            fresh = {d for d in offering - passed if d in catalog.files}
-            passed |= fresh
-            changed = {token(("e", catalog.files[d].path)) for d in fresh}
-        return found
+        return documents
 
 
-def folders_above(paths: Iterable[str]) -> set[str]:
-    """All folders that hold these files, directly or not."""
-    folders: set[str] = set()
-    for path in paths:
-        for folder in list_folders(path):
-            if not folder or folder in folders:
-                break
-            folders.add(folder)
-    return folders
-
-
-def _gather(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:
+def _gather_digests(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:
     for key, digest in keys.items():
         into.setdefault(key, []).append(digest)
 

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, Definition, LinkFacts
 from codelens.linking.precise.indexes import PreciseIndexes
-from codelens.linking.references import EdgeEnd, FoundEdge, Meaning
+from codelens.linking.references import FoundEdge, Meaning
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Span, UnitId
-from codelens.model.extraction import DecodedText, Reference
+from codelens.model.extraction import DecodedText, Import, Reference
 from codelens.model.graph import EDGE_OF
 from codelens.store.store import Store
+from codelens.store.texts import DocumentText
 from codelens.text.lines import Enclosing, TextMap
 
 
@@ -34,31 +35,26 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
     raw = known.text(document)
     text = TextMap(DecodedText(raw.text, raw.encoding, 1.0, raw.bom))
     starts = [*text.line_starts, len(text.utf8) + 1]
-    aliases = {one.alias for one in facts.imports}
+    aliases = {imported.alias for imported in facts.imports}
     meanings: dict[int, Meaning] = {}
     for line, column, unit in uses:
         if line >= len(starts) or (utf8_place := starts[line - 1] + column - 1) >= starts[line]:
             continue
         definition = catalog.facts(known.documents_of[unit]).by_id[unit]
-        word = _read_word(text.utf8, utf8_place)
         place = text.to_original(utf8_place)
-        if (word in aliases or _matches(word, definition)) and _sees(facts, place, definition):
+        outer = definition
+        while outer.local and outer.parent is not None:
+            outer = outer.parent
+        # A local definition is visible only within its function.
+        is_visible = outer is definition or (definition.facts is facts and outer.start <= place < outer.end)
+        word = _WORD.match(text.utf8[utf8_place : utf8_place + _LONGEST_NAME].decode("utf-8", "ignore"))
+        if is_visible and word and (word[1] in aliases or _may_mean(word[1], definition)):
             meanings.setdefault(place, Meaning(line, [])).definitions.append(definition)
     return meanings
 
 
-_WORD = re.compile(r"[@$#]*(\w*)")
-_LONGEST_NAME = 400  # Bytes of a name that are compared
-_LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the statement
-
-
-def _read_word(utf8: bytes, place: int) -> str:
-    found = _WORD.match(utf8[place : place + _LONGEST_NAME].decode("utf-8", "ignore"))
-    return found[1] if found else ""
-
-
-def _matches(word: str, definition: Definition) -> bool:
-    """True if a definition can be meant by a word: its name, or its type's name for a constructor. Operators match any word."""
+def _may_mean(word: str, definition: Definition) -> bool:
+    """True for a definition's name, and for its type's name if it is a constructor. Any word may mean an operator."""
     language, name = definition.facts.file.language, definition.name.lstrip("@$#")
     if not word or word == name or not name.isidentifier():
         return True
@@ -66,12 +62,9 @@ def _matches(word: str, definition: Definition) -> bool:
     return name in (*language.constructors, parent) and word in (parent, *language.self_names, *language.super_names)
 
 
-def _sees(facts: LinkFacts, place: int, definition: Definition) -> bool:
-    """True if a definition is visible at a place: a local one only within its function."""
-    outer = definition
-    while outer.local and outer.parent is not None:
-        outer = outer.parent
-    return outer is definition or (definition.facts is facts and outer.start <= place < outer.end)
+_WORD = re.compile(r"[@$#]*(\w*)")
+_LONGEST_NAME = 400  # Bytes of a name that are compared
+_LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the statement
 
 
 def find_other_edges(
@@ -79,20 +72,31 @@ def find_other_edges(
 ) -> Iterator[FoundEdge]:
     """Edges of known names that no pattern of the grammar captures as a use: names in imports, and names in other places."""
     captured = {reference.start for reference in references if reference.kind in EDGE_OF}
-    places = [place for place in meanings if place not in captured]
-    imports = _Imports(facts, known) if places else None
+    imports: dict[str, list[Import]] = {}
+    for imported in facts.imports:
+        imports.setdefault(imported.name, []).append(imported)
     units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
     around = Enclosing([(unit.start, unit.end) for unit in units])
-    for place in places:
+    for place, (line, definitions) in meanings.items():
+        if place in captured:
+            continue
         number = around.at(place)
         inside = units[number] if number is not None else None
-        line, definitions = meanings[place]
+        text = known.text(DocumentId(facts.file.id))
         for definition in definitions:
-            if imports and (statement := imports.line_of(place, definition)):
-                yield FoundEdge(None, "imports", EdgeEnd(definition), statement, "precise")
+            statements = (i.line for i in imports.get(definition.name, ()) if _belongs_to_import(text, i.start, place))
+            if statement := next(statements, 0):
+                yield FoundEdge(None, "imports", definition, statement, "precise")
             elif definition is not inside:
-                unit = inside.place if inside else None
-                yield FoundEdge(unit, "references", EdgeEnd(definition), line, "precise")
+                yield FoundEdge(inside.place if inside else None, "references", definition, line, "precise")
+
+
+def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
+    """True if the import whose module is at `start` goes on to a place: to the end of the line, or of the brackets."""
+    if not 0 <= place - start <= _LONGEST_IMPORT:
+        return False
+    between = text.slice(Span(start, place))
+    return "\n" not in between or (any(b in between for b in "({") and not any(b in between for b in ")}"))
 
 
 def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
@@ -114,23 +118,3 @@ def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes)
             continue
         store.edges.remove([(source.id, kind, target.id, 0)])
         store.edges.add([(source.id, kind, target.id, rows[UnitId(source.id)].name_line, "precise")])
-
-
-class _Imports:
-    """The imports of a document, by imported name."""
-
-    def __init__(self, facts: LinkFacts, known: PreciseIndexes) -> None:
-        self._text = known.text(DocumentId(facts.file.id))
-        self._named = {name: [i for i in facts.imports if i.name == name] for name in {i.name for i in facts.imports}}
-
-    def line_of(self, place: int, definition: Definition) -> int:
-        """The line of the import statement that names a definition at a place; 0 if the place is in no import.
-
-        An import is stored with the place of its module. The statement goes on to the end of the line, or of the brackets.
-        """
-        for one in self._named.get(definition.name, ()):
-            if 0 <= place - one.start <= _LONGEST_IMPORT:
-                between = self._text.slice(Span(one.start, place))
-                if "\n" not in between or (set("({") & set(between) and not set(")}") & set(between)):
-                    return one.line
-        return 0

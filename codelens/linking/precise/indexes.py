@@ -36,17 +36,7 @@ from codelens.model.search import Notice
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, text_of
 
-_MOST_TARGETS = 8
-"""A symbol with more definitions is like a namespace, to which any file may add: a use of it means little. Chosen, not
-measured."""
-
-
-class UnitUse(NamedTuple):
-    """A name whose unit an index knows; line and column from 1, the column in UTF-8 bytes."""
-
-    line: int
-    column: int
-    unit: UnitId
+_MOST_TARGETS = 8  # A symbol with more definitions is like a namespace, to which any file may add: a use means little
 
 
 class IndexMatches(NamedTuple):
@@ -67,9 +57,8 @@ def match_units(
     indexed.
     """
     numbers: dict[str, int] = {}  # Symbol → its number among the uses
-    occurrences: dict[
-        str, array[int]
-    ] = {}  # As `IndexMatches.uses`, with the symbol's number: its meaning may follow later
+    occurrences: dict[str, array[int]] = {}
+    """As `IndexMatches.uses`, with the symbol's number: its meaning may follow later."""
     targets: dict[str, dict[UnitId, DocumentId]] = {}  # Symbol → the units that it means
     relationships: list[Relationship] = []
     for document in documents:
@@ -80,7 +69,7 @@ def match_units(
         for place, symbol, is_definition in document.occurrences:
             if not is_definition:
                 uses.extend((place.start_line, place.start_column, numbers.setdefault(symbol, len(numbers))))
-            elif (unit := names.unit_at(place)) is not None:
+            elif (unit := names.find_unit(place)) is not None:
                 targets.setdefault(symbol, {})[unit.id] = unit.document
         relationships += document.relationships
     for symbol, other, kind in relationships:
@@ -96,17 +85,15 @@ def match_units(
         if source != target
     ]
     meanings = [few.get(symbol, {}) for symbol in numbers]
-    resolved = {path: array("q", _resolve_uses(uses, meanings)) for path, uses in occurrences.items()}
-    holders = {unit: document for units in few.values() for unit, document in units.items()}
-    return IndexMatches(resolved, list(dict.fromkeys(implementations)), holders)
-
-
-def _resolve_uses(uses: Sequence[int], meanings: Sequence[Iterable[UnitId]]) -> Iterator[int]:
-    """Line, column and unit of each use, from lines, columns and numbers of symbols; `meanings` has the units of each symbol."""
-    triples = iter(uses)
-    for line, column, symbol in zip(triples, triples, triples, strict=True):
-        for unit in meanings[symbol]:
-            yield from (line, column, unit)
+    resolved: dict[str, array[int]] = {}
+    for path, uses in occurrences.items():
+        triples = iter(uses)
+        resolved[path] = array("q")
+        for line, column, number in zip(triples, triples, triples, strict=True):
+            for meant in meanings[number]:
+                resolved[path].extend((line, column, meant))
+    documents_of = {unit: document for units in few.values() for unit, document in units.items()}
+    return IndexMatches(resolved, list(dict.fromkeys(implementations)), documents_of)
 
 
 class _NamePlaces:
@@ -120,7 +107,7 @@ class _NamePlaces:
                 self._by_start.setdefault((unit.name_line, unit.name_column), unit)
                 self._by_line.setdefault(unit.name_line, []).append(unit)
 
-    def unit_at(self, place: Range) -> UnitRow | None:
+    def find_unit(self, place: Range) -> UnitRow | None:
         """The unit whose name starts here, else the first whose name overlaps: `Shape::area` and `area`."""
         if place[:2] == place[2:]:
             return None  # a whole file
@@ -152,24 +139,9 @@ def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
 
     Files larger than `limit` bytes are refused. Links are not followed.
     """
-    yield from _find_in_project(root, "", limit)
-    for entry in _list_folder(root):
-        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-            yield from _find_in_project(Path(entry.path), entry.name, limit)
-
-
-def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
-    """The path in the tree of a document in an index of `folder`; None if it is not known.
-
-    Most indexes of a project have paths relative to the project, some have paths relative to the top of the repository.
-    """
-    below = f"{folder}/{path}" if folder else path
-    return next((place for place in (below, path) if place in known), None)
-
-
-def _find_in_project(project: Path, name: str, limit: int) -> Iterator[IndexFile]:
-    for inside in ("", _FOLDER):
-        folder = project / inside
+    below = [e for e in _list_folder(root) if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
+    projects = [("", root), *((entry.name, Path(entry.path)) for entry in below)]
+    for name, inside, folder in ((name, inside, path / inside) for name, path in projects for inside in ("", _FOLDER)):
         if inside and os.path.islink(folder):  # noqa: PTH114 - Path.is_symlink raises where the folder cannot be searched
             continue
         for entry in _list_folder(folder):
@@ -190,6 +162,15 @@ def _find_in_project(project: Path, name: str, limit: int) -> Iterator[IndexFile
                     refusal = f"{status.st_size / 1e6:.1f} MB, limit {limit / 1e6:.1f} MB"
             path = _printable("/".join(filter(None, (name, inside, entry.name))))
             yield IndexFile(path, Path(entry.path), _printable(name), refusal)
+
+
+def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
+    """The path in the tree of a document in an index of `folder`; None if it is not known.
+
+    Most indexes of a project have paths relative to the project, some have paths relative to the top of the repository.
+    """
+    below = f"{folder}/{path}" if folder else path
+    return next((place for place in (below, path) if place in known), None)
 
 
 def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
@@ -233,7 +214,7 @@ def read_tree_indexes(root: Path, limit: int) -> TreeIndexes:
         states.append((index.path, len(content), xxhash.xxh3_64_hexdigest(content)))
     dumps = [index for index in refused if index.refusal == _LSIF]
     listed = [index for index in refused if index.refusal != _LSIF] + ([] if files else dumps[:1])
-    notices = tuple(_make_notice(f"{index.path} is not read: {index.refusal}") for index in listed)
+    notices = tuple(Notice("precise", f"{index.path} is not read: {index.refusal}") for index in listed)
     return TreeIndexes(tuple(files), json.dumps(states) if states else "", notices)
 
 
@@ -245,9 +226,9 @@ class PreciseIndexes:
         self.documents_of: dict[UnitId, DocumentId] = {}  # Unit that a name means → its document
         self.implementations: set[tuple[UnitId, UnitId]] = set()
         """(type or member, type or member that it implements or overrides)."""
-        self._store = store
-        self._uses: dict[DocumentId, array[int]] = {}
+        self.packed_uses: dict[DocumentId, array[int]] = {}
         """Line, column and unit of each use, one after the other: there may be hundreds of thousands."""
+        self._store = store
         rows = store.documents.rows() if files else []
         self._rows = {row.path: row for row in rows if row.repository == repository}
         self._by_id = {row.id: row for row in self._rows.values()}
@@ -258,20 +239,14 @@ class PreciseIndexes:
             )
             for path, uses in matches.uses.items():
                 if uses:
-                    self._uses.setdefault(self._rows[path].id, array("q")).extend(uses)
+                    self.packed_uses.setdefault(self._rows[path].id, array("q")).extend(uses)
             self.implementations.update(matches.implementations)
             self.documents_of.update(matches.documents)
 
-    def documents(self) -> set[DocumentId]:
-        """Documents with a known use."""
-        return set(self._uses)
-
-    def uses(self, document: DocumentId) -> list[UnitUse]:
-        """Distinct uses in order of place and unit: two indexes may have the same."""
-        numbers = iter(self._uses.get(document, ()))
-        return sorted(
-            {UnitUse(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)}
-        )
+    def uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
+        """(line, column in UTF-8 bytes, unit) of each use in order, once: two indexes may have the same."""
+        numbers = iter(self.packed_uses.get(document, ()))
+        return sorted({(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)})
 
     def text(self, document: DocumentId) -> DocumentText:
         """The text of a document. The last one is kept."""
@@ -296,15 +271,11 @@ class PreciseIndexes:
                         matched += 1
                         yield replace(converted, path=path)
         except PreciseIndexError as fault:
-            self.notices.append(_make_notice(f"{fault}; {fault.hint}"))
+            self.notices.append(Notice("precise", f"{fault}; {fault.hint}"))
         except OSError as fault:
-            self.notices.append(_make_notice(f"{file.path} is not read: {fault.strerror or fault}"))
+            self.notices.append(Notice("precise", f"{file.path} is not read: {fault.strerror or fault}"))
         # Many tools list files of libraries too, so missing files are reported only if no file matches.
         if refused := stale or (missing if not matched else []):
             first = f"{refused[0].path[:_LONGEST_PATH]}: {refused[0].reason}"
             text = f"{file.path}: {len(refused)} of {matched + len(refused)} documents are not used ({first})"
-            self.notices.append(_make_notice(text))
-
-
-def _make_notice(text: str) -> Notice:
-    return Notice("precise", text)
+            self.notices.append(Notice("precise", text))

@@ -187,27 +187,20 @@ def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDoc
     """
     try:
         encoding = CodeUnits.UTF16
-        seen = False
+        has_content = False
         for key, start, end in read_fields(buffer, 0, len(buffer)):
             if key == _METADATA:
-                seen = True
-                encoding = CodeUnits.UTF8 if _read_tool(buffer, start, end) in _COUNT_BYTES else CodeUnits.UTF16
+                tools = (place for inner, *place in read_fields(buffer, start, end) if inner == _TOOL)
+                parts = (part for tool in tools for part in read_fields(buffer, *tool))
+                tool_name = next((read_text(buffer, *place) for inner, *place in parts if inner == _TOOL_NAME), "")
+                encoding = CodeUnits.UTF8 if tool_name in _COUNT_BYTES else CodeUnits.UTF16
             elif key == _DOCUMENTS:
-                seen = True
                 yield _read_document(buffer, start, end, encoding)
-        if not seen:
+            has_content = has_content or key in (_METADATA, _DOCUMENTS)
+        if not has_content:
             raise WireFault("neither metadata nor documents", 0)
     except WireFault as fault:
         raise PreciseIndexError(name, fault.offset, f"not a SCIP index: {fault}") from None
-
-
-def _read_tool(buffer: bytes, start: int, end: int) -> str:
-    for key, at, stop in read_fields(buffer, start, end):
-        if key == _TOOL:
-            for inner, first, last in read_fields(buffer, at, stop):
-                if inner == _TOOL_NAME:
-                    return read_text(buffer, first, last)
-    return ""
 
 
 def _read_document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> PreciseDocument | RefusedDocument:
@@ -258,8 +251,8 @@ class _SymbolTable:
 
 
 def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -> Occurrence | None:
-    """An occurrence; None if its range is invalid."""
-    numbers: list[int] = []
+    """An occurrence, with a range that counts from 1; None if its range is invalid."""
+    numbers: list[int] = []  # [line, start, end] or [line, start, last line, end], from 0
     symbol = ""
     roles = 0
     for key, at, stop in read_fields(buffer, start, end):
@@ -270,34 +263,18 @@ def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -
         elif key == _ROLES:
             roles = at
         elif key in _TYPED:
-            numbers = _read_range_message(buffer, at, stop, _TYPED[key])
+            numbers = [0] * _TYPED[key]  # zeros are not on the wire
+            for inner, value, _ in read_fields(buffer, at, stop):
+                if inner & 7 == VARINT and 1 <= inner >> 3 <= len(numbers):
+                    numbers[(inner >> 3) - 1] = value
         elif key == _RANGE_UNPACKED:
             numbers.append(at)
-    place = _make_range(numbers)
-    return None if place is None else Occurrence(place, symbol, roles & _DEFINITION != 0)
-
-
-def _read_range_message(buffer: bytes, start: int, end: int, count: int) -> list[int]:
-    """The numbers of a range in the newer form, in the order of the older form. Zeros are not on the wire."""
-    numbers = [0] * count
-    for key, value, _ in read_fields(buffer, start, end):
-        if key & 7 == VARINT and 1 <= key >> 3 <= count:
-            numbers[(key >> 3) - 1] = value
-    return numbers
-
-
-def _make_range(numbers: list[int]) -> Range | None:
-    """A range from [line, start, end] or [line, start, line, end], converted to count from 1; None if it is invalid."""
     if len(numbers) == 3:
-        line, start, end = numbers
-        last = line
-    elif len(numbers) == 4:
-        line, start, last, end = numbers
-    else:
+        numbers.insert(2, numbers[0])
+    if len(numbers) != 4 or max(numbers) >= _FAR or numbers[2:] < numbers[:2]:
         return None
-    if line >= _FAR or start >= _FAR or last >= _FAR or end >= _FAR or (last, end) < (line, start):
-        return None
-    return Range(line + 1, start + 1, last + 1, end + 1)
+    line, column, last_line, last_column = numbers
+    return Occurrence(Range(line + 1, column + 1, last_line + 1, last_column + 1), symbol, roles & _DEFINITION != 0)
 
 
 def _read_relationships(buffer: bytes, start: int, end: int, names: _SymbolTable) -> Iterator[Relationship]:
@@ -347,23 +324,18 @@ def convert_to_utf8(document: PreciseDocument, text: str) -> PreciseDocument | R
     An index is made from one state of the tree, and files change afterwards. A document that does not match its text is refused
     as a whole: an edge from a place that has moved is worse than the edge found by syntax.
     """
-    lines = text.split("\n")
+    lines, encoding = text.split("\n"), document.encoding
     sample = document.occurrences[:: max(1, len(document.occurrences) // _ENOUGH)]
-    fitting = sum(_is_word(occurrence.range, lines, document.encoding) for occurrence in sample)
+    fitting = sum(_is_word(occurrence.range, lines, encoding) for occurrence in sample)
     if fitting < _LEAST_FIT * len(sample):
         return RefusedDocument(document.path, "the index was made of another text of this file")
-    if document.encoding == CodeUnits.UTF8 or text.isascii():
-        return replace(document, encoding=CodeUnits.UTF8)
-    occurrences = tuple(_convert_columns(one, lines, document.encoding) for one in document.occurrences)
-    return replace(document, encoding=CodeUnits.UTF8, occurrences=occurrences)
-
-
-def _convert_columns(occurrence: Occurrence, lines: Sequence[str], encoding: CodeUnits) -> Occurrence:
-    first_line, first, last_line, last = occurrence.range
-    first = _count_bytes(lines, first_line, first, encoding)
-    return occurrence._replace(
-        range=Range(first_line, first, last_line, _count_bytes(lines, last_line, last, encoding))
-    )
+    occurrences = list(document.occurrences)
+    if encoding != CodeUnits.UTF8 and not text.isascii():
+        for i, (place, symbol, is_definition) in enumerate(occurrences):
+            start = _count_bytes(lines, place.start_line, place.start_column, encoding)
+            end = _count_bytes(lines, place.end_line, place.end_column, encoding)
+            occurrences[i] = Occurrence(Range(place.start_line, start, place.end_line, end), symbol, is_definition)
+    return replace(document, encoding=CodeUnits.UTF8, occurrences=tuple(occurrences))
 
 
 def _count_bytes(lines: Sequence[str], number: int, column: int, encoding: CodeUnits) -> int:
