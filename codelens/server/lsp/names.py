@@ -264,5 +264,5 @@ class Names:
     def _guess(self, here: NameMeaning) -> NameMeaning | None:
         """The few definitions of the name, if nothing tells which one is meant."""
         edges = self._resolver.find_edges(self.facts, here.reference)
-        definitions = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
         return self._define(here, list(definitions)[:MOST_GUESSES], is_guess=True)
