@@ -20,7 +20,7 @@ from codelens.watching.events import need_watchfiles
 from codelens.watching.process import WatchProcess
 
 if TYPE_CHECKING:
-    from codelens.server.http.app import Mounted
+    from codelens.server.http.app import MountedApp
 
 
 class ServeFlags(CommonFlags):
@@ -49,23 +49,22 @@ def serve_index(flags: ServeFlags) -> int:
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         need_watchfiles()
-    from codelens.server.http.app import address_of, application, open_listener
-    from codelens.server.http.app import serve as run
+    from codelens.server.http.app import address_of, application, make_server, open_listener
     from codelens.server.http.desk import QueryDesk, default_workers
     from codelens.server.http.gate import rules_for
-    from codelens.server.http.keys import KeyRing
+    from codelens.server.http.keys import read_keys
     from codelens.server.http.links import SourceLinks
 
     SourceLinks.from_settings(place.settings, is_local=True)  # a faulty URL is reported now
-    keys, rules = KeyRing(keys_file()), rules_for(flags.host, flags.require_key)
-    if rules.keys_needed and not keys.rows():
+    keys, rules = keys_file(), rules_for(flags.host, flags.require_key)
+    if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
         raise UsageError(
             f"no client could send requests {where}: there are no keys", "`codelens serve keys add NAME` creates one"
         )
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = open_listener(flags.host, flags.port)
-    mounted = [] if find_spec("mcp") is None else [_mount_tools(place)]
+    mounted = None if find_spec("mcp") is None else _mount_tools(place)
     desk = QueryDesk(
         place.fleet or place.index_path, place.settings, default_workers() if flags.workers is None else flags.workers
     )
@@ -75,7 +74,7 @@ def serve_index(flags: ServeFlags) -> int:
     watch = WatchProcess(place.index_path, tell=_report_watch) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
-            run(application(desk, rules, keys, mounted=mounted), listener)
+            make_server(application(desk, rules, keys, mounted=mounted)).run(sockets=[listener])
     finally:
         if watch:
             watch.stop()
@@ -93,15 +92,15 @@ def _open_fleet(flags: ServeFlags) -> Workplace:
     return fleet_at(flags, flags.store or "", flags.scheduler)
 
 
-def _mount_tools(place: Workplace) -> Mounted:
+def _mount_tools(place: Workplace) -> MountedApp:
     """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
-    from codelens.server.http.app import Mounted
+    from codelens.server.http.app import MountedApp
     from codelens.server.mcp.sdk import http_app
     from codelens.server.upkeep import ServedIndex, Upkeep
 
     served = ServedIndex(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
     tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"))
-    return Mounted("/mcp", tools.asgi_app, tools.run())
+    return MountedApp("/mcp", tools.asgi_app, tools.run())
 
 
 def _report_watch(record: Mapping[str, Any]) -> None:

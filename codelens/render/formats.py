@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
-from codelens.render.lines import MATCH, OMITTED, PATH, PLACE, OutputOptions, color_text, is_short_enough
+from codelens.render.lines import OMITTED, PATH, PLACE, OutputOptions, color_ranges, color_text, is_short_enough
 from codelens.render.paths import PathStyle, real_path
 from codelens.render.visible import code_span, fence_around, for_line, for_terminal
 from codelens.text.lines import column_utf8
@@ -26,13 +26,21 @@ if TYPE_CHECKING:
 def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write one line a hit, as grep does, or with -A, -B and -C the lines around it."""
     for i, hit in enumerate(result.hits):
-        if output.only_matching:
-            yield from _format_matches(hit, output)
+        at_hit = [line for line in hit.snippet if line.number == hit.line]
+        if output.only_matching:  # in the hit's line, or in its other lines if nothing in that one matches
+            for line in [line for line in at_hit if line.matches] or hit.snippet:
+                for start, end in line.matches:
+                    part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
+                    column = column_utf8(line.text, start)
+                    yield _format_line(hit, output, line.number, column, _format_text(part, output))
         elif output.context:
             yield from (["--\n"] if i else [])
-            yield from _format_with_context(hit, output)
+            for line in hit.snippet:
+                column, mark = (hit.column, ":") if line.number == hit.line else (None, "-")
+                yield _format_line(hit, output, line.number, column, _format_text(line, output), mark)
         else:
-            yield _format_line(hit, output, hit.line, hit.column, _text_at_hit(hit, output))
+            text = _format_text(at_hit[0], output) if at_hit else line_text(hit)
+            yield _format_line(hit, output, hit.line, hit.column, text)
 
 
 def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]:
@@ -49,7 +57,8 @@ def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write path:hits of each file that has a hit (-c)."""
     counts = Counter(output.path_style.of_hit(hit) for hit in result.hits)
-    return (f"{path}{_path_end(output.null)}{count}\n" for path, count in counts.items())
+    mark = "\0" if output.null else ":"
+    return (f"{path}{mark}{count}\n" for path, count in counts.items())
 
 
 def line_text(hit: Hit) -> str:
@@ -60,56 +69,20 @@ def line_text(hit: Hit) -> str:
     return for_line(text.rstrip("\r\n"))
 
 
-def _text_at_hit(hit: Hit, output: OutputOptions) -> str:
-    return next((_format_text(line, output) for line in hit.snippet if line.number == hit.line), line_text(hit))
-
-
 def _format_text(line: SnippetLine, output: OutputOptions) -> str:
     """A line with its matched parts in colour, unless something in it had to be made visible."""
     text = line.text.rstrip("\r\n")
     if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")
-    if not output.color or for_line(text) != text:
-        return for_line(text)
-    parts, at = [], 0
-    for start, end in line.matches:  # in order of their starts; a phrase and its words overlap
-        start = max(start, at)
-        parts += [text[at:start], color_text(MATCH, text[start:end], output.color)]
-        at = max(at, end)
-    return "".join([*parts, text[at:]])
-
-
-def _path_end(null: bool, mark: str = ":") -> str:
-    return "\0" if null else mark
+    shown = for_line(text)
+    return color_ranges(text, line.matches) if output.color and shown == text else shown
 
 
 def _format_line(hit: Hit, output: OutputOptions, number: int, column: int | None, text: str, mark: str = ":") -> str:
     numbers = [number, *([column] if column is not None and output.columns else [])]
     place = "".join(color_text(PLACE, str(n), output.color) + mark for n in numbers) if output.line_numbers else ""
-    path = (
-        color_text(PATH, output.path_style.of_hit(hit), output.color) + _path_end(output.null, mark)
-        if output.names
-        else ""
-    )
-    return f"{path}{place}{text}\n"
-
-
-def _format_with_context(hit: Hit, output: OutputOptions) -> Iterator[str]:
-    for line in hit.snippet:
-        text = _format_text(line, output)
-        if line.number == hit.line:
-            yield _format_line(hit, output, line.number, hit.column, text)
-        else:
-            yield _format_line(hit, output, line.number, None, text, "-")
-
-
-def _format_matches(hit: Hit, output: OutputOptions) -> Iterator[str]:
-    """The parts of the hit's line that match, or those of its other lines if none of them does."""
-    lines = [line for line in hit.snippet if line.matches]
-    for line in [line for line in lines if line.number == hit.line] or lines:
-        for start, end in line.matches:
-            part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
-            yield _format_line(hit, output, line.number, column_utf8(line.text, start), _format_text(part, output))
+    path = color_text(PATH, output.path_style.of_hit(hit), output.color) + ("\0" if output.null else mark)
+    return f"{path if output.names else ''}{place}{text}\n"
 
 
 T = TypeVar("T")
@@ -127,32 +100,26 @@ def parse_template(
     """
     pieces: list[str | Callable[[T, PathStyle], object]] = []
     end = 0
-    for found in _PIECE.finditer(template):
-        pieces += [template[end : found.start()], _parse_piece(found, fields)]
-        end = found.end()
+    for match in _PIECE.finditer(template):
+        pieces.append(template[end : match.start()])
+        end = match.end()
+        if match[0] in ("{{", "}}"):
+            pieces.append(match[0][0])
+        elif match[2]:
+            pieces.append(_ESCAPES[match[2]])
+        elif match[1] in fields:
+            pieces.append(fields[match[1]])
+        else:
+            what = f"unknown field {match[0]}" if match[1] is not None else f"a single '{match[0]}'"
+            raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
     pieces.append(template[end:])
-    raw = "\0" in "".join(
-        piece for piece in pieces if isinstance(piece, str)
-    )  # whoever reads it parts names by NUL bytes
+    raw = any("\0" in piece for piece in pieces if isinstance(piece, str))  # whoever reads it parts names by NUL bytes
 
     def fill(item: T, paths: PathStyle) -> str:
         paths = paths.raw() if raw else paths
         return "".join(p if isinstance(p, str) else str(p(item, paths)) for p in pieces)
 
     return fill
-
-
-def _parse_piece(
-    found: re.Match[str], fields: Mapping[str, Callable[[T, PathStyle], object]]
-) -> str | Callable[[T, PathStyle], object]:
-    if found[0] in ("{{", "}}"):
-        return found[0][0]
-    if found[2]:
-        return _ESCAPES[found[2]]
-    if found[1] in fields:
-        return fields[found[1]]
-    what = f"unknown field {found[0]}" if found[1] is not None else f"a single '{found[0]}'"
-    raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
 
 
 def end_with_break(text: str) -> str:
@@ -196,32 +163,22 @@ FIELDS: Mapping[str, Field] = {
 def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write a table by RFC 4180, with a head line and Unix line ends."""
     for row in _table_rows(result, output.paths):
-        yield ",".join(map(_csv_cell, row)) + "\n"
-
-
-def _csv_cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
+        quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in row)
+        yield ",".join(quoted) + "\n"
 
 
 def render_tsv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write a table with tabs. Inside a cell, tabs and line breaks are \\t, \\n, \\r; a backslash before them is doubled."""
+    escapes = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
     for row in _table_rows(result, output.paths):
-        yield "\t".join(map(_tsv_cell, row)) + "\n"
-
-
-def _tsv_cell(text: str) -> str:
-    return re.sub(r"[\\\t\n\r]", lambda m: {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}[m[0]], text)
+        yield "\t".join(text.translate(escapes) for text in row) + "\n"
 
 
 def _table_rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
     yield list(COLUMNS)
     for hit in result.hits:
-        yield [_format_cell(name, hit, paths) for name in COLUMNS]
-
-
-def _format_cell(name: str, hit: Hit, paths: PathStyle) -> str:
-    text = str(FIELDS[name](hit, paths))
-    return text if name == "path" else for_line(text)
+        cells = [(name, str(FIELDS[name](hit, paths))) for name in COLUMNS]
+        yield [text if name == "path" else for_line(text) for name, text in cells]
 
 
 def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
@@ -232,26 +189,20 @@ def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write a heading with the query and the counts, then one section a hit."""
+    """Write a heading with the query and the counts, then one section a hit, in whose snippet a gap is shown as one."""
     yield f"## {code_span(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
         place = code_span(f"{output.paths.of_hit(hit)}:{hit.line}")
         yield f"\n### {hit.rank}. {code_span(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
-        yield from _format_snippet(hit)
-
-
-def _format_snippet(hit: Hit) -> Iterator[str]:
-    """A fence longer than any run of backticks inside, as CommonMark wants it; a gap is shown as one."""
-    text = "".join(for_terminal(line.text) for line in hit.snippet)
-    fence = fence_around(text)
-    yield f"{fence}{hit.unit.language}\n"
-    before = None
-    for line in hit.snippet:
-        if before is not None and line.number > before + 1:
-            yield "…\n"
-        yield for_terminal(line.text.rstrip("\r\n")) + "\n"
-        before = line.number
-    yield fence + "\n"
+        fence = fence_around("".join(for_terminal(line.text) for line in hit.snippet))
+        yield f"{fence}{hit.unit.language}\n"
+        before = None
+        for line in hit.snippet:
+            if before is not None and line.number > before + 1:
+                yield "…\n"
+            yield for_terminal(line.text.rstrip("\r\n")) + "\n"
+            before = line.number
+        yield fence + "\n"
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -261,8 +212,9 @@ _RULE = "codelens/hit"
 def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write one run of SARIF; hits are results of level `note`, in the order of their rank."""
     roots = {r.name: r.root for r in result.index.repositories}
+    rule = {"id": _RULE, "shortDescription": {"text": "A place that a search found"}}
     run = {
-        "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [_sarif_rule()]}},
+        "tool": {"driver": {"name": "codelens", "version": __version__, "rules": [rule]}},
         "invocations": [{"executionSuccessful": not result.failed, "exitCode": result.exit_code}],
         "originalUriBaseIds": {name: {"uri": Path(root).as_uri() + "/"} for name, root in sorted(roots.items())},
         "columnKind": "utf16CodeUnits",
@@ -271,10 +223,6 @@ def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     from codelens.render.records import to_json  # plain lines start without it
 
     yield to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
-
-
-def _sarif_rule() -> Record:
-    return {"id": _RULE, "shortDescription": {"text": "A place that a search found"}}
 
 
 def _sarif_result(hit: Hit, query: str) -> Record:

@@ -94,17 +94,14 @@ def _visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[i
     text = line.text
     if output.only_matching and line.matched and not output.inverted:
         for start, end in line.ranges:
-            part = text[start:end]
-            yield (
-                column_utf8(text, start),
-                part if is_short_enough(part, output.longest, 0) else OMITTED.format("matching"),
-            )
+            fits = is_short_enough(text[start:end], output.longest, 0)
+            yield column_utf8(text, start), text[start:end] if fits else OMITTED.format("matching")
         return
     column = column_utf8(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
     if not is_short_enough(text, output.longest):
         yield column, OMITTED.format("matching" if line.matched else "context")
         return
-    yield column, _color_matches(line) if output.color and line.ranges else text
+    yield column, color_ranges(text, line.ranges) if output.color else text
 
 
 OMITTED = "[Omitted long {} line]"  # The words of ripgrep in place of a line that is longer than -M
@@ -115,13 +112,14 @@ def is_short_enough(text: str, longest: int, ending: int = 1) -> bool:
     return not longest or len(text.encode("utf-8", "surrogateescape")) + ending <= longest
 
 
-def _color_matches(line: MatchedLine) -> str:
-    """The text with its matches in colour."""
+def color_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """The text with ranges of it in colour, which come in the order of their starts and may overlap."""
     parts, at = [], 0
-    for start, end in line.ranges:
-        parts += [line.text[at:start], color_text(MATCH, line.text[start:end], True)]
-        at = end
-    return "".join([*parts, line.text[at:]])
+    for start, end in ranges:
+        start = max(start, at)
+        parts += [text[at:start], color_text(MATCH, text[start:end], True)]
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
 
 
 def color_text(code: str, text: str, color: bool) -> str:

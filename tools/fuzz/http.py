@@ -50,10 +50,9 @@ def described(count: int, seed: int, folder: Path, report: Report) -> None:
     from codelens.server.http.app import application
     from codelens.server.http.desk import QueryDesk
     from codelens.server.http.gate import Rules
-    from codelens.server.http.keys import KeyRing
 
     desk = QueryDesk(built(folder), Settings())
-    app = application(desk, Rules(False, None), KeyRing(None))
+    app = application(desk, Rules(False, None), None)
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
     operations: Any = schemathesis.openapi.from_asgi(
         "/openapi.json", app, config=schemathesis.Config.from_dict(accepted)

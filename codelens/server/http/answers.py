@@ -48,6 +48,13 @@ from codelens.server.http.questions import (
     given_options,
 )
 
+RANK_SHARES: Mapping[str, Callable[[Contribution], float]] = {
+    "rrf": lambda part: part.amount,
+    "share": lambda part: part.amount,
+    "rrf_share": lambda part: part.operands["of_channel"] / (part.operands["k"] + part.operands["rank"]),
+}
+"""Rule of a contribution that comes from a rank → its part of the fused score."""
+
 
 def response_record(result: SearchResult, exit_code: int) -> Record:
     """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
@@ -73,17 +80,10 @@ def market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
         "avg_rating": rating.get("value", metadata.get("rating")),
         "install_count": metadata.get("installs"),
         "final_score": hit.score,
-        "rrf_score": math.fsum(_rank_share(part) for part in hit.contributions),
+        "rrf_score": math.fsum(RANK_SHARES[part.rule](part) for part in hit.contributions if part.rule in RANK_SHARES),
         "semantic_rank": hit.channels.get("vector"),
         "keyword_rank": hit.channels.get("exact"),
     }
-
-
-def _rank_share(part: Contribution) -> float:
-    """The part of the fused score that a contribution is; 0 if it does not come from a rank."""
-    if part.rule == "rrf_share":
-        return part.operands["of_channel"] / (part.operands["k"] + part.operands["rank"])
-    return part.amount if part.rule in ("rrf", "share") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,17 @@ class Endpoint:
     kept: bool = True  # True if an answer may be served again while the index does not change
 
 
+RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES not in OPTIONS[name].applies}
+"""Fields that ask for places by rank even where the query asks for lines."""
+
+
 def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
     options = replace(search_options(request, index.settings), reasons=request.contributions)
     ranked = options.files_only or request.model_fields_set & RANKING
     query = index.parse(request.query, options)
-    lines = not ranked and query.asks_for_lines
-    result = (index.search_lines if lines else index.search)(query, options)
+    result = (index.search_lines if not ranked and query.asks_for_lines else index.search)(query, options)
     return response_record(result, 0 if result.hits else 1)
-
-
-RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES not in OPTIONS[name].applies}
-"""Fields that ask for places by rank even where the query asks for lines."""
 
 
 def why(index: Index, request: WhyAsked) -> Record:
@@ -167,12 +166,9 @@ def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
     def answer(index: Index, request: RelationsAsked) -> Record:
         where = filter_options(request, EVERYTHING)
         options = RelationOptions(
+            **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
+            **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
             kinds=tuple(request.kinds),
-            min_confidence=request.min_confidence,
-            depth=request.depth,
-            limit=request.limit,
-            sure=isinstance(request, ReferencesAsked) and request.sure,
-            text=isinstance(request, ReferencesAsked) and request.text,
             where=where if where != SearchOptions(limit=EVERYTHING) else None,
         )
         result: RelationAnswer = getattr(index.graph, question)(request.target, options)
@@ -190,25 +186,17 @@ def filter_options(request: Filters, limit: int) -> SearchOptions:
 def search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
     """Everything of a search but its query; mode and profile are the settings' where none is asked for."""
     values = given_options(request)
+    weights = [part.partition("=") for part in values["weights"].split(",") if part]  # the request has checked the form
+    # The marketplace names two columns of the metadata by fields of their own.
+    category = [f"category={request.category}"] if request.category is not None else []
+    paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
     decided = {
         "mode": values.get("mode") or settings.mode,
         "profile": values["profile"] or settings.profile,
-        "weights": _parse_weights(values["weights"]),
-        "meta": _metadata_conditions(values["meta"], request),
+        "weights": {name: float(number) for name, _, number in weights},
+        "meta": (*values["meta"], *category, *paid),
     }
     return SearchOptions(**values | decided)
-
-
-def _metadata_conditions(meta: tuple[str, ...], request: SearchAsked) -> tuple[str, ...]:
-    """On the metadata; the marketplace names two columns by fields of their own."""
-    category = [f"category={request.category}"] if request.category is not None else []
-    paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
-    return (*meta, *category, *paid)
-
-
-def _parse_weights(text: str) -> dict[str, float]:
-    """'exact=2,fuzzy=1', whose form the question has checked."""
-    return {name: float(number) for name, _, number in (part.partition("=") for part in text.split(",") if part)}
 
 
 ENDPOINTS = {
@@ -240,18 +228,6 @@ class Outcome:
     """False if the next answer may be another one though the index is the same: a shard was missing."""
 
 
-def _open_visible_index(place: Path | FleetPlace, settings: Settings, visible: tuple[str, ...]) -> Index:
-    if isinstance(place, FleetPlace):
-        return place._replace(visible=visible).open(settings)
-    opened = Index.reopen(place, settings)
-    names = [row.name for row in opened.info().repositories]
-    if not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
-        opened.close()
-        refusal = "this key may not see every repository of this index"  # counts of all of them decide scores
-        raise RequestRefused(Fault(403, refusal, "`codelens serve --store` serves a part of what is indexed"))
-    return opened
-
-
 def answer_question(
     place: Path | FleetPlace, settings: Settings, name: str, body: str, visible: tuple[str, ...] = EVERY
 ) -> Outcome:
@@ -259,7 +235,15 @@ def answer_question(
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
-        with _open_visible_index(place, settings, visible) as opened:
+        index: Index = (
+            Index.reopen(place, settings) if isinstance(place, Path) else place._replace(visible=visible).open(settings)
+        )
+        with index as opened:
+            names = [row.name for row in opened.info().repositories]
+            if isinstance(place, Path) and not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
+                refusal = "this key may not see every repository of this index"  # counts of all of them decide scores
+                hint = "`codelens serve --store` serves a part of what is indexed"
+                raise RequestRefused(Fault(403, refusal, hint))
             while True:
                 try:
                     record = endpoint.answer(opened, question)

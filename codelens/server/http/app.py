@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
 
 import h11
 import uvicorn
@@ -17,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codelens.errors import UsageError
@@ -26,94 +28,72 @@ from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response
 from codelens.server.http.gate import Buckets, Gate, Rules
-from codelens.server.http.keys import KeyRing
-from codelens.server.http.openapi import openapi_document, read_request
-from codelens.server.http.page import fault_page, page_routes
+from codelens.server.http.openapi import openapi, read_request
+from codelens.server.http.page import page_routes, render_page
 
 
 @dataclass(frozen=True, slots=True)
-class Mounted:
+class MountedApp:
     """Another application behind the same gate."""
 
     path: str  # One address such as /mcp; nothing below it
-    app: ASGIApp
-    running: AbstractAsyncContextManager[None]  # SessionStart for as long as the server runs
-
-
-Handler = Callable[[Request], Awaitable[Response]]
+    app: ASGIApp  # Not a function: a router would take it for one that answers a Request
+    running: AbstractAsyncContextManager[None]  # Entered for as long as the server runs
 
 
 def application(
-    desk: QueryDesk, rules: Rules, keys: KeyRing, buckets: Buckets | None = None, mounted: Sequence[Mounted] = ()
+    desk: QueryDesk, rules: Rules, keys: Path | None, buckets: Buckets | None = None, mounted: MountedApp | None = None
 ) -> ASGIApp:
-    """Everything behind the gate; whoever made the desk closes it. `buckets` are made from the settings unless they are given."""
+    """Everything behind the gate; whoever made the desk closes it. `keys` is their file; `buckets` come from the settings."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as running:
-            for other in mounted:
-                await running.enter_async_context(other.running)
+        async with mounted.running if mounted else nullcontext():
             yield
 
-    others = [Route(other.path, _MountedEndpoint(other.app)) for other in mounted]
-    api = [Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
+    async def send_document(_: Request) -> Response:
+        return Response(json.dumps(openapi(), ensure_ascii=False, indent=1).encode(), media_type=JSON)
+
     app = Starlette(
-        routes=[*api, Route("/openapi.json", _send_document), *page_routes(desk, rules.hosts is not None), *others],
+        routes=[
+            *(
+                Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"])
+                for name, row in ENDPOINTS.items()
+            ),
+            Route("/openapi.json", send_document),
+            *page_routes(desk, rules.hosts is not None),
+            *([Route(mounted.path, mounted.app)] if mounted else []),
+        ],
         lifespan=lifespan,
-        exception_handlers={
-            RequestRefused: _handle_refusal,
-            HTTPException: _handle_router_error,
-            Exception: _handle_error,
-        },
+        exception_handlers=dict.fromkeys((RequestRefused, HTTPException, Exception), _answer_error),
     )
     app.router.redirect_slashes = False
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute), _respond)
 
 
-class _MountedEndpoint:
-    """An application as an endpoint of one address. (A function would be taken for one that answers a Request.)"""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-
-
-def _make_handler(desk: QueryDesk, endpoint: Endpoint) -> Handler:
+def _make_handler(desk: QueryDesk, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        answered = await desk.ask(endpoint, await read_request(request, endpoint.request_model))
-        age = {} if answered.age is None else {"Age": str(answered.age)}
-        return Response(answered.body, media_type=JSON, headers=age)
+        body, age = await desk.ask(endpoint, await read_request(request, endpoint.request_model))
+        return Response(body, media_type=JSON, headers={} if age is None else {"Age": str(age)})
 
     return answer
-
-
-async def _send_document(request: Request) -> Response:
-    return Response(openapi_document(), media_type=JSON)
 
 
 def _respond(fault: Fault, scope: Scope) -> Response:
     """A page for a browser outside the API, else an object."""
     is_page = not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
-    return fault_response(fault, fault_page(fault) if is_page else "")
+    return fault_response(fault, render_page("fault.html", fault=fault) if is_page else "")
 
 
-async def _handle_refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestRefused)
-    return _respond(error.fault, request.scope)
-
-
-async def _handle_router_error(request: Request, error: Exception) -> Response:
-    """Errors of the router: no such address, no such method."""
-    assert isinstance(error, HTTPException)
-    fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
-    response = _respond(fault, request.scope)
-    response.headers.update(error.headers or {})
-    return response
-
-
-async def _handle_error(request: Request, error: Exception) -> Response:
+async def _answer_error(request: Request, error: Exception) -> Response:
+    """A refusal of ours, an error of the router (no such address, no such method), or what nobody expected."""
+    if isinstance(error, HTTPException):
+        fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
+        response = _respond(fault, request.scope)
+        response.headers.update(error.headers or {})
+        return response
+    if isinstance(error, RequestRefused):
+        return _respond(error.fault, request.scope)
     traceback.print_exception(error, file=sys.stderr)
     return _respond(UNEXPECTED, request.scope)
 
@@ -124,7 +104,7 @@ LONGEST_HEAD = 65_536
 
 
 HEAD_SECONDS = 10.0
-"""For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1. Chosen, as the next."""
+"""For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1."""
 BODY_SECONDS = 20.0  # For the whole body
 LEAVE_SECONDS = 30.0  # For a client to read its answer before the connection is closed
 MOST_BODY = 5_000_000  # Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB.
@@ -196,13 +176,8 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{name}:{port}/"
 
 
-def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Until SIGINT or SIGTERM; requests that are being answered are finished first."""
-    server_of(app).run(sockets=[listener])
-
-
-def server_of(app: ASGIApp) -> uvicorn.Server:
-    """The server, before it runs."""
+def make_server(app: ASGIApp) -> uvicorn.Server:
+    """A server that runs until SIGINT or SIGTERM; requests that are being answered are finished first."""
     config = uvicorn.Config(
         app,
         log_level="warning",

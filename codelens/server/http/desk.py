@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from math import inf
 from pathlib import Path
@@ -19,7 +19,6 @@ from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass
 from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, RequestRefused, to_fault
@@ -38,21 +37,18 @@ SECONDS = 300.0  # How long an answer is kept. The marketplace's.
 MOST_BYTES = 64_000_000  # Total size of the cached answers; the least recently used goes first
 UNSURE_NS = 100_000_000
 """A file that was written this shortly before it was looked at may be written again without another time: file systems count
-in steps of some milliseconds, the coarsest on a network in tens of them. Chosen."""
+in steps of some milliseconds, the coarsest on a network in tens of them."""
 
 Key = tuple[str, str, str]  # (state of the index and of the files next to it, endpoint, question)
-Stamp = tuple[
-    tuple[int, int, int] | None, ...
-]  # (inode, size, time of change) of each file; None for one that is not there
+Stamp = tuple[tuple[int, int, int] | None, ...]
+"""(inode, size, time of change) of each file; None for one that is not there."""
 
 
 class AnswerCache:
     """Answers that may be sent again, for five minutes. Not for several threads: the event loop alone asks it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
-        self._clock = clock
-        self._most = most_bytes
-        self._bytes = 0
+        self._clock, self._most, self._bytes = clock, most_bytes, 0
         self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # Body, and when it was made
 
     def get(self, key: Key) -> tuple[bytes, int] | None:
@@ -79,16 +75,16 @@ class AnswerCache:
         self._bytes -= len(self._answers.pop(key, (b"", 0.0))[0])
 
 
-class WatchedFiles:
-    """Files whose changes are noticed by their stamps."""
-
-    def __init__(self, *files: Path, now: Callable[[], int] = time.time_ns) -> None:
-        self._files, self._now = files, now
-
-    def stamp(self) -> tuple[Stamp, bool]:
-        """(another value after each change of one of them, whether the next change is sure to give another)."""
-        now, stamp = self._now(), tuple(map(_stat, self._files))
-        return stamp, all(part is None or part[2] < now - UNSURE_NS for part in stamp)
+def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) -> tuple[Stamp, bool]:
+    """(another value after each change of one of the files, whether the next change is sure to give another)."""
+    looked, parts = now(), list[tuple[int, int, int] | None]()
+    for file in files:
+        try:
+            stat = file.stat()
+            parts.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            parts.append(None)
+    return tuple(parts), all(part is None or part[2] < looked - UNSURE_NS for part in parts)
 
 
 def deciding_files(index: Path, settings: Settings) -> list[Path]:
@@ -96,30 +92,24 @@ def deciding_files(index: Path, settings: Settings) -> list[Path]:
     return [traces_place(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
 
 
-def _stat(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
-
-
 class IndexState:
     """The snapshot of an index, and of which files it is known."""
 
     def __init__(self, index: Path, settings: Settings, now: Callable[[], int] = time.time_ns) -> None:
-        self._files = WatchedFiles(index, index.with_name(f"{index.name}-wal"), now=now)
-        self._index, self._settings = index, settings
+        self._index, self._settings, self._now = index, settings, now
         self._known: tuple[Stamp, str] | None = None
+
+    def _stamp(self) -> tuple[Stamp, bool]:
+        return stamp_files((self._index, self._index.with_name(f"{self._index.name}-wal")), self._now)
 
     def known(self) -> str | None:
         """The snapshot, if nothing has been written since it was read; else `read` says it."""
         known = self._known
-        return known[1] if known is not None and known[0] == self._files.stamp()[0] else None
+        return known[1] if known is not None and known[0] == self._stamp()[0] else None
 
     def read(self) -> str:
         """Open the index and ask it. Raises what opening it raises."""
-        before, is_settled = self._files.stamp()
+        before, is_settled = self._stamp()
         with Index.open(self._index, self._settings) as opened:
             snapshot = opened.info().snapshot
         self._known = (before, snapshot) if is_settled else None
@@ -144,14 +134,6 @@ class FleetState:
         return self._known[1]
 
 
-@dataclass(frozen=True, slots=True)
-class ServedAnswer:
-    """The JSON text of an answer, and for how many seconds it has been kept."""
-
-    body: bytes
-    age: int | None = None  # None where it was made for this question
-
-
 class QueryDesk:
     """Answers questions about one index file or fleet. Close it."""
 
@@ -165,7 +147,7 @@ class QueryDesk:
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = IndexState(index, settings) if isinstance(index, Path) else FleetState(index)
         place = index if isinstance(index, Path) else Path(index.store)
-        self._beside = WatchedFiles(*deciding_files(place, settings))
+        self._deciding_files = deciding_files(place, settings)
         self._answers = answers if answers is not None else AnswerCache()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
@@ -176,28 +158,30 @@ class QueryDesk:
         if self._workers:
             self._workers.close()
 
-    async def ask(self, endpoint: Endpoint, request: ApiRequest) -> ServedAnswer:
-        """Answer a request from the cache or by a worker. Raises RequestRefused with the fault."""
-        text = request.model_dump_json(exclude_defaults=True)
-        beside, settled = self._beside.stamp()  # before the answer is made: so it is never older than its key
-        may_keep, visible = endpoint.kept and settled, VISIBLE.get()
-        key = (f"{await self._read_snapshot()} {beside} {visible}", endpoint.name, text)
-        if may_keep and (kept := self._answers.get(key)):
-            return ServedAnswer(*kept)
-        found = await self._ask_once(key, visible)
-        if found.fault is not None:
-            raise RequestRefused(found.fault)
-        if may_keep and found.complete:
-            self._answers.put((f"{found.snapshot} {beside} {visible}", endpoint.name, text), found.body)
-        return ServedAnswer(found.body)
+    async def ask(self, endpoint: Endpoint, request: ApiRequest) -> tuple[bytes, int | None]:
+        """Answer a request from the cache or by a worker. Raises RequestRefused with the fault.
 
-    async def _read_snapshot(self) -> str:
+        Returns the JSON text, and for how many seconds it has been kept; None where it was made for this request.
+        """
+        text = request.model_dump_json(exclude_defaults=True)
+        stamp, settled = stamp_files(
+            self._deciding_files
+        )  # before the answer is made: so it is never older than its key
+        may_keep, visible = endpoint.kept and settled, VISIBLE.get()
         try:
-            if (known := self._state.known()) is not None:
-                return known
-            return await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
+            if (snapshot := self._state.known()) is None:
+                snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
             raise RequestRefused(to_fault(error)) from None
+        key = (f"{snapshot} {stamp} {visible}", endpoint.name, text)
+        if may_keep and (cached := self._answers.get(key)):
+            return cached
+        outcome = await self._ask_once(key, visible)
+        if outcome.fault is not None:
+            raise RequestRefused(outcome.fault)
+        if may_keep and outcome.complete:
+            self._answers.put((f"{outcome.snapshot} {stamp} {visible}", endpoint.name, text), outcome.body)
+        return outcome.body, None
 
     async def _ask_once(self, key: Key, visible: tuple[str, ...]) -> Outcome:
         """Answer equal questions about one state of the index once. A client that goes away takes nothing from the others."""

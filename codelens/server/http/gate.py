@@ -10,9 +10,11 @@ import base64
 import binascii
 import ipaddress
 import math
+import re
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -21,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.faults import Fault, RequestRefused
-from codelens.server.http.keys import EVERY, KeyRing, find_holder
+from codelens.server.http.keys import EVERY, find_holder, read_keys
 
 VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
 """Globs of the repositories that whoever sent the request may see."""
@@ -98,7 +100,7 @@ Respond = Callable[[Fault, Scope], Response]  # The response that tells a fault,
 class Gate:
     """An ASGI application that passes admitted requests to another one."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, keys: KeyRing, buckets: Buckets, respond: Respond) -> None:
+    def __init__(self, app: ASGIApp, rules: Rules, keys: Path | None, buckets: Buckets, respond: Respond) -> None:
         self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,17 +128,18 @@ class Gate:
 
     def _admit(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), str(scope["path"])
-        names = [_host_name(host) for host in headers.getlist("host")]
+        names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise RequestRefused(Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name"))
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
-        if _content_length(headers.get("content-length", "")) > longest_body(path):
+        length = headers.get("content-length") or "0"
+        if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= longest_body(path)):
             raise RequestRefused(body_too_long(path))
         if path.startswith(OPEN):
             return
         key = read_key(headers.get("authorization", ""))
-        row = find_holder(self._keys.rows(), key) if key is not None else None
+        row = find_holder(read_keys(self._keys), key) if key is not None else None
         if row is None and (self._rules.keys_needed or key is not None):
             reason = "this key is not known here" if key is not None else "a key is needed"
             raise RequestRefused(
@@ -159,16 +162,6 @@ def longest_body(path: str) -> int:
 def body_too_long(path: str) -> Fault:
     """The fault of a request with a longer body."""
     return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
-
-
-def _content_length(header: str) -> int:
-    return int(header) if header.isascii() and header.isdigit() and len(header) < 20 else 0 if not header else 1 << 63
-
-
-def _host_name(host: str) -> str:
-    """A Host header without its port."""
-    name, colon, port = host.rpartition(":")
-    return (name if colon and port.isascii() and port.isdigit() else host).lower()
 
 
 def read_key(authorization: str) -> str | None:

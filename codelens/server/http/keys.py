@@ -33,8 +33,10 @@ class KeyRow:
     repositories: tuple[str, ...] = EVERY  # Globs of the names of the repositories that it may see
 
 
-def read_keys(path: Path) -> tuple[KeyRow, ...]:
-    """Read the keys, sorted by name; empty without a file. Raises UsageError if others may read the file or it is broken."""
+def read_keys(path: Path | None) -> tuple[KeyRow, ...]:
+    """Read the keys, sorted by name; none without a file. Raises UsageError if others may read the file or it is broken."""
+    if path is None:
+        return ()
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -109,14 +111,3 @@ def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
             raise
     except OSError as fault:
         raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None
-
-
-class KeyRing:
-    """The keys as the file has them now: one that is revoked opens nothing any more, without a restart."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-
-    def rows(self) -> tuple[KeyRow, ...]:
-        """Read the keys; none without a file. Raises UsageError as `read_keys` does."""
-        return read_keys(self._path) if self._path else ()

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from codelens import __version__
 from codelens.render.records import Record
 from codelens.server.http.answers import ENDPOINTS, Endpoint
-from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.faults import JSON, Fault, RequestRefused
 from codelens.server.http.gate import LONGEST_BODY, body_too_long
 from codelens.server.http.questions import ApiRequest
 from codelens.text.notation import parse_json
@@ -36,6 +36,9 @@ _STATUSES = {
 @cache
 def openapi() -> Record:
     """The document; it is the same for every index."""
+    defined = json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
+    shipped: Record = _move_references(defined)
+    requests = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,7 +49,7 @@ def openapi() -> Record:
         "jsonSchemaDialect": JSON_SCHEMA,
         "paths": {f"/api/{endpoint.name}": _path(endpoint) for endpoint in ENDPOINTS.values()},
         "components": {
-            "schemas": _schemas(),
+            "schemas": shipped | requests | _server_schemas(shipped),
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"key": []}],
@@ -54,19 +57,27 @@ def openapi() -> Record:
 
 
 def _path(endpoint: Endpoint) -> Record:
-    def operation(verb: str) -> Record:
-        return {
+    model = endpoint.request_model
+    responses = {"200": {"description": "The answer", "content": _json_content(endpoint.schema)}}
+    responses |= {
+        str(code): {"description": text, "content": _json_content("fault")} for code, text in _STATUSES.items()
+    }
+    body = {"required": True, "content": _json_content(model.__name__)}
+    takes: list[Record] = [{"parameters": parameters(model)}, {"requestBody": body}]
+    return {
+        verb: {
             "operationId": f"{verb}_{endpoint.name}",
             "summary": endpoint.summary,
-            "description": (endpoint.request_model.__doc__ or "").strip(),
-            "responses": _responses(endpoint),
+            "description": (model.__doc__ or "").strip(),
+            "responses": responses,
+            **request,
         }
-
-    body = {"required": True, "content": {"application/json": {"schema": _ref(endpoint.request_model.__name__)}}}
-    return {
-        "get": operation("get") | {"parameters": parameters(endpoint.request_model)},
-        "post": operation("post") | {"requestBody": body},
+        for verb, request in zip(("get", "post"), takes, strict=True)
     }
+
+
+def _json_content(name: str) -> Record:
+    return {JSON: {"schema": _ref(name)}}
 
 
 @cache
@@ -80,41 +91,18 @@ def parameters(model: type[ApiRequest]) -> list[Record]:
             "in": "query",
             "required": name in required,
             "description": field.get("description", ""),
-            "schema": _without_null({k: v for k, v in field.items() if k not in ("title", "description")}),
+            # Without null: an address leaves the parameter out instead.
+            "schema": next(
+                (choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"),
+                {k: v for k, v in field.items() if k not in ("title", "description")},
+            ),
         }
         for name, field in schema["properties"].items()
     ]
 
 
-def _without_null(field: Record) -> Record:
-    """The schema of a parameter without null: an address leaves the parameter out instead."""
-    if "anyOf" not in field:
-        return field
-    (only,) = [choice for choice in field["anyOf"] if choice.get("type") != "null"]
-    return dict(only)
-
-
-def _responses(endpoint: Endpoint) -> Record:
-    answers: Record = {
-        "200": {
-            "description": "The answer",
-            "content": {"application/json": {"schema": _ref(endpoint.schema)}},
-        }
-    }
-    fault = {"application/json": {"schema": _ref("fault")}}
-    return answers | {str(code): {"description": text, "content": fault} for code, text in _STATUSES.items()}
-
-
 def _ref(name: str) -> Record:
     return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _schemas() -> Record:
-    shipped: Record = _move_references(
-        json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
-    )
-    questions = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
-    return shipped | questions | _server_schemas(shipped)
 
 
 def _move_references(node: Any) -> Any:
@@ -187,7 +175,15 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
     if request.method == "POST":
         if request.query_params:
             raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
-        return _validate(model, _parse_body(request, await _read_body(request)), strict=True)
+        body = await _read_body(request)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
+        try:
+            fields = parse_json(body, parse_float=_parse_number, parse_constant=_refuse_constant)
+        except ValueError as error:
+            raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
+        return _validate(model, fields, strict=True)
     return from_parameters(request.query_params, model)
 
 
@@ -218,16 +214,6 @@ async def _read_body(request: Request) -> bytes:
     return body
 
 
-def _parse_body(request: Request, body: bytes) -> Any:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
-    try:
-        return parse_json(body, parse_float=_parse_number, parse_constant=_refuse_constant)
-    except ValueError as error:
-        raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
-
-
 def _parse_number(text: str) -> float:
     """JSON has one kind of number: 20.0 is an integer, as JSON Schema has it."""
     number = float(text)
@@ -248,8 +234,3 @@ def _validate(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
             place[0] = SHORT.get(place[0], place[0])
         where = ".".join(place)[:100]
         raise RequestRefused(Fault(422, f"{where + ': ' if where else ''}{first['msg']}", HINT)) from None
-
-
-def openapi_document() -> bytes:
-    """The text of /openapi.json."""
-    return json.dumps(openapi(), ensure_ascii=False, indent=1).encode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache, partial
 from importlib.resources import files
@@ -26,7 +27,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import Contribution
 from codelens.render.families import first_reason
 from codelens.render.records import MOST_REPOSITORIES, Record
@@ -37,6 +37,7 @@ from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.links import SourceLinks, at_line
 from codelens.server.http.openapi import from_parameters
+from codelens.server.http.questions import DEFAULT_LIMIT
 
 
 def address(place: str, /, **parameters: Any) -> str:
@@ -46,7 +47,7 @@ def address(place: str, /, **parameters: Any) -> str:
 
 
 class Parameters(dict[str, Any]):
-    """The parameters of an address; those that are not there are empty."""
+    """The parameters of an address; missing ones are empty."""
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -54,71 +55,47 @@ class Parameters(dict[str, Any]):
 
 @cache
 def _templates() -> Environment:
+    loader = PackageLoader("codelens.server.http")
     environment = Environment(
-        loader=PackageLoader("codelens.server.http"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["shown"] = for_terminal
     environment.filters["at"] = at_line
-    environment.globals.update(address=address, version=_version())
+    environment.globals.update(address=address, version=static_version())
     return environment
 
 
 @cache
-def _version() -> str:
+def static_version() -> str:
     """A name for the state of the static files, so that browsers may keep them."""
     return hashlib.sha256(b"".join(_static_file(name) for name in STATIC)).hexdigest()[:12]
 
 
-def page(template: str, **values: Any) -> str:
+def render_page(template: str, **values: Any) -> str:
     """A whole page, or a part of one."""
     values = {"title": "codelens"} | values | {"fields": Parameters(values.get("fields", {}))}
     text = _templates().get_template(template).render(values)
     return text.encode("utf-8", "replace").decode()
 
 
-def fault_page(fault: Fault) -> str:
-    """The error page for a browser."""
-    return page("fault.html", fault=fault)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreBar:
-    """A contribution as it is drawn: `start` and `width` are shares of the picture, in percent."""
-
-    source: str
-    amount: float
-    reason: str
-    start: float
-    width: float
-    share: float = 0.0  # The part of all that raises the score; only for families
-
-
-def bars(contributions: Sequence[Record]) -> list[ScoreBar]:
-    """Make a bar for each contribution, on one scale with one zero; a negative amount lies left of it."""
-    most = max((c["amount"] for c in contributions), default=0.0)
-    least = min((c["amount"] for c in contributions), default=0.0)
-    zero, whole = max(0.0, -least), max(0.0, most) + max(0.0, -least)
+def bars(contributions: Sequence[Record]) -> list[Record]:
+    """Contributions with `start` and `width` of their bars, in percent of the picture: on one scale, negative ones left of zero."""
+    amounts = [0.0, *(c["amount"] for c in contributions)]
+    zero, whole = -min(amounts), max(amounts) - min(amounts)
     scale = 100 / whole if whole else 0.0
     return [
-        ScoreBar(
-            source=c["source"],
-            amount=c["amount"],
-            reason=c["reason"],
-            start=round(scale * (zero + min(0.0, c["amount"])), 2),
-            width=round(max(0.4, scale * abs(c["amount"])), 2),  # what is almost nothing is still to be seen
-        )
+        {
+            **c,
+            "start": round(scale * (zero + min(0.0, c["amount"])), 2),
+            "width": round(max(0.4, scale * abs(c["amount"])), 2),  # what is almost nothing is still to be seen
+        }
         for c in contributions
     ]
 
 
-def family_bars(families: Sequence[Record]) -> list[ScoreBar]:
+def family_bars(families: Sequence[Record]) -> list[Record]:
     """A bar for each family, with its strongest reasons in one text."""
-    rows = [{"source": f["family"], "amount": f["amount"], "reason": "; ".join(f["reasons"])} for f in families]
-    return [replace(bar, share=f["share"]) for bar, f in zip(bars(rows), families, strict=True)]
+    return bars([{**f, "source": f["family"], "reason": "; ".join(f["reasons"])} for f in families])
 
 
 def reason_of(hit: Record) -> str:
@@ -127,7 +104,7 @@ def reason_of(hit: Record) -> str:
 
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
-"""Characters; what is longer is shown without colours: a lexer is a set of patterns, and some are slow on odd texts. Chosen."""
+"""Characters; what is longer is shown without colours: a lexer is a set of patterns, and some are slow on odd texts."""
 CLASSES = (
     (Comment, "c"),
     (Keyword, "k"),
@@ -155,25 +132,22 @@ Marks = Sequence[tuple[int, int]]
 def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
     """Each line as HTML. `marks` are half-open character ranges of each line."""
     plain = [line.replace("\r", "␍").replace("\n", "␊") for line in lines]
-    styled = _find_styles(plain, path, language)
-    return [
-        _line_html(text, classes, marks[i] if i < len(marks) else ())
-        for i, (text, classes) in enumerate(zip(plain, styled, strict=True))
-    ]
+    styled = zip(plain, _find_styles(plain, path, language), marks or [()] * len(lines), strict=True)
+    return [_line_html(text, styles, line_marks) for text, styles, line_marks in styled]
 
 
 Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their class
 
 
 def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]:
-    found: list[Styles] = [[] for _ in lines]
+    styles: list[Styles] = [[] for _ in lines]
     text = "\n".join(lines) + "\n"
     lexer = _lexer(path.rpartition("/")[2], language)
     if lexer is None or len(text) > LONGEST_TEXT or any(len(line) > LONGEST_LINE for line in lines):
-        return found
+        return styles
     number, start = 0, 0
     for at, kind, value in lexer.get_tokens_unprocessed(text):
-        name = _class_of(kind)
+        name = _style_class(kind)
         for part in value.splitlines(keepends=True) if "\n" in value else [value]:
             while number < len(lines) and at > start + len(lines[number]):
                 start += len(lines[number]) + 1
@@ -181,9 +155,9 @@ def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]
             if number < len(lines) and name:
                 end = min(at + len(part), start + len(lines[number]))
                 if end > at:
-                    found[number].append((at - start, end - start, name))
+                    styles[number].append((at - start, end - start, name))
             at += len(part)
-    return found
+    return styles
 
 
 @lru_cache(maxsize=256)
@@ -199,7 +173,7 @@ def _lexer(filename: str, language: str) -> Lexer | None:
 
 
 @lru_cache(maxsize=1024)
-def _class_of(kind: _TokenType) -> str:
+def _style_class(kind: _TokenType) -> str:
     return next((name for family, name in CLASSES if kind in family), "") if kind in Token else ""
 
 
@@ -221,7 +195,6 @@ def _line_html(text: str, styles: Styles, marks: Marks) -> Markup:
 
 
 STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
-_PAGES_OF_HITS = 20
 
 
 def page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
@@ -248,14 +221,14 @@ class _PageRoutes:
 
     async def _ask(self, name: str, parameters: QueryParams) -> Record:
         endpoint = ENDPOINTS[name]
-        answer = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
-        return dict(await asyncio.to_thread(json.loads, answer.body))
+        body, _ = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
+        return dict(await asyncio.to_thread(json.loads, body))
 
     async def _render(self, template: str, **values: Any) -> Response:
         """Render a template off the event loop: a long file takes a second to colour."""
         links = SourceLinks.from_settings(self._desk.settings, self._is_local)
         values |= {"code": highlight_lines, "target": target_of, "links": links}
-        return HTMLResponse(await asyncio.to_thread(page, template, **values))
+        return HTMLResponse(await asyncio.to_thread(render_page, template, **values))
 
     async def _list_filters(self, snapshot: str) -> Record:
         """The repositories and languages to choose from; they are asked for once in each state of the index."""
@@ -365,23 +338,20 @@ def target_of(hit: Record, several: bool) -> str:
     return f"{before}{hit['path']}:{hit['start_line']}"
 
 
-def paging(found: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
+def paging(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
     """Offsets of the previous and the next page; None if it does not exist."""
-    offset, limit = _parse_number(fields.get("offset"), 0), _parse_number(fields.get("limit"), _PAGES_OF_HITS)
+    numbers = {name: int(text) for name, text in fields.items() if re.fullmatch("[0-9]+", str(text))}
+    offset, limit = numbers.get("offset", 0), numbers.get("limit", DEFAULT_LIMIT)
     before = max(0, offset - limit) if offset else None
-    after = offset + limit if offset + len(found["results"]) < found["total"] else None
+    after = offset + limit if offset + len(answer["results"]) < answer["total"] else None
     return before, after
-
-
-def _parse_number(text: Any, otherwise: int) -> int:
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else otherwise
 
 
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise RequestRefused(Fault(404, "not found", "/ is the page"))
-    kept = "max-age=31536000, immutable" if request.url.query == f"v={_version()}" else "no-cache"
+    kept = "max-age=31536000, immutable" if request.url.query == f"v={static_version()}" else "no-cache"
     return Response(_static_file(name), media_type=STATIC[name], headers={"Cache-Control": kept})
 
 

@@ -86,21 +86,19 @@ TYPES: Mapping[str, Any] = {
 
 def with_options(*names: str) -> Callable[[type[M]], type[M]]:
     """A decorator that adds the fields of these search options to a model."""
-    fields: Any = {OFFERED[name].name or name: _field_of(name) for name in names}
+    fields: dict[str, Any] = {}
+    for name in names:
+        row, offered = OPTIONS[name], OFFERED[name]
+        default = row.default if offered.default is ... else offered.default
+        kind = TYPES.get(name, Names if row.is_list else row.type)
+        if row.words and kind is str:
+            kind = Literal[(*([default] if default == "" else []), *read_words(row))]
+            kind = kind | None if default is None else kind
+        default = [] if row.is_list else default
+        fields[offered.name or name] = kind, Field(default, ge=offered.least, le=offered.most, description=offered.help)
     return lambda model: create_model(
         model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
     )
-
-
-def _field_of(name: str) -> tuple[Any, Any]:
-    row, offered = OPTIONS[name], OFFERED[name]
-    default = row.default if offered.default is ... else offered.default
-    kind = TYPES.get(name, Names if row.is_list else row.type)
-    if row.words and kind is str:
-        kind = Literal[(*([default] if default == "" else []), *read_words(row))]
-        kind = kind | None if default is None else kind
-    default = [] if row.is_list else default
-    return kind, Field(default, ge=offered.least, le=offered.most, description=offered.help)
 
 
 def given_options(request: Filters) -> dict[str, Any]:

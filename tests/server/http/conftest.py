@@ -15,7 +15,6 @@ from codelens.index import Index
 from codelens.server.http.app import application
 from codelens.server.http.desk import AnswerCache, QueryDesk
 from codelens.server.http.gate import Buckets, Rules, rules_for
-from codelens.server.http.keys import KeyRing
 
 SAMPLES = Path(__file__).parents[3] / "sample_repos"
 LOOPBACK = rules_for("127.0.0.1")
@@ -47,7 +46,7 @@ def serve() -> Iterator[Serve]:
         workers: int = 0,
     ) -> TestClient:
         desk = QueryDesk(index, settings or Settings(), workers, answers)
-        app = application(desk, rules, KeyRing(keys), buckets)
+        app = application(desk, rules, keys, buckets)
         client = TestClient(app, base_url="http://127.0.0.1:8640", raise_server_exceptions=False)
         started.append((client.__enter__(), desk))
         return client

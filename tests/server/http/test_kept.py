@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, WatchedFiles, deciding_files
+from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, deciding_files, stamp_files
 from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
@@ -79,11 +79,11 @@ def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> N
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
     files = deciding_files(own / "index.db", settings)
-    assert WatchedFiles(*files).stamp() == ((None, None), True)
+    assert stamp_files(files) == ((None, None), True)
     table.touch()
     written = table.stat().st_mtime_ns
     for after, settled in ((1, False), (2 * UNSURE_NS, True)):
-        assert WatchedFiles(*files, now=lambda at=written + after: at).stamp()[1] == settled
+        assert stamp_files(files, lambda at=written + after: at)[1] == settled
 
 
 def test_state_is_never_kept(serve: Serve, own: Path) -> None:

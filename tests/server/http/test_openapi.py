@@ -15,7 +15,6 @@ from codelens.server.http.answers import ENDPOINTS
 from codelens.server.http.app import application
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import Rules
-from codelens.server.http.keys import KeyRing
 from codelens.server.http.openapi import openapi
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ EXAMPLES = 3  # Of each operation and each kind, so that all of it takes some te
 def operations(built: Path) -> Iterator[Any]:
     """The operations of the served document. The gate has tests of its own, so it lets every Host pass here."""
     desk = QueryDesk(built, Settings())
-    app = application(desk, Rules(False, None), KeyRing(None))
+    app = application(desk, Rules(False, None), None)
     # 400 is said of fields that make no sense together: no schema of fields can know that.
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
     yield schemathesis.openapi.from_asgi("/openapi.json", app, config=schemathesis.Config.from_dict(accepted))

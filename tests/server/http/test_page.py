@@ -236,7 +236,7 @@ def test_any_text_is_highlighted_line_by_line(language: str, text: str) -> None:
 
 def test_bars_share_one_scale() -> None:
     drawn = bars([{"source": s, "amount": a, "reason": ""} for s, a in (("a", 0.3), ("b", -0.1), ("c", 0.0))])
-    assert [(bar.start, bar.width) for bar in drawn] == [(25.0, 75.0), (0.0, 25.0), (25.0, 0.4)]
+    assert [(bar["start"], bar["width"]) for bar in drawn] == [(25.0, 75.0), (0.0, 25.0), (25.0, 0.4)]
     assert bars([]) == []
 
 
