@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codelens import __version__
-from codelens.cli.complete import SCRIPTS
 from codelens.cli.help import PLACES, TOPICS
-from codelens.cli.typed import LazyGroup, root
+from codelens.cli.typed import SCRIPTS, LazyGroup, root
 
 SHARE = Path(__file__).parent.parent / "packaging" / "share"
 COMPLETIONS = {

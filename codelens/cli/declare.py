@@ -2,7 +2,7 @@
 
 Flags are declared once, as attributes with a type and an `option` or `argument`, and shared by inheritance. They are
 plain classes, since every value is filled in: a dataclass of sixty fields takes 20 ms to make. What is declared here needs
-no parser: `wellformed` reads most command lines, and `typed` makes typer's commands, for help, completion and faults.
+no parser: `arguments` reads most command lines, and `typed` makes typer's commands, for help, completion and faults.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ OTHER = "Options"  # The section of options that name none
 MARK = "\0"
 """Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
 
+ASKING = "_CODELENS_COMPLETE"  # The variable in which a shell that asks for completions names itself
 SYMBOLS = "codelens.cli.workplace:names_of_symbols"  # The place of what shells offer for the name of a symbol
 
 
@@ -70,13 +71,16 @@ class Command(NamedTuple):
 
 
 class CommandGroup(NamedTuple):
-    """Commands by name, or where each is, as MODULE:NAME. With a command of its own it does something by itself."""
+    """Commands by name, or where each is, as MODULE:NAME."""
 
     name: str
     commands: Mapping[str, Command | CommandGroup | str]
     help: str
     epilog: str
-    own: Command | None
+    own: Command | None  # What it does without one of them
+    default: (
+        str  # The place of the command that it is unless one of them is named; its arguments are those of the group
+    )
 
 
 def option(default: Any, usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
@@ -138,10 +142,11 @@ def group(
     epilog: str = "",
     own: Command | None = None,
     places: Mapping[str, str] | None = None,
+    default: str = "",
 ) -> CommandGroup:
-    """A command with others below it: declared ones, and those at `places`, by name. `own` is what it does by itself."""
+    """A command with others below it: declared ones, and those at `places`, by name."""
     below = {command.name: command for command in commands}
-    return CommandGroup(name, {**below, **(places or {})}, help, epilog, own)
+    return CommandGroup(name, {**below, **(places or {})}, help, epilog, own, default)
 
 
 def declared_at(place: str) -> Any:
@@ -156,16 +161,15 @@ FINISHED: list[int] = []
 
 def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:
     """Run a command with these values of its flags. Raises UsageError for values that they do not take."""
+
+    def remove_mark(value: Any) -> Any:
+        if isinstance(value, list):
+            return list(map(remove_mark, value))
+        return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value
+
     filled = flags()
     for name, value in values.items():
-        setattr(filled, name, _unmarked(value))
+        setattr(filled, name, remove_mark(value))
         getattr(flags, name).check(value)
     FINISHED[:] = [run(filled)]
     return FINISHED[0]
-
-
-def _unmarked(value: Any) -> Any:
-    """The argument of the command line, without the mark of `dashes.marked`."""
-    if isinstance(value, list):
-        return list(map(_unmarked, value))
-    return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value

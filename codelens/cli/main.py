@@ -12,14 +12,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from codelens.cli.complete import ASKING
-from codelens.cli.declare import FINISHED, Command, declared_at, perform
+from codelens.cli.arguments import read
+from codelens.cli.declare import ASKING, FINISHED, Command, declared_at, perform
 from codelens.cli.help import PLACES, find_place, find_unlisted
 from codelens.cli.streams import report, say, say_plain, silence_stdout, write
 from codelens.cli.warm import Answer
-from codelens.cli.wellformed import read
 from codelens.errors import CodelensError
 
 INTERRUPTED = 130
@@ -32,14 +31,19 @@ class Terminated(KeyboardInterrupt):
 
 def run(answer: Answer | None = None) -> NoReturn:
     """Run the command line of this process, or write what is left of its answer, and end the process."""
-    _open_closed_streams()
+    for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:  # it was closed, and the next file opened would take its number
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
     signal.signal(signal.SIGTERM, _raise_terminated)
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
         code = main(sys.argv[1:], answer)
-    _ignore_interrupts()
+    for number in (signal.SIGINT, signal.SIGTERM):  # the exit code stands: only the interpreter has not ended
+        while signal.getsignal(number) is not signal.SIG_IGN:
+            with suppress(KeyboardInterrupt):  # one that was pending
+                signal.signal(number, signal.SIG_IGN)
     if {"atexit", "threading"}.isdisjoint(sys.modules):  # no work is left, so the modules need not be taken apart
         with suppress(OSError, ValueError):  # Python's own end reports it
             sys.stdout.flush()
@@ -49,26 +53,10 @@ def run(answer: Answer | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _ignore_interrupts() -> None:
-    """From here on the exit code stands: the command has ended, only the interpreter has not."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        while signal.getsignal(number) is not signal.SIG_IGN:
-            with suppress(KeyboardInterrupt):  # one that was pending
-                signal.signal(number, signal.SIG_IGN)
-
-
 def _raise_terminated(number: int, frame: FrameType | None) -> None:
     """Raise it once; a second one ends the process where it is."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise Terminated
-
-
-def _open_closed_streams() -> None:
-    """Whoever closed a stream wants nothing of it; left closed, the next file opened would take its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
-            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
@@ -78,7 +66,11 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
     """
     FINISHED.clear()
     try:
-        code = _write_answer(answer) if answer else _dispatch(list(arguments) or ["--help"])
+        if answer:
+            from codelens.cli.pager import show_long
+
+            answer.write(show_long)
+        code = answer.code if answer else _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         silence_stdout()
@@ -122,10 +114,9 @@ def _dispatch(arguments: list[str]) -> int:
         command = declared_at(place) if place else None
         if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
             return perform(command.flags, command.run, values)
-    from codelens.cli.complete import complete
-    from codelens.cli.typed import root
+    from codelens.cli.typed import complete, root
 
-    group = root({**PLACES, "More": find_unlisted(arguments[0]) if arguments else {}})
+    group = root({**PLACES, "More": find_unlisted(arguments[0])})
     if shell:
         complete(shell, arguments, group)
         return 0
@@ -133,44 +124,31 @@ def _dispatch(arguments: list[str]) -> int:
         return int(group.invoke(context) or 0)
 
 
-def _write_answer(answer: Answer) -> int:
-    from codelens.cli.pager import show_long
-
-    answer.write(show_long)
-    return answer.code
-
-
 def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     """Faults of the click that typer brings, known by their shape since that package is private; or a bug of ours."""
     _trace_if_asked(arguments)
-    if hasattr(fault, "format_message"):
-        context = getattr(fault, "ctx", None)
-        path = context.command_path if context is not None else "codelens"
-        if name := getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else "":
-            say(f"error: no option {name}{_suggest_option(name, context)}")
-        else:
-            say(f"error: {fault.format_message().rstrip('.')}")
-        say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
-        return int(getattr(fault, "exit_code", 2))
-    say(f"error: {_describe_fault(fault)}")
-    say_plain(["hint: use --debug to see where it happened\n"])
-    return 2
+    if not hasattr(fault, "format_message"):
+        what = f"{type(fault).__name__}: {fault}"
+        if isinstance(fault, OSError) and fault.strerror:
+            what = f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+        say(f"error: {what}")
+        say_plain(["hint: use --debug to see where it happened\n"])
+        return 2
+    context = getattr(fault, "ctx", None)
+    path = context.command_path if context is not None else "codelens"
+    name = getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else ""
+    if name and context is not None:
+        from codelens.text.identifiers import nearest
 
-
-def _suggest_option(name: str, context: Any) -> str:
-    """', did you mean …?' for a mistyped long option of the command; empty if none is close."""
-    from codelens.text.identifiers import nearest
-
-    names = [name for param in context.command.get_params(context) for name in (*param.opts, *param.secondary_opts)]
-    known = [option.removeprefix("--") for option in names if option.startswith("--")]
-    meant = nearest(name.removeprefix("--"), known) if name.startswith("--") else ""
-    return f", did you mean --{meant}?" if meant else ""
-
-
-def _describe_fault(fault: Exception) -> str:
-    if isinstance(fault, OSError) and fault.strerror:
-        return f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
-    return f"{type(fault).__name__}: {fault}"
+        params = context.command.get_params(context)
+        options = [option for param in params for option in (*param.opts, *param.secondary_opts)]
+        known = [option.removeprefix("--") for option in options if option.startswith("--")]
+        meant = nearest(name.removeprefix("--"), known) if name.startswith("--") else ""
+        say(f"error: no option {name}" + (f", did you mean --{meant}?" if meant else ""))
+    else:
+        say(f"error: {fault.format_message().rstrip('.')}")
+    say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
+    return int(getattr(fault, "exit_code", 2))
 
 
 def _trace_if_asked(arguments: Sequence[str]) -> None:

@@ -1,129 +1,47 @@
-"""Declared commands → typer's, which print help, complete, and tell what is wrong with a command line.
+"""Declared commands → typer's, which print help, offer completions, and tell what is wrong with a command line.
 
 Help lists options by section; a command with very many lists only its `brief` ones, and all of them with --help-all.
+
+The completion script of a shell runs codelens with `_CODELENS_COMPLETE=SHELL` and the words of the line up to the cursor, the last
+of them unfinished. The answer is a line for each offer: the word, and for zsh and fish a tab and what it means. Where nothing is
+offered the shells offer files. PowerShell has typer's script.
 """
 
 from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, cast, get_type_hints
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast, get_type_hints
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer._click.globals import get_current_context
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.models import ParamMeta
 
-from codelens.cli.complete import SHELLS, install, offer_of, script
-from codelens.cli.declare import OTHER, Command, CommandGroup, Parameter, declared_at, option, perform
+from codelens.cli.arguments import mark_queries
+from codelens.cli.declare import (
+    ASKING,
+    OTHER,
+    SYMBOLS,
+    Command,
+    CommandGroup,
+    Parameter,
+    declared_at,
+    group,
+    option,
+    perform,
+)
 from codelens.cli.streams import say, write
-from codelens.cli.wellformed import mark_queries
 from codelens.errors import UsageError
 from codelens.text.identifiers import nearest
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-APP: Mapping[str, Any] = {
-    "add_completion": False,
+SETTINGS: Mapping[str, Any] = {
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
     "rich_markup_mode": None,
-    "pretty_exceptions_enable": False,
-    "suggest_commands": False,  # LazyGroup suggests only close ones
 }
-
-
-def typed(declared: Any) -> Any:
-    """The typer command of what was declared; anything else is one already."""
-    if isinstance(declared, Command):
-        app = typer.Typer(**APP)
-        cls = type("Command", (SectionedCommand,), {"declared": declared})
-        help, epilog = declared.run.__doc__, declared.epilog or None
-        app.command(declared.name, cls=cls, help=help, epilog=epilog, context_settings=CONTEXT)(_callback(declared))
-    elif isinstance(declared, CommandGroup):
-        own = declared.own
-        cls = type("Group", (LazyGroup,), {"places": {"Commands": declared.commands}})
-        app = typer.Typer(name=declared.name, cls=cls, context_settings=CONTEXT, **APP)
-        help, epilog = own.run.__doc__ if own else declared.help, declared.epilog or None
-        app.callback(invoke_without_command=own is not None, help=help, epilog=epilog)(_callback(own, in_group=True))
-    else:
-        return declared
-    return typer.main.get_command(app)
-
-
-def _callback(command: Command | None, in_group: bool = False) -> Callable[..., int]:
-    """A function with the signature that typer reads. In a group another command may follow, which then runs instead."""
-
-    def callback(**values: Any) -> int:
-        if command is None or (in_group and values.pop("context").invoked_subcommand is not None):
-            return 0
-        return perform(command.flags, command.run, values)
-
-    hints: dict[str, Any] = get_type_hints(command.flags) if command else {}
-    defaults = {name: _typed_parameter(getattr(command.flags, name)) for name in hints} if command else {}
-    if command and in_group:
-        hints["context"], defaults["context"] = typer.Context, inspect.Parameter.empty
-    callback.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
-            for name, hint in hints.items()
-        ]
-    )
-    callback.__annotations__ = hints
-    return callback
-
-
-def _typed_parameter(declared: Parameter, **more: Any) -> Any:
-    settings: dict[str, Any] = {
-        "help": declared.help,
-        "metavar": declared.metavar,
-        "show_default": False,
-        "autocompletion": offer_of(declared),
-        "hidden": declared.is_hidden,
-    }
-    if not declared.names:
-        return typer.Argument(declared.default, **settings)
-    return typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings, **more)
-
-
-class SectionedCommand(TyperCommand):
-    """Help with options under the headings of their sections. A query may begin with a dash."""
-
-    declared: ClassVar[Command]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Called by typer: arguments → parameters."""
-        return super().parse_args(ctx, list(mark_queries(self.declared, args)))
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The declared parameters, --help, and --help-all where --help is brief."""
-        params = super().get_params(ctx)
-        if self.declared.brief:
-            params.append(
-                typer.core.TyperOption(
-                    param_decls=["--help-all"],
-                    is_flag=True,
-                    is_eager=True,
-                    expose_value=False,
-                    callback=_show_all,
-                    help="Show all options and exit.",
-                )
-            )
-        return params
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer for help: arguments first, the section of options that name none last."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            is_argument = param.param_type_name == "argument"
-            listed = (
-                is_argument or not self.declared.brief or ctx.meta.get(HELP_ALL) or param.name in self.declared.brief
-            )
-            record = param.get_help_record(ctx)
-            if record is not None and (listed or param.name in ("help", "help_all")):
-                heading = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
-                sections.setdefault(heading, []).append(record)
-        for heading in sorted(sections, key=lambda s: (s != "Arguments", s == OTHER)):
-            with formatter.section(heading):
-                formatter.write_dl(sections[heading])
-
-
 HELP_ALL = "codelens.help_all"
 MEANT: Mapping[str, str] = {
     "uninstall": "remove",
@@ -141,21 +59,121 @@ MEANT: Mapping[str, str] = {
 MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → where it is now
 
 
-def _show_all(ctx: Any, param: Any, value: bool) -> None:
-    if value:
-        ctx.meta[HELP_ALL] = True
-        typer.echo(ctx.get_help())
-        ctx.exit()
+def typed(declared: Command | CommandGroup) -> SectionedCommand | LazyGroup:
+    """The typer command of what was declared."""
+    if isinstance(declared, Command):
+        return SectionedCommand(declared)
+    return LazyGroup({"Commands": declared.commands}, declared)
+
+
+def _make_parameters(flags: type[Any]) -> list[Any]:
+    return [_make_parameter(name, hint, getattr(flags, name)) for name, hint in get_type_hints(flags).items()]
+
+
+def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> Any:
+    settings: dict[str, Any] = {
+        "help": declared.help,
+        "metavar": declared.metavar,
+        "show_default": False,
+        "autocompletion": _offer_of(declared),
+        "hidden": declared.is_hidden,
+        "path_type": Path,
+        **more,
+    }
+    if declared.names:
+        info = typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings)
+    else:
+        info = typer.Argument(declared.default, **settings)
+    return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=hint))[0]
+
+
+def _perform(command: Command, values: Mapping[str, Any]) -> int:
+    listed = {name: list(value) or None if isinstance(value, tuple) else value for name, value in values.items()}
+    return perform(command.flags, command.run, listed)
+
+
+class SectionedCommand(TyperCommand):
+    """Help with options under the headings of their sections. A query may begin with a dash."""
+
+    def __init__(self, declared: Command) -> None:
+        self.declared = declared
+        super().__init__(
+            declared.name,
+            callback=lambda **values: _perform(declared, values),
+            params=_make_parameters(declared.flags),
+            help=inspect.getdoc(declared.run),
+            epilog=declared.epilog or None,
+            **SETTINGS,
+        )
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Called by typer: arguments → parameters."""
+        return super().parse_args(ctx, mark_queries(self.declared, args))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The declared parameters, --help, and --help-all where --help is brief."""
+
+        def show_all(ctx: Any, param: Any, is_given: bool) -> None:
+            if is_given:
+                ctx.meta[HELP_ALL] = True
+                typer.echo(ctx.get_help())
+                ctx.exit()
+
+        params = super().get_params(ctx)
+        if self.declared.brief:
+            settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_all}
+            params.append(TyperOption(param_decls=["--help-all"], help="Show all options and exit.", **settings))
+        return params
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer for help: arguments first, the section of options that name none last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        lists_all = not self.declared.brief or ctx.meta.get(HELP_ALL)
+        for param in self.get_params(ctx):
+            is_argument = param.param_type_name == "argument"
+            record = param.get_help_record(ctx)
+            if record and (lists_all or is_argument or param.name in {*self.declared.brief, "help", "help_all"}):
+                heading = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
+                sections.setdefault(heading, []).append(record)
+        for heading in sorted(sections, key=lambda s: (s != "Arguments", s == OTHER)):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
 
 
 class LazyGroup(TyperGroup):
     """Commands by help group and name. One that is given by its place, MODULE:NAME, is imported when it is named."""
 
-    places: ClassVar[Mapping[str, Mapping[str, Command | CommandGroup | str]]] = {}
+    def __init__(
+        self,
+        places: Mapping[str, Mapping[str, Command | CommandGroup | str]],
+        declared: CommandGroup,
+        params: Sequence[Any] = (),
+    ) -> None:
+        self.places, self.declared, own = places, declared, declared.own
+        super().__init__(
+            name=declared.name,
+            commands=cast(Any, dict.fromkeys(self.list_commands(None))),
+            suggest_commands=False,  # `resolve_command` suggests only close ones
+            invoke_without_command=own is not None,
+            callback=self._run_own,
+            params=_make_parameters(own.flags) if own else [*params],
+            help=inspect.getdoc(own.run) if own else declared.help,
+            epilog=declared.epilog or None,
+            **SETTINGS,
+        )
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = cast(Any, dict.fromkeys(self.list_commands(None)))
+    def _run_own(self, **values: Any) -> int:
+        """Run the group's own command, unless another follows."""
+        own = self.declared.own
+        if own is None or get_current_context().invoked_subcommand is not None:
+            return 0
+        return _perform(own, values)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Called by typer. Without the name of a command below it, a group with a `default` is that command."""
+        if self.declared.default and not (args[:1] and args[0] in self.commands):
+            return typed(declared_at(self.declared.default)).make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order of `places`, in which help shows them."""
@@ -170,7 +188,7 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
-        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+        if args[0] not in self.commands and not ctx.resilient_parsing:
             moved = "" if ctx.parent else MOVED.get(args[0], "")
             meant = moved or nearest(args[0], self.list_commands(ctx), MEANT)
             if not meant:
@@ -194,48 +212,151 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
 
 
-def root(commands: Mapping[str, Mapping[str, str]]) -> Any:
+def root(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     """All commands of codelens, by their groups in help: name → place."""
-    cls = type("Commands", (LazyGroup,), {"places": commands})
-    app = typer.Typer(cls=cls, context_settings=CONTEXT, **APP)
-    app.callback(epilog="See also `codelens help exit-codes` and `codelens help query`.")(_root)
-    return typer.main.get_command(app)
+
+    def show_version(is_given: bool) -> None:
+        if is_given:
+            from codelens.cli.doctor import version_lines
+
+            write(version_lines())
+            raise typer.Exit
+
+    def install(shell: str | None) -> None:
+        if shell:
+            say(f"installed completion for {shell} in {install_script(shell)}; it takes effect in a new shell")
+            raise typer.Exit
+
+    def show_completion(shell: str | None) -> None:
+        if shell:
+            write([script(shell)])
+            raise typer.Exit
+
+    version = option(False, "-V --version", "Print the versions of codelens and its parts")
+    installing = option(
+        *(None, "--install-completion SHELL", "Install tab completion for bash, zsh, fish or powershell"), values=SHELLS
+    )
+    showing = option(None, "--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
+    params = [
+        _make_parameter(name, hint, declared, callback=act, is_eager=True)  # acts as soon as it is read
+        for name, hint, act, declared in (
+            ("version", bool, show_version, version),
+            ("install_completion", str | None, install, installing),
+            ("show_completion", str | None, show_completion, showing),
+        )
+    ]
+    epilog = "See also `codelens help exit-codes` and `codelens help query`."
+    declared = group("codelens", help="Offline code search that explains every result.", epilog=epilog)
+    return LazyGroup(places, declared, params)
 
 
-def _show_completion(shell: str | None) -> None:
-    if shell:
-        write([script(shell)])
-        raise typer.Exit
+_BASH = """\
+_codelens() {
+    local found
+    COMPREPLY=()
+    while IFS= read -r found; do
+        COMPREPLY+=("$found")
+    done < <(_CODELENS_COMPLETE=bash "$1" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _codelens codelens
+"""
+_ZSH = """\
+#compdef codelens
+_codelens() {
+    local -a found
+    local one
+    for one in "${(@f)$(_CODELENS_COMPLETE=zsh "${words[1]}" "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n $one ]] && found+=("${${one//:/\\\\:}/$'\\t'/:}")
+    done
+    if (( $#found )); then
+        _describe -V codelens found
+    else
+        _files
+    fi
+}
+if [[ $funcstack[1] == _codelens ]]; then  # zsh has found this file in $fpath
+    _codelens "$@"
+else
+    compdef _codelens codelens
+fi
+"""
+_FISH = """\
+function __codelens_offers
+    set -l line (commandline -opc) (commandline -ct)
+    set -l found (env _CODELENS_COMPLETE=fish $line[1] $line[2..-1] 2>/dev/null)
+    if count $found >/dev/null
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete --command codelens --no-files --arguments '(__codelens_offers)'
+"""
+SCRIPTS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+SHELLS = (*SCRIPTS, "powershell")
 
 
-def _install_completion(shell: str | None) -> None:
-    if shell:
-        say(f"installed completion for {shell} in {install(shell)}; it takes effect in a new shell")
-        raise typer.Exit
+def script(shell: str) -> str:
+    """The completion script of a shell. Raises UsageError unless it is one of SHELLS."""
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
+    if shell in SCRIPTS:
+        return SCRIPTS[shell]
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    return f"{get_completion_script(prog_name='codelens', complete_var=ASKING, shell=shell)}\n"
 
 
-def _show_version(is_given: bool) -> None:
-    if is_given:
-        from codelens.cli.doctor import version_lines
+def install_script(shell: str) -> Path:
+    """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
+    text = script(shell)
+    from typer.completion import install  # type: ignore[attr-defined]
 
-        write(version_lines())
-        raise typer.Exit
-
-
-def _eager(act: Callable[[Any], None], default: Any, usage: str, help: str, **more: Any) -> Any:
-    """An option of `codelens` itself, which acts as soon as it is read."""
-    return _typed_parameter(option(default, usage, help, **more), callback=act, is_eager=True)
+    _, path = install(shell=shell, prog_name="codelens")
+    if shell in SCRIPTS:
+        path.write_text(text, encoding="utf-8")
+    return Path(path)
 
 
-def _root(
-    version: bool = _eager(_show_version, False, "-V --version", "Print the versions of codelens and its parts"),
-    install_completion: str | None = _eager(
-        *(_install_completion, None, "--install-completion SHELL"),
-        help="Install tab completion for bash, zsh, fish or powershell",
-        values=SHELLS,
-    ),
-    show_completion: str | None = _eager(
-        _show_completion, None, "--show-completion SHELL", "Print the completion script of a shell", values=SHELLS
-    ),
-) -> None:
-    """Offline code search that explains every result."""
+def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
+    """Print the offers for the last of `words`. It is empty if a new word begins. A fault offers nothing."""
+    if shell not in SCRIPTS:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
+        group.main(list(words), prog_name="codelens")
+    from typer._click.shell_completion import _resolve_context, _resolve_incomplete
+
+    with suppress(Exception):  # whatever is wrong here, the line that is typed stays as it is
+        # Bash splits --type=rust into three words.
+        joined = [w for i, w in enumerate(words) if w != "=" or i == 0 or not words[i - 1].startswith("--")] or [""]
+        *before, begun = [*joined, ""] if len(words) > 1 and joined[-1] != words[-1] else joined
+        option_name = begun[: begun.index("=") + 1] if begun.startswith("--") and "=" in begun else ""
+        context = _resolve_context(group, {}, "codelens", list(before))
+        asked, rest = _resolve_incomplete(context, before, begun)
+        offers = {item.value: " ".join((item.help or "").split()) for item in asked.shell_complete(context, rest)}
+        write(
+            f"{option_name}{value}\t{help}\n" if help and shell != "bash" else f"{option_name}{value}\n"
+            for value, help in offers.items()
+        )
+
+
+def _offer_of(parameter: Parameter) -> Any:
+    """The words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
+
+    A module that lists the values is imported only when a shell asks.
+    """
+    values = parameter.values or parameter.choices
+    if not values:
+        return None
+    has_commas = parameter.has_commas or (parameter.metavar or "").endswith(",…")
+
+    def offer(ctx: Any, incomplete: str) -> list[str]:
+        before = incomplete[: incomplete.rfind(",") + 1] if has_commas else ""
+        begun = incomplete.removeprefix(before)
+        offered: Any = declared_at(values) if isinstance(values, str) else values
+        if callable(offered):
+            offered = offered(ctx.params.get("db"), begun) if values == SYMBOLS else offered()
+        return [before + value for value in offered if value.startswith(begun)]
+
+    return offer

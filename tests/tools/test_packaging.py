@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 
 from codelens import __version__
+from codelens.cli.arguments import read
 from codelens.cli.index import index
-from codelens.cli.wellformed import read
 from codelens.lang.parser import load_parser
 from tools.manual import SHARE, shared_files
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from codelens.cli.arguments import read
 from codelens.cli.declare import Command, declared_at, perform
 from codelens.cli.help import PLACES
 from codelens.cli.main import main
 from codelens.cli.typed import typed
-from codelens.cli.wellformed import read
 from codelens.errors import UsageError
 
 COMMANDS = {

@@ -1,0 +1,245 @@
+"""codelens eval make-tasks and eval tune: tasks from a repository's history, and weights learned from them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codelens import __version__
+from codelens.cli.declare import Section, argument, command, option
+from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.progress import watcher
+from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.workplace import settings_at, working_folder
+from codelens.config import Settings
+from codelens.errors import CannotWrite, UsageError
+from codelens.evaluation import make_tasks as tasks_of_history
+from codelens.evaluation.compare import PLACES
+from codelens.evaluation.fitting import require_scipy
+from codelens.evaluation.make_tasks import find_repository, name_of, summary_lines
+from codelens.evaluation.metrics import load_ir_measures
+from codelens.evaluation.tune import (
+    ALL,
+    DECIDES,
+    FEWEST_TO_ASK,
+    FEWEST_TO_LEARN,
+    TunedWeights,
+    format_features,
+    tune_weights,
+)
+from codelens.model.fast_dataclass import replace
+from codelens.render.terminal import Columns, plain_columns
+from codelens.text.counts import quantity
+from codelens.worktree.repository import GitError, Repository
+
+MUCH = Section("How much")
+
+
+class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
+    """Options: the repository, the output folder, and the number of tasks."""
+
+    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    out: Path | None = option(None, "--out FOLDER", "A new folder, or one that make-tasks wrote")
+    name: str = option("", "--name NAME", "The repository's name in tasks [default: its folder's name]")
+    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
+    commits: int = MUCH.option(60, "--commits N", "Tasks of commits [default: 60]")
+    docs: int = MUCH.option(40, "--docs N", "Tasks of documentation [default: 40]")
+    identifiers: int = MUCH.option(40, "--identifiers N", "Names to look up [default: 40]")
+    topics: int = MUCH.option(40, "--topics N", "Tasks of guides [default: 40]")
+    concepts: int = MUCH.option(40, "--concepts N", "Tasks of comments that name others [default: 40]")
+    queries: int = MUCH.option(
+        15, "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]"
+    )
+    max_files: int = MUCH.option(3000, "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]")
+
+
+@command(
+    epilog="Exit: 0 made, 1 nothing to ask, 2 error. Then `codelens index` the trees, and `codelens eval` the tasks."
+)
+def make_tasks(flags: MakeTasksFlags) -> int:
+    """Make evaluation tasks from a git history. A commit's subject is the query, the definitions that it changed are the answers.
+
+    Queries run on the tree before those commits, which is written too: NAME-commits.jsonl, NAME-tasks.jsonl (with what
+    commits explain), NAME-names.jsonl, NAME-topics.jsonl (sections of guides, for the definitions that they name) and the
+    short queries NAME-messages.jsonl, -literals, -fragments, -namesakes and -qualified go with NAME-commits/;
+    NAME-docs.jsonl, NAME-concepts.jsonl (comments, for their definition and those that they name) and NAME-behaviours.jsonl
+    (telling words of comments) with NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
+    """
+    if flags.out is None:
+        raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
+    cwd = working_folder()
+    repository = find_repository(cwd / flags.repo if flags.repo else cwd)
+    name = name_of(repository, flags.name)
+    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts, flags.queries
+    wanted = tasks_of_history.TaskCounts(*counts, max_files=flags.max_files)
+    if min(counts) < 0 or flags.max_files < 1:
+        raise UsageError(
+            "--commits, --docs, --identifiers, --topics, --concepts and --queries must be at least 0, --max-files at least 1"
+        )
+    with explain_failures(flags.repo or cwd, flags.out), watcher(flags.progress, flags.quiet) as progress:
+        made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
+    code = 0 if any(made.tasks.values()) else 1
+    if flags.json:
+        write_fields(
+            code,
+            name=name,
+            base=made.base,
+            head=made.head,
+            tasks=made.tasks,
+            files=made.files,
+            files_left_out=made.not_drawn + made.not_written,
+            commits=made.looked_at,
+            commits_left_out=made.left_out,
+        )
+    for line in summary_lines(name, made):
+        inform(flags, line)
+    if code and not flags.quiet:
+        say_plain(["hint: name a repository with more history, or in another language\n"])
+    return code
+
+
+@contextmanager
+def explain_failures(source: Path, folder: Path) -> Iterator[None]:
+    """Turn errors of git about `source`, and of the system about `folder`, into errors for the user."""
+    try:
+        yield
+    except GitError as fault:
+        hint = "`git log` there shows what there is; --head names a commit"
+        raise UsageError(f"{source}: {fault}", hint) from None
+    except OSError as fault:
+        raise tasks_of_history.write_error(folder, fault) from None
+
+
+class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
+    """Options: the repository, and the file to keep."""
+
+    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    keep: Path | None = option(None, "--keep FILE", "Write the weights to FILE if they improve the newest tasks")
+    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
+
+
+CERTAIN = 0.05  # p below which chance is not named
+
+
+@command(
+    epilog='Exit: 0 measured, or written; 1 no gain to keep, or too few tasks; 2 error. `weights = "FILE"` in a configuration\n'
+    "file makes a search rank by it."
+)
+def tune(flags: TuneFlags) -> int:
+    """Learn ranking weights from your own git history. Learns from older commits, and measures on the newest fifth.
+
+    Tasks, trees and indexes are created in a temporary folder; nothing in the repository is executed.
+    """
+    require_scipy()  # before any work, if they are not installed
+    load_ir_measures()
+    cwd = working_folder()
+    repository = find_repository(cwd / flags.repo if flags.repo else cwd)
+    name = name_of(repository)
+    place = cwd / flags.keep if flags.keep else None
+    if place and (place.is_dir() or not place.parent.is_dir()):
+        what = "is a folder" if place.is_dir() else f"there is no folder {place.parent}"
+        raise UsageError(f"--keep {flags.keep}: {what}", "name a file in an existing folder, as --keep weights.toml")
+    chosen = settings_at(cwd, None, flags).values
+    settings = replace(Settings(), model=chosen.model, allow_network=chosen.allow_network, jobs=chosen.jobs)
+    inform(flags, f"{name}: making tasks from its history, learning from older ones and measuring the newest")
+    with (
+        explain_failures(flags.repo or cwd, Path(tempfile.gettempdir())),
+        tempfile.TemporaryDirectory() as folder,
+        watcher(flags.progress, flags.quiet) as progress,
+    ):
+        tuned = tune_weights(repository, name, flags.head, Path(folder), settings, progress)
+    written = place if tuned.has_gained else None
+    if written is not None:
+        _write(written, name, tuned)
+    code = 0 if tuned.groups and (written or place is None) else 1
+    if flags.json:
+        write_fields(code, **_record(name, tuned, written))
+    elif tuned.groups and not flags.quiet:
+        write(plain_columns(_tabulate(tuned)))
+    if not flags.quiet:
+        _explain(flags, name, tuned, written, repository)
+    return code
+
+
+def _write(place: Path, name: str, tuned: TunedWeights) -> None:
+    assert tuned.weights is not None
+    decided, older = tuned.deciding_comparison, sum(tuned.older.values())
+    text = (
+        f"# Weights of codelens {__version__}, learned from {quantity(older, 'task')} of {name} up to {tuned.tasks.head}.\n"
+        f"# {DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.\n"
+    )
+    try:
+        place.write_text(text + format_features(tuned.weights), encoding="utf-8", newline="")
+    except OSError as fault:
+        raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
+
+
+def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | None, repository: Repository) -> None:
+    """Say on stderr what the figures mean, and what to do next."""
+    if not tuned.groups:
+        for line in summary_lines(name, tuned.tasks):
+            say(line)
+        counts = f"{sum(tuned.older.values())} to learn from and {sum(tuned.newest.values())} to ask"
+        say(f"{name}: too few tasks: {counts}; at least {FEWEST_TO_LEARN} and {FEWEST_TO_ASK} are needed")
+        say_plain(["hint: name a repository with more history; the shipped weights need none\n"])
+        return
+    decided = tuned.deciding_comparison
+    difference = f"{DECIDES} {decided.before:.3f} → {decided.after:.3f} of the newest {quantity(decided.tasks, 'task')}"
+    chance = "" if decided.p_value < CERTAIN else ", which may be chance"
+    say(f"a gain: {difference} (p {decided.p_value:.2f}{chance})" if tuned.has_gained else f"no gain: {difference}")
+    if written is not None:
+        top, file = repository.top.resolve(), written.resolve()
+        if file.is_relative_to(top) and repository.top.name != ".git":  # a project's file may name what lies below it
+            setting, where = file.relative_to(top).as_posix(), f"{top / '.codelens.toml'} makes searches there"
+        else:
+            setting, where = str(written), "your own configuration file makes searches"
+        say(f"written to {written}")
+        say_plain([f"hint: weights = {json.dumps(setting, ensure_ascii=False)} in {where} rank by it\n"])
+    elif flags.keep is not None:
+        say("nothing written: the learned weights rank no better here than the shipped ones")
+        say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
+
+
+def _tabulate(tuned: TunedWeights) -> Columns:
+    heads = ("kind", "older", "newest", "nDCG@10", "after", "difference", "95 %", "p", "hit@10", "after")
+    rows = []
+    for kind, metrics in (tuned.groups or {}).items():
+        ndcg, hit = metrics["nDCG@10"], metrics["hit@10"]
+        older = sum(tuned.older.values()) if kind == ALL else tuned.older.get(kind, 0)
+        interval = f"{ndcg.low:+.3f} to {ndcg.high:+.3f}" if ndcg.tasks > 1 else ""
+        figures = (f"{ndcg.before:.3f}", f"{ndcg.after:.3f}", f"{ndcg.after - ndcg.before:+.3f}", interval)
+        chance_and_hits = (f"{ndcg.p_value:.2f}", f"{hit.before:.3f}", f"{hit.after:.3f}")
+        rows.append((kind, str(older), str(ndcg.tasks), *figures, *chance_and_hits))
+    return Columns(heads, tuple(rows))
+
+
+def _record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "head": tuned.tasks.head,
+        "base": tuned.tasks.base,
+        "older": dict(tuned.older),
+        "newest": dict(tuned.newest),
+        "loss": round(tuned.fitted.loss, PLACES) if tuned.fitted else None,
+        "groups": [
+            {
+                "kind": kind,
+                "metrics": {
+                    metric: {
+                        "n": comparison.tasks,
+                        "before": round(comparison.before, PLACES),
+                        "after": round(comparison.after, PLACES),
+                        **comparison.difference_record(),
+                    }
+                    for metric, comparison in metrics.items()
+                },
+            }
+            for kind, metrics in (tuned.groups or {}).items()
+        ],
+        "gained": tuned.has_gained,
+        "path": str(written) if written else None,
+    }
