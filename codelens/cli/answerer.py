@@ -44,24 +44,20 @@ Pieces = list[tuple[int, bytes]]  # As in `codelens.cli.warm.Answer`
 @contextmanager
 def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
     """Answer searches of the shell about this index while the block runs, unless the setting `warm` is off."""
-    if not settings.warm or not hasattr(socket, "AF_UNIX"):
-        yield
-        return
-    try:
-        process = start("codelens.cli.answerer:answer_until_eof", str(index.absolute()), stdin=subprocess.PIPE)
-    except OSError:  # the shell answers itself then
-        yield
-        return
+    process = None
+    if settings.warm and hasattr(socket, "AF_UNIX"):
+        with suppress(OSError):  # the shell answers itself then
+            process = start("codelens.cli.answerer:answer_until_eof", str(index.absolute()), stdin=subprocess.PIPE)
     try:
         yield
     finally:
-        assert process.stdin
-        process.stdin.close()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:  # in the midst of an answer that nobody reads
-            process.kill()
-            process.wait()
+        if process and process.stdin:
+            process.stdin.close()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:  # in the midst of an answer that nobody reads
+                process.kill()
+                process.wait()
 
 
 class _Ending(BaseException):
@@ -82,7 +78,14 @@ def answer_until_eof() -> int:
     listener = None
     try:
         end_at_eof(signal.SIGTERM)
-        _prepare(Path(sys.argv[1]))
+        import codelens.cli.search  # what a search needs, and some of the index, before anybody asks
+        import codelens.cli.why
+        import codelens.render.formats
+        import codelens.render.records
+        import codelens.render.terminal  # noqa: F401
+
+        with suppress(CodelensError), Index.reopen(Path(sys.argv[1])) as index:  # perhaps it is being built
+            index.search("where is it", SearchOptions(limit=1))
         if (listener := _open_listener(place)) is None:
             return 0
         while True:
@@ -127,18 +130,6 @@ def _open_listener(place: str) -> socket.socket | None:
     return listener
 
 
-def _prepare(path: Path) -> None:
-    """Import what a search needs and read some of the index, before anybody asks."""
-    import codelens.cli.search
-    import codelens.cli.why
-    import codelens.render.formats
-    import codelens.render.records
-    import codelens.render.terminal  # noqa: F401
-
-    with suppress(CodelensError), Index.reopen(path) as index:  # perhaps it is being built
-        index.search("where is it", SearchOptions(limit=1))
-
-
 def _answer(client: socket.socket) -> None:
     question = receive(client)
     if question["program"] != describe_program() or question["arguments"][0] not in COMMANDS:
@@ -158,24 +149,23 @@ def _send_beats(client: socket.socket) -> Iterator[None]:
     """Send a beat now and, while the block runs, after each time that it has gone on computing."""
     client.sendall(BEAT)
     ended = threading.Event()
-    thread = threading.Thread(target=_beat_while_computing, args=(client, ended), name="codelens-beat", daemon=True)
+
+    def beat() -> None:
+        computed = 0.0
+        with suppress(OSError):  # the client is gone
+            while not ended.wait(BEAT_SECONDS):
+                others = time.process_time() - time.thread_time()
+                if others - computed > BEAT_COMPUTED:  # a process that only waits may wait for ever, and stays silent
+                    client.sendall(BEAT)
+                    computed = others
+
+    thread = threading.Thread(target=beat, name="codelens-beat", daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
-
-
-def _beat_while_computing(client: socket.socket, ended: threading.Event) -> None:
-    """Send a beat after each stretch of computing: a process that only waits may wait for ever, and stays silent."""
-    before = 0.0
-    with suppress(OSError):  # the client is gone
-        while not ended.wait(BEAT_SECONDS):
-            others = time.process_time() - time.thread_time()
-            if others - before > BEAT_COMPUTED:
-                client.sendall(BEAT)
-                before = others
 
 
 def _may_answer(arguments: Sequence[str]) -> bool:
@@ -192,21 +182,21 @@ def _may_answer(arguments: Sequence[str]) -> bool:
 @contextmanager
 def _in_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Run the block in the folder and the environment of the client."""
-    own = dict(os.environ)
+
+    def set_environment(variables: Mapping[str, str]) -> None:
+        if os.environ != variables:
+            os.environ.clear()
+            os.environ.update(variables)
+            time.tzset()
+
+    before = dict(os.environ)
     try:
         os.chdir(folder)
-        _set_environment(environment)
+        set_environment(environment)
         yield
     finally:
-        _set_environment(own)
+        set_environment(before)
         os.chdir(sys.prefix)
-
-
-def _set_environment(environment: Mapping[str, str]) -> None:
-    if os.environ != environment:
-        os.environ.clear()
-        os.environ.update(environment)
-        time.tzset()
 
 
 class _Stream(io.RawIOBase):

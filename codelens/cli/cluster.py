@@ -6,8 +6,7 @@ from pathlib import Path
 from codelens.cli.context import context
 from codelens.cli.declare import Command, command, group, option, required
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
-from codelens.cli.outlines import symbols
-from codelens.cli.relations import callees, callers, impact, refs
+from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import why

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from codelens import __version__
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, say, write, write_fields
+from codelens.cli.streams import colored, inform, write, write_fields
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
 
 OLDEST_PYTHON = (3, 11)
@@ -49,14 +49,12 @@ def doctor(flags: DoctorFlags) -> int:
     if flags.check:
         return _check_index(flags)
     checks = [
-        *_python(),
-        *_sqlite(),
-        *_model(flags),
-        *_extras(),
-        *_grammars(flags.all_grammars),
-        *_files(),
-        *_terminal(),
-        *_index(flags),
+        *_check_libraries(),
+        *_check_model(flags),
+        *_check_extras(),
+        *_check_grammars(flags.all_grammars),
+        *_check_surroundings(),
+        *_check_place(flags),
     ]
     return _show(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
 
@@ -67,13 +65,12 @@ def _check_index(flags: DoctorFlags) -> int:
 
     place = reading_place(flags)
     path, accepted = place.index_path, place.settings.trust_indexes
-    found = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
-    code = _show(
-        found or [Check(OK, "index", f"{path}: no damage found")], IndexCorrupt.exit_code if found else 0, flags
-    )
-    if found and not flags.quiet:
-        say(f"hint: {IndexCorrupt.hint}")
-    return code
+    damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
+    if not damage:
+        return _show([Check(OK, "index", f"{path}: no damage found")], 0, flags)
+    _show(damage, IndexCorrupt.exit_code, flags)
+    inform(flags, f"hint: {IndexCorrupt.hint}")
+    return IndexCorrupt.exit_code
 
 
 def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
@@ -84,16 +81,14 @@ def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     return exit_code
 
 
-def _python() -> Iterator[Check]:
+def _check_libraries() -> Iterator[Check]:
     import platform
+
+    from codelens.store.connection import probe_abilities
 
     state = OK if sys.version_info >= OLDEST_PYTHON else BROKEN
     yield Check(state, "codelens", __version__)
     yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")  # noqa: TID251 - shown
-
-
-def _sqlite() -> Iterator[Check]:
-    from codelens.store.connection import probe_abilities
 
     found = probe_abilities()
     yield Check(OK, "SQLite", f"{found.sqlite}, apsw {found.driver}")
@@ -102,11 +97,11 @@ def _sqlite() -> Iterator[Check]:
     )
     trigram = "substrings and typing mistakes" if found.trigram else "missing: no substrings, no typing mistakes"
     yield Check(OK if found.trigram else LESS, "trigram", trigram)
-    vector = f"{found.vector}" if found.vector else "cannot be loaded: no vector results; `pip install sqlite-vec`"
+    vector = found.vector or "cannot be loaded: no vector results; `pip install sqlite-vec`"
     yield Check(OK if found.vector else LESS, "sqlite-vec", vector)
 
 
-def _model(flags: CommonFlags) -> Iterator[Check]:
+def _check_model(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import settings_here
     from codelens.embed.registry import SHIPPED, open_embedder, shipped_model
 
@@ -117,13 +112,11 @@ def _model(flags: CommonFlags) -> Iterator[Check]:
     except CodelensError as fault:
         yield Check(LESS, "model", f"{fault}; {fault.hint}")
         return
-    shipped = settings.model != SHIPPED or shipped_model()
-    yield Check(
-        OK, "model", embedder.name if shipped else f"{embedder.name}: no trained model came with this installation"
-    )
+    is_missing = settings.model == SHIPPED and not shipped_model()
+    yield Check(OK, "model", embedder.name + ": no trained model came with this installation" * is_missing)
 
 
-def _extras() -> Iterator[Check]:
+def _check_extras() -> Iterator[Check]:
     """Packages that run models of others, and those of `watch` and `cluster`; nobody misses them who does without."""
     from codelens.embed.folder_models import EXTRAS, is_installed
 
@@ -140,7 +133,7 @@ def _extras() -> Iterator[Check]:
         yield Check(OK if here else ABSENT, extra, text if here else missing)
 
 
-def _grammars(all_of_them: bool) -> Iterator[Check]:
+def _check_grammars(all_of_them: bool) -> Iterator[Check]:
     from codelens.lang.parser import GrammarMissing, check_grammar, grammar_version, load_grammar
     from codelens.lang.registry import languages
 
@@ -156,38 +149,29 @@ def _grammars(all_of_them: bool) -> Iterator[Check]:
     yield Check(OK if good else LESS, "grammars", ", ".join(good) if all_of_them else f"{len(good)} languages work")
 
 
-def _files() -> Iterator[Check]:
+def _check_surroundings() -> Iterator[Check]:
+    """Check git, encodings and the terminal."""
     from shutil import which
 
     git = which("git")
     yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same, histories are not")
-    missing = [name for name in CODECS if not _has_codec(name)]
-    detector = find_spec("chardet") is not None
-    state = OK if detector and not missing else LESS
-    text = "detected, and kept exact to the byte" if state == OK else f"missing: {', '.join(missing) or 'chardet'}"
-    yield Check(state, "encodings", text)
-
-
-def _has_codec(codec: str) -> bool:
-    try:
-        codecs.lookup(codec)
-    except LookupError:
-        return False
-    return True
-
-
-def _terminal() -> Iterator[Check]:
+    missing = []
+    for codec in CODECS:
+        try:
+            codecs.lookup(codec)
+        except LookupError:
+            missing.append(codec)
+    if not missing and find_spec("chardet") is None:
+        missing.append("chardet")
+    text = f"missing: {', '.join(missing)}" if missing else "detected, and kept exact to the byte"
+    yield Check(LESS if missing else OK, "encodings", text)
     terminal = sys.stdout.isatty()
-    parts = [
-        "stdout is a terminal" if terminal else "stdout is not a terminal",
-        "colour" if colored("auto", terminal) else "no colour",
-        f"encoding {sys.stdout.encoding}",
-        f"TERM={os.environ.get('TERM', '')}",
-    ]
-    yield Check(OK, "terminal", ", ".join(parts))
+    color = "colour" if colored("auto", terminal) else "no colour"
+    text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"
+    yield Check(OK, "terminal", f"{text}, encoding {sys.stdout.encoding}, TERM={os.environ.get('TERM', '')}")
 
 
-def _index(flags: CommonFlags) -> Iterator[Check]:
+def _check_place(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import reading_place
     from codelens.render.reports import format_history
 

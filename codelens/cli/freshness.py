@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 
@@ -14,7 +14,7 @@ from codelens.cli.streams import agreed, inform, say, say_plain
 from codelens.cli.workplace import Workplace, present_roots, trees_of
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
-from codelens.model.code import IndexInfo, RepositoryInfo, SeenFile, TreeLook, TreeState
+from codelens.model.code import IndexInfo, SeenFile, TreeState
 from codelens.text.counts import quantity
 from codelens.worktree.place import git_top, is_home, prepare_index_folder
 
@@ -27,7 +27,14 @@ MOST_NAMED = 3  # Changed files that the line names
 @contextmanager
 def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
     """The index for a command that answers from it, open for reading. After the answer, a line on stderr if it is behind."""
-    index = _open_refreshed(place, flags) if place.settings.refresh == "auto" else place.open()
+    index = place.open()
+    if place.settings.refresh == "auto" and is_behind(index.info()) and index.seconds_to_update() < AUTO_SECONDS:
+        index.close()
+        try:
+            refresh(place, "none", quiet=True)
+        except CodelensError as fault:
+            inform(flags, f"note: the index was not refreshed: {fault}")
+        index = place.open()
     with index:
         try:
             yield index
@@ -37,27 +44,14 @@ def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
         _say_if_behind(index.info(), flags)
 
 
-def _open_refreshed(place: Workplace, flags: CommonFlags) -> Index:
-    """The index, updated if files have changed and that will take less than AUTO_SECONDS."""
-    index = place.open()
-    if not is_behind(index.info()) or index.seconds_to_update() >= AUTO_SECONDS:
-        return index
-    index.close()
-    try:
-        refresh(place, "none", quiet=True)
-    except CodelensError as fault:
-        inform(flags, f"note: the index was not refreshed: {fault}")
-    return place.open()
-
-
 def refresh(place: Workplace, progress: str, quiet: bool) -> None:
     """Bring the index up to date with the trees that it holds. Raises IndexBusy, CannotWrite and others."""
     from codelens.cli.progress import watcher
 
     with place.open() as index:
         roots = present_roots(index.roots())
-    with watcher(progress, quiet) as told:
-        Index.build(place.index_path, roots, place.settings, progress=told, as_indexed=True)
+    with watcher(progress, quiet) as watch:
+        Index.build(place.index_path, roots, place.settings, progress=watch, as_indexed=True)
 
 
 def build_first_index(flags: SearchFlags) -> bool:
@@ -85,12 +79,9 @@ def build_first_index(flags: SearchFlags) -> bool:
     from codelens.render.reports import summary_lines
 
     prepare_index_folder(index)
-    with watcher(flags.progress, flags.quiet) as progress:
-        say_plain(
-            summary_lines(
-                Index.build(index, trees.roots, trees.place.settings, progress=progress, settings_of=trees.settings_of)
-            )
-        )
+    settings, settings_of = trees.place.settings, trees.settings_of
+    with watcher(flags.progress, flags.quiet) as watch:
+        say_plain(summary_lines(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)))
     return True
 
 
@@ -106,41 +97,28 @@ def require_fresh(index: Index) -> None:
 
 def is_behind(info: IndexInfo) -> bool:
     """True if a look found that a tree has changed or is gone: then a line says so."""
-    return any(tree.state in (TreeState.CHANGED, TreeState.GONE) for _, tree in _trees(info))
-
-
-def _trees(info: IndexInfo) -> Sequence[tuple[RepositoryInfo, TreeLook]]:
-    return [(repository, repository.tree) for repository in info.repositories if repository.tree]
+    return any(row.tree and row.tree.state in (TreeState.CHANGED, TreeState.GONE) for row in info.repositories)
 
 
 def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
     """Scripts read of changes too; that a look was not complete, only people do."""
-    if flags.quiet:
-        return
-    if is_behind(info):
-        say(f"warning: {_describe_changes(info)}")
-    elif sys.stderr.isatty() and any(tree.state is TreeState.UNKNOWN for _, tree in _trees(info)):
-        say(f"note: {_describe_look(info)}")
-
-
-def _describe_changes(info: IndexInfo) -> str:
-    gone = [repository.root for repository, tree in _trees(info) if tree.state is TreeState.GONE]
+    trees = [row.tree for row in info.repositories if row.tree]
+    gone = [row.root for row in info.repositories if row.tree and row.tree.state is TreeState.GONE]
     if gone:
-        return f"{gone[0]} is gone; the answer is from its index"
-    trees = [tree for _, tree in _trees(info)]
-    counts = {kind: [path for tree in trees for path in getattr(tree, kind)] for kind in ("changed", "new", "deleted")}
-    told = ", ".join(f"{len(paths)} {kind}" for kind, paths in counts.items() if paths)
-    paths = [path for paths in counts.values() for path in paths]
-    more = ", …" if len(paths) > MOST_NAMED else ""
-    return f"files differ from the index: {told} ({', '.join(paths[:MOST_NAMED])}{more}); `codelens index` updates it"
-
-
-def _describe_look(info: IndexInfo) -> str:
-    trees = [tree for _, tree in _trees(info)]
-    checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
-    age = f"; the index was updated {_describe_age(info.indexed_at)} ago" if info.indexed_at else ""
-    moved = ", but HEAD has moved" if any(tree.head_moved for tree in trees) else ""
-    return f"checked {checked} of {quantity(files, 'file')}, and none has changed{moved}{age}"
+        inform(flags, f"warning: {gone[0]} is gone; the answer is from its index")
+    elif is_behind(info):
+        kinds = {
+            kind: [path for tree in trees for path in getattr(tree, kind)] for kind in ("changed", "new", "deleted")
+        }
+        counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
+        paths = [path for paths in kinds.values() for path in paths]
+        listed = ", ".join(paths[:MOST_NAMED]) + (", …" if len(paths) > MOST_NAMED else "")
+        inform(flags, f"warning: files differ from the index: {counts} ({listed}); `codelens index` updates it")
+    elif sys.stderr.isatty() and any(tree.state is TreeState.UNKNOWN for tree in trees):
+        checked, files = sum(tree.checked for tree in trees), sum(tree.files for tree in trees)
+        age = f"; the index was updated {_describe_age(info.indexed_at)} ago" if info.indexed_at else ""
+        moved = ", but HEAD has moved" if any(tree.head_moved for tree in trees) else ""
+        inform(flags, f"note: checked {checked} of {quantity(files, 'file')}, and none has changed{moved}{age}")
 
 
 def _describe_age(moment: str) -> str:

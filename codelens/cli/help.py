@@ -48,14 +48,16 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
     "Read code": {
-        "symbols": "outlines:symbols",
-        **{name: f"relations:{name}" for name in ("refs", "callers", "callees", "path", "impact", "hierarchy")},
-        "map": "outlines:show_map",
+        **{
+            name: f"relations:{name}"
+            for name in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")
+        },
+        "map": "relations:show_map",
         "files": "search:search_files",
     },
     "Context and agents": {
         "context": "context:context",
-        "test-scope": "test_scope:test_scope",
+        "test-scope": "relations:test_scope",
         "mcp": "mcp:mcp",
         "install": "install:install",
     },

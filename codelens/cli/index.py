@@ -1,6 +1,7 @@
 """codelens index: bring the index up to date with the trees, or say what that would do."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -76,8 +77,16 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 )
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
-    if only_one(flags, ("trust", "remove", "clear_cache")):
-        return _trust(flags) if flags.trust else _clear_cache(flags) if flags.clear_cache else _remove_index(flags)
+    chosen = only_one(flags, ("trust", "remove", "clear_cache"))
+    if chosen == "trust":
+        return _trust(flags)
+    if chosen == "remove":
+        return _remove_index(flags)
+    if chosen == "clear_cache":
+        count = Index.forget_packs()
+        Index.forget_vectors()
+        inform(flags, f"removed {quantity(count, 'pack')}")
+        return 0
     overrides = {
         "hidden": flags.hidden or None,
         "no_ignore": flags.no_ignore or None,
@@ -89,9 +98,9 @@ def index(flags: IndexFlags) -> int:
     }
     trees = place, roots, settings_of = trees_of(flags, flags.roots or (), overrides)
     if flags.explain_path is not None:
-        return _explain(Path(flags.explain_path), trees)
+        return _explain_path(Path(flags.explain_path), trees)
     if flags.dry_run:
-        return _dry_run(trees, flags)
+        return _show_plan(trees, flags)
     prepare_index_folder(place.index_path)
     reports: tuple[IndexReport, ...] = ()
     try:
@@ -107,7 +116,9 @@ def index(flags: IndexFlags) -> int:
                 settings_of=settings_of,
                 copy_from=flags.copy_from,
             )
-        failed = _failures(reports)
+        # A file that a grammar parses only in part is not an error.
+        failed = sum(fault != PARTLY for r in reports for fault in r.faults.values())
+        failed += sum(r.skipped.get(str(reason), 0) for r in reports for reason in FAILED)
         _report(reports, flags, FilesFailed.exit_code if flags.strict and failed else 0)
         if flags.strict and failed:
             raise FilesFailed(f"{quantity(failed, 'file')} had errors")
@@ -125,19 +136,18 @@ def _trust(flags: IndexFlags) -> int:
     return 0
 
 
-def _clear_cache(flags: IndexFlags) -> int:
-    count = Index.forget_packs()
-    Index.forget_vectors()
-    inform(flags, f"removed {quantity(count, 'pack')}")
-    return 0
-
-
 def _remove_index(flags: IndexFlags) -> int:
     """Remove the index file, and nothing that is not an index."""
     cwd = working_folder()
     index = named_index(flags) or new_index_place(cwd)
     if index.is_file():
-        _require_index(index)
+        try:
+            Index.open(index).close()
+        except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but nothing else belongs at .codelens/index.db
+            if not (Index.is_one(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
+                raise UsageError(
+                    f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
+                ) from None
     elif not unfinished_index(index):
         raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
     if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
@@ -157,26 +167,6 @@ def _remove_index(flags: IndexFlags) -> int:
     return 0
 
 
-def _require_index(index: Path) -> None:
-    """An index of a newer codelens may go too; any other file may not."""
-    try:
-        Index.open(index).close()
-    except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:
-        if Index.is_one(index):
-            return
-        if index.parent.name == INDEX_FOLDER and index == index.parent / "index.db":
-            return  # nothing else has any business at that very place
-        raise UsageError(
-            f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
-        ) from None
-
-
-def _failures(reports: Sequence[IndexReport]) -> int:
-    """Files that could not be read, and grammars that hung or broke; a file that a grammar parses only in part is not an error."""
-    broken = sum(fault != PARTLY for r in reports for fault in r.faults.values())
-    return broken + sum(r.skipped.get(str(reason), 0) for r in reports for reason in FAILED)
-
-
 def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -> None:
     from codelens.render.reports import index_run_record, summary_lines
 
@@ -190,37 +180,35 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
         say(f"index {reports[0].index}")
 
 
-def _dry_run(trees: Trees, flags: IndexFlags) -> int:
+def _show_plan(trees: Trees, flags: IndexFlags) -> int:
     from codelens.render.reports import plan_lines, plan_record
 
     planned = Index.plan(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
         write_record(plan_record(planned))
         return 0
-    counts = {True: 0, False: 0}
+    counts: Counter[bool] = Counter()  # Entries by whether they are skipped
 
-    def counted() -> Iterator[SeenFile | Skip]:
+    def count() -> Iterator[SeenFile | Skip]:
         for _, entry in planned:
             counts[isinstance(entry, Skip)] += 1
             yield entry
 
-    write(plan_lines(counted()))
+    write(plan_lines(count()))
     say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 
 
-def _explain(named: Path, trees: Trees) -> int:
+def _explain_path(named: Path, trees: Trees) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
     from codelens.render.reports import format_skip
 
     path = Path(os.path.normpath(trees.place.cwd / named))
     root = max((r for r in trees.roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=trees.roots[0])
     verdict = Index.explain_path(trees.place.index_path, root, os.path.relpath(path, root), trees.settings_of)
-    if verdict is None:
-        write([f"{named}: a folder that is walked\n"])
-    elif isinstance(verdict, Skip):
+    what = "a folder that is walked" if verdict is None else "indexed"
+    if isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
-        write([f"{named}: skipped: {format_skip(verdict)}{through}\n"])
-    else:
-        write([f"{named}: indexed\n"])
+        what = f"skipped: {format_skip(verdict)}{through}"
+    write([f"{named}: {what}\n"])
     return 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from codelens.cli.flags import SearchFlags
 from codelens.cli.freshness import is_behind
 from codelens.cli.options import EVERYTHING
-from codelens.cli.streams import colored, say, terminal_width, write
+from codelens.cli.streams import colored, is_for_people, say, say_notices, write
 from codelens.cli.workplace import Workplace
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -30,26 +31,35 @@ SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query withou
 
 def wants_lines(flags: SearchFlags, query: Query) -> bool:
     """True if the answer is lines. Raises UsageError for flags that contradict each other."""
-    asked = [name for name in ASKING if getattr(flags, name) not in (None, False)]
+
+    def is_given(name: str) -> bool:
+        return getattr(flags, name) not in (None, False)
+
+    asked = list(filter(is_given, ASKING))
     alone = [name for name in asked if name in ONLY_LINES]
+    flags_alone = {name: str(getattr(SearchFlags, name).names[0]) for name in alone}
     if flags.like is not None or flags.files_only:
-        if wrong := [name for name in alone if name in ("only_matching", "invert", "whole_line")]:
-            flag = _short_flag(wrong[0])
+        wrong = next(
+            (flag for name, flag in flags_alone.items() if name in ("only_matching", "invert", "whole_line")), ""
+        )
+        if wrong:
             what = "--like" if flags.like is not None else "a search for files"
-            raise UsageError(f"{flag} is about matching lines, and {what} has none", f"leave {flag} out")
+            raise UsageError(f"{wrong} is about matching lines, and {what} has none", f"leave {wrong} out")
         return False
-    ranked, question = _ranking_option(flags), query.is_question
-    of_hits = question and set(alone) <= {*OF_HITS}
+    ranking = (row.spelling for name, row in OPTIONS.items() if LINES not in row.applies and is_given(name))
+    ranked = next(
+        ranking, "--sort score" if flags.sort == "score" else ""
+    )  # An option that only applies to ranked places
+    of_hits = query.is_question and set(alone) <= {*OF_HITS}
     if alone and ranked and not of_hits:
         raise UsageError(
-            f"{_short_flag(alone[0])} is about matching lines, which {ranked} does not rank",
+            f"{flags_alone[alone[0]]} is about matching lines, which {ranked} does not rank",
             "for the paths of ranked hits: --format '{path}'",
         )
-    exact = query.asks_for_lines
-    if flags.whole_line and not exact and len(query.text.split()) > 1:
+    if flags.whole_line and not query.asks_for_lines and len(query.text.split()) > 1:
         raise UsageError("-x matches whole lines, and this query has several words", "quote them, or add -F or --regex")
-    answers = exact and not ranked
-    if flags.invert and not answers and (question or asked == ["invert"]):
+    answers = query.asks_for_lines and not ranked
+    if flags.invert and not answers and (query.is_question or asked == ["invert"]):
         raise UsageError(
             "-v excludes matching lines, but words alone are ranked",
             "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
@@ -57,77 +67,51 @@ def wants_lines(flags: SearchFlags, query: Query) -> bool:
     return answers or (bool(asked) and not ranked and not of_hits)
 
 
-def _short_flag(name: str) -> str:
-    return str(getattr(SearchFlags, name).names[0])
-
-
-def _ranking_option(flags: SearchFlags) -> str:
-    """The spelling of an option that was given and only applies to ranked places; else an empty text."""
-    for name, row in OPTIONS.items():
-        if LINES not in row.applies and getattr(flags, name) not in (None, False):
-            return row.spelling
-    return "--sort score" if flags.sort == "score" else ""
-
-
 def search_lines(flags: SearchFlags, index: Index, query: Query, options: SearchOptions, output: OutputOptions) -> int:
     """Print the matching lines, the files that have any, or how many; returns the exit code."""
+    counts: Counter[bool] = Counter()  # Files by whether they are fresh
+
+    def count(files: Iterable[FileLines]) -> Iterator[FileLines]:
+        for file in files:
+            counts[file.freshness is Freshness.FRESH] += 1
+            yield file
+
     every_match = flags.only_matching or flags.vimgrep or output.color
     about_files = flags.files or flags.files_without or flags.count
     taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
     options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
     with index.lines(query, options, every_match) as search:
-        noted = _CountedFiles(search.without() if flags.files_without else search.files())
-        texts = _format_files(flags, islice(noted, taken.start, taken.stop), output)
+        counted = count(search.without() if flags.files_without else search.files())
+        texts = _format_files(flags, islice(counted, taken.start, taken.stop), output)
         if flags.quiet:
             return 0 if any(texts) else 1
         first = next(texts, None)
         if first is not None:
-            styled = _with_headings(flags) and is_on_screen(flags)
+            styled = _has_headings(flags) and is_for_people(flags)
             write(chain([first], texts), styled=styled, paged=not flags.no_pager)
-        for notice in search.notices:
-            say(f"note: {notice.text}")
-    if noted.stale and not flags.files_without and not is_behind(index.info()):
-        say(f"warning: {noted.stale} of {noted.seen} files changed since they were indexed")
+        say_notices(search.notices)
+    if counts[False] and not flags.files_without and not is_behind(index.info()):
+        say(f"warning: {counts[False]} of {counts.total()} files changed since they were indexed")
     if first is None and not (flags.invert or options.literal or options.regex) and SPECIAL & set(query.text):
         say(f"note: no line contains exactly '{query.text}'; --regex reads it as a pattern")
     return 1 if first is None else 0
 
 
-class _CountedFiles:
-    """An iterator over files with matching lines that counts them, and those that are not fresh."""
-
-    def __init__(self, files: Iterable[FileLines]) -> None:
-        self._files = files
-        self.seen = self.stale = 0
-
-    def __iter__(self) -> Iterator[FileLines]:
-        for file in self._files:
-            self.seen += 1
-            self.stale += file.freshness is not Freshness.FRESH
-            yield file
-
-
-def is_on_screen(flags: SearchFlags) -> bool:
-    """True if people read the output: on a terminal, or as if there were one."""
-    return sys.stdout.isatty() or flags.pretty
-
-
-def is_screen(flags: SearchFlags) -> bool:
-    """True if hits stand below headings, as on a terminal."""
-    return is_on_screen(flags) if flags.heading is None else flags.heading
-
-
-def _with_headings(flags: SearchFlags) -> bool:
+def _has_headings(flags: SearchFlags) -> bool:
     """True if each path stands once above its lines: on a terminal, unless the flags are for programs."""
-    plain = (
-        *(flags.files, flags.files_without, flags.count, flags.only_matching, flags.vimgrep, flags.null),
-        flags.no_filename,
-    )
-    return flags.heading if flags.heading is not None else is_on_screen(flags) and not any(plain)
+    plain = ("files", "files_without", "count", "only_matching", "vimgrep", "null", "no_filename")
+    if flags.heading is not None:
+        return flags.heading
+    return is_for_people(flags) and not any(getattr(flags, name) for name in plain)
 
 
 def output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
     """How hits and lines are written."""
+    width = 0
+    if sys.stdout.isatty():
+        from shutil import get_terminal_size
+
+        width = get_terminal_size().columns
     return OutputOptions(
         paths=place.path_style(index.info().repositories),
         template=flags.format or "",
@@ -139,14 +123,14 @@ def output_options(flags: SearchFlags, place: Workplace, index: Index, options: 
         context=bool(options.context_before or options.context_after),
         only_matching=flags.only_matching,
         inverted=flags.invert,
-        color=colored(place.color, is_on_screen(flags)),
+        color=colored(place.color, is_for_people(flags)),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
-        width=terminal_width(),
+        width=width,
     )
 
 
 def _format_files(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
-    if _with_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
+    if _has_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
         from codelens.render.terminal import screen_lines
 
         return screen_lines(files, output)

@@ -17,7 +17,7 @@ from typing import NoReturn
 from codelens.cli.arguments import read
 from codelens.cli.declare import ASKING, FINISHED, Command, declared_at, perform
 from codelens.cli.help import PLACES, find_place, find_unlisted
-from codelens.cli.streams import report, say, say_plain, silence_stdout, write
+from codelens.cli.streams import report, say, say_plain, write
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -72,8 +72,10 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
             answer.write(show_long)
         code = answer.code if answer else _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()
-    except BrokenPipeError:
-        silence_stdout()
+    except BrokenPipeError:  # the reader went away: write nothing more, not even at exit
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         return 0
     except KeyboardInterrupt as ending:
         return _report_interrupt(ending)

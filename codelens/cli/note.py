@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +21,6 @@ from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from codelens.notes.finder import AnchorPlace
 
 
@@ -33,14 +31,9 @@ class NoteTree(NamedTuple):
     notes: NoteFolder
     place: Workplace | None
 
-    @contextmanager
-    def opened(self) -> Iterator[Index | None]:
+    def open(self) -> AbstractContextManager[Index | None]:
         """The index for reading; None if there is no index."""
-        if self.place is None:
-            yield None
-            return
-        with self.place.open() as index:
-            yield index
+        return nullcontext() if self.place is None else self.place.open()
 
 
 def find_note_tree(flags: CommonFlags) -> NoteTree:
@@ -69,20 +62,20 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     from codelens.notes.finder import anchor_on_disk, parse_symbol_anchor
     from codelens.notes.note import is_path
 
-    found: list[Anchor] = []
-    with tree.opened() as index:
-        for one in places:
-            text = _below_root(one, tree.root)
+    anchors: list[Anchor] = []
+    with tree.open() as index:
+        for place in places:
+            text = _below_root(place, tree.root)
             if index is not None:
                 anchor, remark = index.notes.anchor(tree.root, text)
                 if remark:
                     say(f"note: {remark}")
             else:
                 path, line = path_and_line(text)
-                named = not line and not is_path(path) and not (tree.root / path).is_file()
-                anchor = parse_symbol_anchor(text) if named else anchor_on_disk(path, line, tree.root)
-            found.append(anchor)
-    return found
+                is_name = not line and not is_path(path) and not (tree.root / path).is_file()
+                anchor = parse_symbol_anchor(text) if is_name else anchor_on_disk(path, line, tree.root)
+            anchors.append(anchor)
+    return anchors
 
 
 def _below_root(name: str, root: Path) -> str:
@@ -99,21 +92,22 @@ def _below_root(name: str, root: Path) -> str:
 
 def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Path of a note → where its places are now; empty without an index."""
-    with tree.opened() as index:
+    with tree.open() as index:
         if index is None:
             return {}
         return {n.path: index.notes.find(tree.root, n.note.links) for n in notes if n.note.links}
 
 
-def warn_of_faults(note: NoteFile) -> None:
+def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
     """Say what in its front matter is wrong."""
     for fault in note.note.faults:
-        say(f"warning: {note.path}: {fault}")
+        inform(flags, f"warning: {note.path}: {fault}")
 
 
-def update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
+def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
     """Bring the index up to date with one file that was written or removed, or say who will."""
-    warn_of_faults(note)
+    for fault in note.note.faults:
+        say(f"warning: {note.path}: {fault}")
     if tree.place is None:
         inform(flags, f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
@@ -123,7 +117,7 @@ def update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
         say("note: another process writes the index; the next `codelens index` includes the note")
 
 
-def show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
+def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
     """One line of what was written, or the record of it."""
     from codelens.render.notes import list_lines, note_record
 
@@ -156,7 +150,7 @@ class NoteAddFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
 def add(flags: NoteAddFlags) -> int:
     """Write a new note into .codelens/notes, and add it to the index. Its title gives its id."""
-    title = one_line(flags.title)
+    title = _read_word(flags.title)
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
     tree = find_note_tree(flags)
@@ -165,8 +159,8 @@ def add(flags: NoteAddFlags) -> int:
     fields: dict[str, Value] = {
         "title": title,
         "kind": "task" if flags.task else "note",
-        "status": one_line(flags.status or OPEN) if flags.task else "",
-        "tags": tuple(one_line(tag) for tag in flags.tag or ()),
+        "status": _read_word(flags.status or OPEN) if flags.task else "",
+        "tags": tuple(_read_word(tag) for tag in flags.tag or ()),
         "links": tuple(anchor.item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
@@ -174,12 +168,12 @@ def add(flags: NoteAddFlags) -> int:
     if text is None and has_editor():
         open_editor(note.file)
         note = tree.notes.find(note.note.id)
-    update_note(flags, tree, note)
-    show_written(flags, tree, note)
+    _update_note(flags, tree, note)
+    _show_written(flags, tree, note)
     return 0
 
 
-def one_line(word: str) -> str:
+def _read_word(word: str) -> str:
     """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
     plain = " ".join(utf8(word).split())
     if not plain:
@@ -210,51 +204,50 @@ def edit(flags: NoteEditFlags) -> int:
     tree = find_note_tree(flags)
     note = tree.notes.find(flags.id)
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
-    if all(one is None for one in changes):
+    if all(change is None for change in changes):
         if not has_editor():
             raise UsageError("nothing to change", f"give an option, or set $EDITOR on a terminal, or edit {note.path}")
         open_editor(note.file)
         note = tree.notes.find(note.note.id)
     else:
-        note = tree.notes.change(note, _changed(tree, note, flags))
-    update_note(flags, tree, note)
-    show_written(flags, tree, note)
+        note = tree.notes.change(note, _change_text(tree, note, flags))
+    _update_note(flags, tree, note)
+    _show_written(flags, tree, note)
     return 0
 
 
-def _changed(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
+def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
     text = note.text
     if flags.message is not None:
         text = f"{text[: note.note.body]}{(note_text(flags.message) or '').strip()}\n"
     fields: dict[str, Value] = {}
     if flags.title is not None:
-        fields["title"] = one_line(flags.title)
+        fields["title"] = _read_word(flags.title)
     if flags.status is not None:
-        fields |= {"kind": "task", "status": one_line(flags.status)}
+        fields |= {"kind": "task", "status": _read_word(flags.status)}
     if flags.tag or flags.untag:
-        kept = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
-        fields["tags"] = tuple(dict.fromkeys([*kept, *map(one_line, flags.tag or ())]))
+        tags = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
+        fields["tags"] = tuple(dict.fromkeys([*tags, *map(_read_word, flags.tag or ())]))
     if note.note.links or flags.at:
-        fields["links"] = tuple(anchor.item() for anchor in _links(tree, note, flags.at or (), flags.unlink or ()))
+        fields["links"] = tuple(anchor.item() for anchor in _change_links(tree, note, flags))
     try:
         return replace_fields(text, fields)
     except ValueError as fault:
         raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 
 
-def _links(tree: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
-    with tree.opened() as index:
-        links = list(note.note.links)
+def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[Anchor]:
+    links, unlinked = list(note.note.links), flags.unlink or ()
+    with tree.open() as index:
         now = index.notes.find(tree.root, links) if index is not None else None
         renewed = index.notes.renew_anchors(tree.root, links) if index is not None else links
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
-            raise TargetError(
-                f"{note.note.id} is not linked to {place}", tuple(a.label for a in links), "name one of its places"
-            )
-    kept = [renewed[i] for i, known in enumerate(names) if known.isdisjoint(unlinked)]
-    return list(dict.fromkeys([*kept, *find_anchors(tree, more)]))
+            labels = tuple(anchor.label for anchor in links)
+            raise TargetError(f"{note.note.id} is not linked to {place}", labels, "name one of its places")
+    linked = [anchor for anchor, known in zip(renewed, names, strict=True) if known.isdisjoint(unlinked)]
+    return list(dict.fromkeys([*linked, *find_anchors(tree, flags.at or ())]))
 
 
 class NoteListFlags(CommonFlags, JsonFlags):
@@ -283,8 +276,8 @@ def list_notes(flags: NoteListFlags) -> int:
     if flags.lost:
         notes = [n for n in notes if any(p.state == "lost" for p in places.get(n.path, ()))]
     exit_code = 0 if notes else 1
-    for note in notes if not flags.quiet else ():
-        warn_of_faults(note)
+    for note in notes:
+        warn_of_faults(note, flags)
     write_answer(flags, lambda: list_record(notes, places, exit_code), lambda: list_lines(notes, places))
     if not (notes or flags.json):
         filtered = flags.task or flags.status or flags.tag or flags.lost
@@ -306,8 +299,7 @@ def show(flags: NoteShowFlags) -> int:
     tree = find_note_tree(flags)
     note = tree.notes.find(flags.id)
     places = find_places(tree, [note])
-    if not flags.quiet:
-        warn_of_faults(note)
+    warn_of_faults(note, flags)
     write_answer(
         flags,
         lambda: {"schema": 1, **note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0},
@@ -333,7 +325,7 @@ def remove(flags: NoteRemoveFlags) -> int:
             raise UsageError(f"no note is called {name}", f"the only one that begins like this is {note.note.id}")
     for name in dict.fromkeys(flags.ids):
         tree.notes.remove(known[name])
-        update_note(flags, tree, known[name])
+        _update_note(flags, tree, known[name])
         inform(flags, f"removed {known[name].path}")
     return 0
 

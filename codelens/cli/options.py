@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.cli.flags import ChangeFlags, QueryFlags, RankingFlags
-from codelens.cli.streams import stdin_bytes, stdin_text
+from codelens.cli.flags import ChangeFlags, RankingFlags
+from codelens.cli.streams import stdin_bytes
 from codelens.cli.workplace import Scope, Workplace, target_here
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
@@ -26,32 +26,6 @@ def has_query_option(flags: RankingFlags) -> bool:
     return bool(flags.queries or flags.query_files or flags.like is not None)
 
 
-def read_queries(positional: str | None, flags: RankingFlags) -> list[str]:
-    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. With --like there may be none."""
-    if flags.like == "-" and "-" in (flags.query_files or ()):
-        raise UsageError("--like - and -f - both read stdin", "give the query with -e")
-    queries = [stdin_text().strip()] if positional == "-" else []
-    queries += [positional] if positional is not None and positional != "-" else []
-    queries += flags.queries or ()
-    for name in flags.query_files or ():
-        text = stdin_text() if name == "-" else _read(name)
-        queries += [line for line in text.splitlines() if line.strip()]
-    if not queries and flags.like is not None:
-        return [""]
-    if not queries:
-        name = "why" if hasattr(flags, "targets") else "files" if flags.files_only else "search"
-        raise UsageError("no query", f"`codelens {name} QUERY`; `codelens {name} --help` lists the options")
-    # Bytes of the command line that are not UTF-8 can be in no index.
-    return [q.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for q in queries]
-
-
-def _read(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8", errors="replace")
-    except OSError as fault:
-        raise UsageError(f"-f {name}: {fault.strerror}") from None
-
-
 class QueryText(NamedTuple):
     """A query as one text, and how to read it."""
 
@@ -60,11 +34,29 @@ class QueryText(NamedTuple):
     regex: bool = False
 
 
-PROSE = QueryText()
+def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
+    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines: several are alternatives, as with
+    grep. With --like there may be none."""
+    if flags.like == "-" and "-" in (flags.query_files or ()):
+        raise UsageError("--like - and -f - both read stdin", "give the query with -e")
 
+    def read(name: str) -> str:
+        if name == "-":
+            return stdin_bytes("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
+        try:
+            return Path(name).read_text(encoding="utf-8", errors="replace")
+        except OSError as fault:
+            raise UsageError(f"-f {name}: {fault.strerror}") from None
 
-def join_queries(queries: Sequence[str], flags: RankingFlags) -> QueryText:
-    """Join queries to one text; several are alternatives, as with grep."""
+    queries = [] if positional is None else [read("-").strip() if positional == "-" else positional]
+    queries += flags.queries or ()
+    for name in flags.query_files or ():
+        queries += [line for line in read(name).splitlines() if line.strip()]
+    if not queries and flags.like is None:
+        name = "why" if hasattr(flags, "targets") else "files" if flags.files_only else "search"
+        raise UsageError("no query", f"`codelens {name} QUERY`; `codelens {name} --help` lists the options")
+    # Bytes of the command line that are not UTF-8 can be in no index.
+    queries = [q.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for q in queries or [""]]
     if len(queries) == 1:
         return QueryText(queries[0], flags.literal, flags.regex)
     if flags.literal:
@@ -100,21 +92,28 @@ def search_options(
     flags: RankingFlags,
     settings: Settings,
     scope: Scope,
-    query: QueryText = PROSE,
+    query: QueryText | None = None,
     like: tuple[str, str, str] = ("", "", ""),
 ) -> SearchOptions:
     """The options of a search: the flags that were given, then what settings, scope and query decide."""
+    if flags.ignore_case and flags.case_sensitive:
+        raise UsageError("use either -i or -s, not both")
     values = given_options(flags)
     profile = values.setdefault("profile", LIKENESS if flags.like is not None else settings.profile)
-    values.setdefault("limit", _limit(settings, profile, flags.files_only))
+    if settings.limit == Settings().limit:  # where that is the default, a profile may have a number of its own
+        weights = load_weights().get(profile, {})
+        if flags.files_only:
+            weights = weights.get("files") or load_weights()["codelens"]["files"]
+        values.setdefault("limit", int(weights.get("results", settings.limit)))
+    values.setdefault("limit", settings.limit)
     values.setdefault("mode", settings.mode)
     values |= dict(zip(("like", "snippet", "snippet_language"), like, strict=True))
     return SearchOptions(
         **values
         | {
-            "literal": query.literal,
-            "regex": query.regex,
-            "case": read_case(flags),
+            "literal": query is not None and query.literal,
+            "regex": query is not None and query.regex,
+            "case": "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto",
             "paths": scope.paths,
             "repositories": scope.repositories,
             "memory": settings.memory,
@@ -134,13 +133,6 @@ def given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dic
             continue
         values[name] = CONVERTERS[name](value) if name in CONVERTERS else tuple(value) if row.is_list else value
     return values
-
-
-def read_case(flags: QueryFlags) -> str:
-    """Combine -i, -s and --case to yes, no or auto. Raises UsageError if -i and -s are both given."""
-    if flags.ignore_case and flags.case_sensitive:
-        raise UsageError("use either -i or -s, not both")
-    return "no" if flags.ignore_case else "yes" if flags.case_sensitive else flags.case or "auto"
 
 
 def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
@@ -189,16 +181,6 @@ def parse_time(text: str | None) -> int | None:
         raise UsageError(f"--now {text}: not a time", "as in --now 2025-01-31T12:00:00Z or --now 1738324800") from None
 
 
-def _limit(settings: Settings, profile: str, files: bool) -> int:
-    """The number of hits: the setting, or where that is the default, the number of the profile if it has one."""
-    if settings.limit != Settings().limit:
-        return settings.limit
-    profiles = load_weights()
-    row = profiles.get(profile, {})
-    row = row.get("files") or profiles["codelens"]["files"] if files else row
-    return int(row.get("results", settings.limit))
-
-
 def resolve_languages(names: Sequence[str]) -> tuple[str, ...]:
     """Resolve names of languages to canonical ones. Raises UsageError for an unknown language."""
     if not names:
@@ -224,15 +206,11 @@ def parse_weights(text: str) -> Mapping[str, float]:
     return weights
 
 
-def _split_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    return tuple(kind.strip() for listed in kinds for kind in listed.split(",") if kind.strip())
-
-
 CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "weights": parse_weights,
     "now": parse_time,
     "languages": resolve_languages,
     "languages_not": resolve_languages,
-    "kinds": _split_kinds,
+    "kinds": lambda kinds: tuple(kind.strip() for listed in kinds for kind in listed.split(",") if kind.strip()),
 }
 """Search option → the function from what the command line takes to its value, where they differ."""

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
@@ -19,33 +19,26 @@ def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
         rows += chunk.count(b"\n")
         if rows >= most:
             break
-    if rows < most or not _show(chain(first, chunks), pager_command()):
+    if rows < most or not _run_pager(chain(first, chunks)):
         yield from first
         yield from chunks
 
 
-def pager_command() -> list[str]:
-    """CODELENS_PAGER, else PAGER, else less: the environment alone names a command. Empty if there is no usable pager."""
+def _run_pager(chunks: Iterable[bytes]) -> bool:
+    """Run CODELENS_PAGER, else PAGER, else less, until the user leaves it; returns False if there is no usable pager.
+
+    The environment alone names a command.
+    """
     import shlex
+    import subprocess  # most answers fit on the screen
     from shutil import which
 
-    text = os.environ.get("CODELENS_PAGER", os.environ.get("PAGER", "less"))
-    with suppress(ValueError):  # quotes that are not closed
-        command = shlex.split(text)
-        if command and command != ["cat"] and which(command[0]) and os.environ.get("TERM") != "dumb":
-            return command
-    return []
-
-
-def _show(chunks: Iterable[bytes], command: Sequence[str]) -> bool:
-    """Run the pager until the user leaves it; returns False without a command."""
-    if not command:
-        return False
-    import subprocess  # most answers fit on the screen
-
     try:
+        command = shlex.split(os.environ.get("CODELENS_PAGER", os.environ.get("PAGER", "less")))
+        if not command or command == ["cat"] or not which(command[0]) or os.environ.get("TERM") == "dumb":
+            return False
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={**OPTIONS, **os.environ})
-    except OSError:  # a script whose interpreter is missing
+    except (OSError, ValueError):  # a script whose interpreter is missing; quotes that are not closed
         return False
     assert pager.stdin
     try:

@@ -22,31 +22,36 @@ Watch = Callable[[Progress], None] | None
 def watcher(how: str, quiet: bool) -> Iterator[Watch]:
     """The callback for each step; None if progress is not shown."""
     if how == "json":
-        yield _JsonLines()
+        yield _write_json_lines()
     elif how == "auto" and not quiet and sys.stderr.isatty():
         bar = _Bar()
         try:
             yield bar
         finally:
-            bar.close()
+            if bar.progress is not None:
+                bar.progress.stop()
     else:
         yield None
 
 
-class _JsonLines:
-    """One object a line: each change of phase, and now and then between."""
+def write_json_step(**step: Any) -> None:
+    """Write one object on a line of stderr."""
+    sys.stderr.write(json.dumps({"type": "progress", **step}) + "\n")
+    sys.stderr.flush()
 
-    def __init__(self) -> None:
-        self._phase, self._next = "", 0.0
 
-    def __call__(self, step: Progress) -> None:
+def _write_json_lines() -> Callable[[Progress], None]:
+    """A callback that writes each change of phase, and now and then a step between."""
+    phase, next_line = "", 0.0
+
+    def watch(step: Progress) -> None:
+        nonlocal phase, next_line
         now = time.monotonic()
-        if step.phase == self._phase and now < self._next and step.done != step.total:
-            return
-        self._phase, self._next = step.phase, now + JSON_SECONDS
-        record = {"type": "progress", "phase": step.phase, "done": step.done, "total": step.total, "path": step.path}
-        sys.stderr.write(json.dumps(record) + "\n")
-        sys.stderr.flush()
+        if step.phase != phase or now >= next_line or step.done == step.total:
+            phase, next_line = step.phase, now + JSON_SECONDS
+            write_json_step(phase=step.phase, done=step.done, total=step.total, path=step.path)
+
+    return watch
 
 
 class _Bar:
@@ -54,21 +59,16 @@ class _Bar:
 
     def __init__(self) -> None:
         self._since = time.monotonic()
-        self._progress: Any = None
+        self.progress: Any = None
         self._task: Any = None
 
     def __call__(self, step: Progress) -> None:
-        if self._progress is None:
+        if self.progress is None:
             if time.monotonic() - self._since < PATIENCE_SECONDS:
                 return
             self._open()
-        self._progress.update(
-            self._task,
-            description=step.phase,
-            completed=step.done,
-            total=step.total or None,
-            path=for_terminal(step.path),
-        )
+        counts: dict[str, Any] = {"completed": step.done, "total": step.total or None}
+        self.progress.update(self._task, description=step.phase, path=for_terminal(step.path), **counts)
 
     def _open(self) -> None:
         from rich.console import Console
@@ -77,10 +77,6 @@ class _Bar:
 
         path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
         columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
-        self._task = self._progress.add_task("", total=None, path="")
-        self._progress.start()
-
-    def close(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self.progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
+        self._task = self.progress.add_task("", total=None, path="")
+        self.progress.start()

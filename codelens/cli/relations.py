@@ -1,16 +1,28 @@
-"""The commands that ask the symbol graph about a target: refs, callers, callees, path, impact, hierarchy."""
+"""The commands that read a file's symbols and the symbol graph: symbols, map, refs, callers and the like, test-scope."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from codelens.cli.declare import SYMBOLS, argument, command, required
-from codelens.cli.flags import FILTERS, GLOBS, OUTPUT, TYPES, TYPES_NOT, ColorFlags, CommonFlags, JsonFlags, Texts
+from codelens.cli.flags import (
+    FILTERS,
+    GLOBS,
+    OUTPUT,
+    PATH_STYLE,
+    TYPES,
+    TYPES_NOT,
+    ChangeFlags,
+    ColorFlags,
+    CommonFlags,
+    JsonFlags,
+    Texts,
+)
 from codelens.cli.freshness import current_index, is_behind
-from codelens.cli.options import FILE_FILTERS, given_options, only_one
-from codelens.cli.streams import colored, say, say_notices, write, write_json, write_record
+from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
+from codelens.cli.streams import colored, is_for_people, say, say_notices, write, write_answer, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -32,6 +44,43 @@ UNRESOLVED = OUTPUT.option(False, "--unresolved", "List the calls that could not
 BELOW = argument(None, "[PATH]...", "Search only in these files and folders")
 
 
+class SymbolsFlags(CommonFlags, JsonFlags):
+    """The file, and the form of its outline."""
+
+    file: Path = required("FILE", "The file, relative to the working directory or to its root")
+    changes: bool = OUTPUT.option(
+        False, "--changes", "Show when and by whom each was last changed, and by how many commits"
+    )
+    ctags: bool = OUTPUT.option(False, "--ctags", "Print lines for a tags file")
+
+
+@command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
+def symbols(flags: SymbolsFlags) -> int:
+    """List the symbols of a file."""
+    from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
+    from codelens.worktree.files import shown_path
+
+    only_one(flags, ("changes", "ctags"))
+    place = reading_place(flags)
+    with current_index(place, flags) as index:
+        path = flags.file.as_posix()
+        with suppress(UsageError):  # a path below no root stays as it was given
+            scope = scope_of(index.info().repositories, place.cwd, [flags.file])
+            path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
+        path = shown_path(path)
+        units = index.symbols(path)
+        last = index.history.last_changes(units) if flags.changes else None
+    exit_code = 0 if symbols_of(units) else 1
+
+    def lines() -> Iterator[str]:
+        if last is not None:
+            return changed_lines(units, last)
+        return ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units)
+
+    write_answer(flags, lambda: outline_record(path, units, exit_code, last), lines)
+    return exit_code
+
+
 class FileFlags(CommonFlags):
     """Options: the scope."""
 
@@ -44,6 +93,47 @@ class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
     """Options: the scope, and the form of the output."""
 
     dot: bool = OUTPUT.option(False, "--dot", "Print a graph for Graphviz")
+
+
+class MapFlags(PlaceFlags):
+    """How much, and from where it is seen."""
+
+    paths: list[Path] | None = argument(None, "[PATH]...", "Rank symbols by how much these files and folders use them")
+    budget: int = OUTPUT.option(2000, "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", least=1)
+
+
+@command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
+def show_map(flags: MapFlags) -> int:
+    """Show the symbols that other files use most. Prints signatures by file, within a token budget.
+
+    Symbols are ranked by PageRank over calls, uses, type hints, imports and inheritance between files, without test files.
+    """
+    from codelens.render import relations
+
+    place = _open_place(flags)
+    with current_index(place, flags) as index:
+        where = files_meant(flags, place, index, ())
+        focus = None
+        if flags.paths:
+            scope = scope_of(index.info().repositories, place.cwd, flags.paths)
+            focus = SearchOptions(paths=scope.paths, repositories=scope.repositories)
+        result = index.graph.map(flags.budget, RelationOptions(where=where), focus)
+    exit_code = 0 if result.files else 1
+    paths = place.path_style(result.index.repositories)
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        write_record(relations.map_record(place.with_notices(result), exit_code))
+    elif flags.dot:
+        write(relations.map_dot(result))
+    elif is_for_people(flags):
+        from codelens.render.relations_terminal import map_screen
+
+        write(map_screen(result, paths, colored(place.color, True)), styled=True, paged=not flags.no_pager)
+    else:
+        write(relations.map_lines(result, paths))
+    say_notices(result.notices)
+    return exit_code
 
 
 class GraphFlags(PlaceFlags):
@@ -152,81 +242,60 @@ def path(flags: PathFlags) -> int:
     return _ask("path", flags, flags.first, flags.second)
 
 
+OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of RelationOptions that some commands have
+
+
 def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to one question about targets; returns the exit code."""
-    place = open_place(flags)
+    place = _open_place(flags)
     with current_index(place, flags) as index:
-        options = relation_options(flags, place, index)
-        found = [target_here(target, place, index) for target in targets]
-        result: RelationAnswer = getattr(index.graph, question)(*found, options)
+        options = RelationOptions(
+            kinds=kinds_named(flags.kinds or ""),
+            min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
+            limit=flags.limit,
+            where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
+            **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
+        )
+        meant = [target_here(target, place, index) for target in targets]
+        result: RelationAnswer = getattr(index.graph, question)(*meant, options)
         exit_code = 0 if result.relations else 1
-        if not flags.quiet:
-            show_related(result, flags, place, exit_code)
+        if flags.quiet:
+            return exit_code
+        if not (result.relations or result.notices):
+            say("note: nothing found; the index has no such edges, or filters leave them out")
+        _show_relations(place.with_notices(result), flags, place, exit_code)
+        say_notices(result.notices)
+        changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
+        if changed and not is_behind(result.index):
+            say(f"warning: {changed} of {quantity(len(result.relations), 'line')} in files that changed since indexing")
     return exit_code
 
 
-def open_place(flags: PlaceFlags) -> Workplace:
+def _open_place(flags: PlaceFlags) -> Workplace:
     """The workplace, once it is clear that at most one output format was given."""
     only_one(flags, ("json", "jsonl", "dot", "format"))
     return reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
 
 
-def on_screen(flags: PlaceFlags) -> bool:
-    """True if the output is formatted for a terminal."""
-    return sys.stdout.isatty() or flags.pretty
-
-
-def show_related(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
-    """Print an answer and its notices, or that there is nothing to print."""
-    if not (result.relations or result.notices):
-        say("note: nothing found; the index has no such edges, or filters leave them out")
-    _show(place.with_notices(result), flags, place, exit_code)
-    say_notices(result.notices)
-    changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
-    if changed and not is_behind(result.index):
-        say(f"warning: {changed} of {quantity(len(result.relations), 'line')} in files that changed since indexing")
-
-
-def _show(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
     from codelens.render import relations
 
+    paths, for_people = place.path_style(result.index.repositories), is_for_people(flags)
     if flags.jsonl:
         write_json(relations.related_jsonl(result, exit_code))
     elif flags.json:
         write_record(relations.related_record(result, exit_code))
     elif flags.dot:
         write(relations.related_dot(result))
-    else:
-        write(_text(result, flags, place), styled=on_screen(flags), paged=not flags.no_pager)
-
-
-def _text(result: RelationAnswer, flags: GraphFlags, place: Workplace) -> Iterator[str]:
-    paths = place.path_style(result.index.repositories)
-    if flags.format is not None:
-        from codelens.render.relations import related_format
-
-        return related_format(result, paths, flags.format)
-    if on_screen(flags):
+    elif flags.format is not None:
+        texts = relations.related_format(result, paths, flags.format)
+        write(texts, styled=for_people, paged=not flags.no_pager)
+    elif for_people:
         from codelens.render.relations_terminal import related_screen
 
-        return related_screen(result, paths, colored(place.color, on_screen(flags)))
-    from codelens.render.relations import related_lines
-
-    return related_lines(result, paths)
-
-
-OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of RelationOptions that some commands have
-
-
-def relation_options(flags: GraphFlags, place: Workplace, index: Index) -> RelationOptions:
-    """Raises UsageError for unknown kinds of edges."""
-    return RelationOptions(
-        kinds=kinds_named(flags.kinds or ""),
-        min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
-        limit=flags.limit,
-        where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
-        **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
-    )
+        write(related_screen(result, paths, colored(place.color, True)), styled=True, paged=not flags.no_pager)
+    else:
+        write(relations.related_lines(result, paths))
 
 
 def kinds_named(text: str) -> tuple[str, ...]:
@@ -248,3 +317,80 @@ def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequenc
             raise UsageError(f"no such file or folder: {each}")
     scope = scope_of(index.info().repositories, place.cwd, below, whole=True)
     return SearchOptions(**given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories)
+
+
+class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
+    """Options: the change, and the form of the output."""
+
+    targets: list[str] | None = argument(None, "[TARGET]...", TARGET, values=SYMBOLS)
+    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow [default: 6]", least=1)
+    min_confidence: float | None = FILTERS.option(
+        None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
+    )
+    format: str = OUTPUT.option(
+        "paths",
+        "--format HOW",
+        "paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
+        values=("paths", "pytest"),
+    )
+    unresolved: bool = UNRESOLVED
+    null: bool = OUTPUT.option(False, "-0 --null", "Print a NUL byte after each line")
+    path_style: str | None = PATH_STYLE
+
+
+@command(epilog="Exit: 0 a test, 1 none, 2 usage error or no such target, 3 no index.")
+def test_scope(flags: ScopeFlags) -> int:
+    """List the tests that a change may reach. Prints each test file once, nearest first; with --format, each test.
+
+    It follows 6 hops of calls, uses and inheritance with a confidence of at least 0.5. Lookups at run time are invisible to it:
+    use the list to choose which tests to run first, not which to skip.
+    """
+    from codelens.render import relations
+
+    only_one(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
+    if not (flags.targets or flags.pr or flags.diff or flags.staged):
+        raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
+    place = reading_place(flags, {"path_style": flags.path_style})
+    with current_index(place, flags) as index:
+        targets = [target_here(target, place, index) for target in flags.targets or ()]
+        request = read_change(flags, place.cwd) or targets
+        if flags.unresolved:
+            return _show_unresolved(
+                index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence), flags, place
+            )
+        result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
+        paths = place.path_style(index.info().repositories)
+    exit_code = 0 if result.tests else 1
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        write_record(relations.reaching_record(place.with_notices(result), paths, exit_code))
+    else:
+        write(relations.reaching_lines(result, paths, flags.format, flags.null))
+    say_notices(result.notices)
+    if not result.touched:
+        say("nothing is staged that the index holds" if flags.staged else "the change touches nothing in the index")
+    elif not result.tests:
+        say("no test in the index reaches this")
+    if flags.verbose:
+        touched = quantity(len(result.touched), "symbol or file", "symbols or files")
+        say(f"{quantity(len(result.tests), 'test')} for {touched}")
+    return exit_code
+
+
+def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> int:
+    """Print the calls that could not be followed; returns the exit code."""
+    from codelens.render import relations
+
+    exit_code = 0 if result.relations else 1
+    paths = place.path_style(result.index.repositories)
+    if flags.quiet:
+        return exit_code
+    if flags.json:
+        write_record(relations.related_record(place.with_notices(result), exit_code))
+    elif flags.format in relations.FORMS:
+        write(relations.related_lines(result, paths))
+    else:
+        write(relations.related_format(result, paths, flags.format))
+    say_notices(result.notices)
+    return exit_code

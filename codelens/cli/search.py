@@ -13,19 +13,18 @@ from typing import Any
 from codelens.cli.declare import command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
-from codelens.cli.lines import is_screen, output_options, search_lines, wants_lines
+from codelens.cli.lines import output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
     has_query_option,
-    join_queries,
     only_one,
     ranking_settings,
     read_likeness,
-    read_queries,
+    read_query,
     search_options,
 )
-from codelens.cli.streams import say, write, write_json, write_record
+from codelens.cli.streams import is_for_people, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, settings_at
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
@@ -61,17 +60,16 @@ def search(flags: SearchFlags) -> int:
     words they apply to the ranked hits.
     """
     if flags.type_list:
-        write(_type_list())
-        return 0
+        return _list_types()
     started = time.perf_counter()
     chosen = only_one(flags, FORMATS, OPTIONS) or "text"
     if flags.contributions and chosen not in ("json", "jsonl"):
         raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
-    positional, named = _query_and_paths(flags)
-    text = QueryText() if flags.list_files else join_queries(read_queries(positional, flags), flags)
-    place = _place(flags, named)
-    if flags.refresh:
-        refresh(place, flags.progress, flags.quiet)
+    positional, named = flags.query, list(flags.paths or ())
+    if (has_query_option(flags) or flags.list_files) and positional is not None:  # then all arguments are PATHs
+        named, positional = [Path(positional), *named], None
+    text = QueryText() if flags.list_files else read_query(positional, flags)
+    place = _find_place(flags, named)
     with current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
@@ -83,7 +81,8 @@ def search(flags: SearchFlags) -> int:
             return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
-        lines, screen = wants_lines(flags, query), chosen == "text" and is_screen(flags)
+        lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
+        screen = screen and bool(flags.heading or is_for_people(flags))  # Hits stand below headings
         options = replace(options, **_display_options(flags, place, query, lines, screen))
         output = output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
@@ -99,7 +98,10 @@ def search(flags: SearchFlags) -> int:
         if flags.open is not None:
             _open(index, result, flags.open)
             return 0
-        stats = _step_seconds(result, started) if flags.stats else None
+        stats = None
+        if flags.stats:  # first opening the index and looking at the tree
+            steps, total = result.trace.seconds, time.perf_counter() - started
+            stats = {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
         try:
             form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
             is_found, texts = _render(index, place.with_notices(result), form, output, stats)
@@ -120,14 +122,27 @@ def search(flags: SearchFlags) -> int:
     return 2 if result.failed else 0 if is_found else 1
 
 
-def _place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
+def _list_types() -> int:
+    from codelens.lang.registry import languages
+
+    for row in sorted(languages().values(), key=lambda row: row.name):
+        patterns = [*(f"*.{e}" for e in row.extensions), *row.filenames]
+        write([f"{', '.join([row.name, *row.aliases])}: {', '.join(patterns)}\n"])
+    return 0
+
+
+def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     """The index to search. At a terminal the first search in a tree builds it."""
+    overrides = ranking_settings(flags)
     try:
-        return reading_place(flags, ranking_settings(flags), named)
+        place = reading_place(flags, overrides, named)
     except NoIndex:
         if not build_first_index(flags):
             raise
-    return reading_place(flags, ranking_settings(flags), named)
+        place = reading_place(flags, overrides, named)
+    if flags.refresh:
+        refresh(place, flags.progress, flags.quiet)
+    return place
 
 
 def _display_options(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
@@ -158,13 +173,8 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
     others = [name for name, value in values.items() if value != getattr(SearchFlags, name).default]
     if others or place.fleet:
-        what = (
-            "PATH"
-            if others == ["paths"]
-            else getattr(SearchFlags, others[0]).names[-1].partition("/")[0]
-            if others
-            else "fleets"
-        )
+        other = getattr(SearchFlags, others[0]).names if others else ["fleets"]
+        what = other[-1].partition("/")[0] if other else "PATH"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = query.node
     if [*positive_leaves(node)] != [*leaves(node)] or any(isinstance(leaf, Filter | Pattern) for leaf in leaves(node)):
@@ -176,7 +186,8 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
     if flags.json:
         write_record(commits_record(commits, total, index.info()))
     elif not flags.quiet:
-        write([commit_line(one, name if several else "") for _, name, one in commits], paged=not flags.no_pager)
+        texts = [commit_line(commit, name if several else "") for _, name, commit in commits]
+        write(texts, paged=not flags.no_pager)
     if not query.text.strip() and not flags.quiet:
         say("note: the query is empty")
     elif not (flags.quiet or total or index.history.has_messages()):
@@ -198,10 +209,10 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
         write_record(files_record(shown, len(listed), index.info()))
         return 0 if shown else 1
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
-    found = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
+    lines = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
     if not flags.quiet:
-        write(found if flags.limit is None else found[: options.limit], paged=not flags.no_pager)
-    return 0 if found else 1
+        write(lines if flags.limit is None else lines[: options.limit], paged=not flags.no_pager)
+    return 0 if lines else 1
 
 
 def _open(index: Index, result: SearchResult, number: int) -> None:
@@ -220,14 +231,6 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
         index.memory.notebook(now=result.options.now).opened(number)
 
 
-def _query_and_paths(flags: SearchFlags) -> tuple[str | None, list[Path]]:
-    """Split the arguments into QUERY and PATHs. With -e, -f, --like or --files all of them are PATHs, as with grep."""
-    paths = list(flags.paths or ())
-    if (has_query_option(flags) or flags.list_files) and flags.query is not None:
-        return None, [Path(flags.query), *paths]
-    return flags.query, paths
-
-
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
     """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
     roots = [Path(row.root) for row in index.info().repositories]
@@ -238,19 +241,16 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
     indexed.update([folder for file in indexed for folder in file.parents])
     if known := next((at for at in places if at in indexed), None):
         return known
-    raise UsageError(f"no such file or folder: {path}", _hint_at_path(path, flags))
-
-
-def _hint_at_path(path: Path, flags: SearchFlags) -> str:
-    """A hint for a PATH that does not exist: options that take other arguments in ripgrep, or words without quotes."""
+    hint = "put quotes around a query of several words"
     if flags.list_files:
-        return f"--files takes folders alone; `codelens files {path}` finds files by name"
-    if flags.recursive:
-        return "-r searches folders, as in grep, and replaces nothing: codelens search … | sed 's/OLD/NEW/'"
-    with suppress(LookupError, ValueError):
-        if flags.regex and codecs.lookup(flags.query or ""):
-            return "-E reads the query as a pattern, as in grep; a file's encoding is detected when it is indexed"
-    return "put quotes around a query of several words"
+        hint = f"--files takes folders alone; `codelens files {path}` finds files by name"
+    elif flags.recursive:  # options that take other arguments in ripgrep
+        hint = "-r searches folders, as in grep, and replaces nothing: codelens search … | sed 's/OLD/NEW/'"
+    elif flags.regex:
+        with suppress(LookupError, ValueError):
+            codecs.lookup(flags.query or "")
+            hint = "-E reads the query as a pattern, as in grep; a file's encoding is detected when it is indexed"
+    raise UsageError(f"no such file or folder: {path}", hint)
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
@@ -270,12 +270,6 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")
-
-
-def _step_seconds(result: SearchResult, started: float) -> dict[str, float]:
-    """Step → seconds, first that of opening the index and looking at the tree, last the total."""
-    steps, total = result.trace.seconds, time.perf_counter() - started
-    return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
 
 
 def _format_seconds(stats: Mapping[str, float]) -> str:
@@ -331,15 +325,6 @@ def _say_about(result: SearchResult, flags: SearchFlags, screen: bool) -> None:
         say(f"note: {len(result.hits)} of {quantity(result.total, 'hit')}; -m N shows more")
     if flags.verbose:
         say(f"{quantity(result.total, 'candidate')} from {', '.join(result.channels)} in {result.index.path}")
-
-
-def _type_list() -> Iterator[str]:
-    from codelens.lang.registry import languages
-
-    for language in sorted(languages().values(), key=lambda row: row.name):
-        patterns = [*(f"*.{e}" for e in language.extensions), *language.filenames]
-        names = ", ".join([language.name, *language.aliases])
-        yield f"{names}: {', '.join(patterns)}\n"
 
 
 class FilesFlags(SearchFlags):

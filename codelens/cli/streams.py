@@ -26,7 +26,7 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
-    chunks: Iterator[bytes] = (_encoded(_visible(text) if safe else text, encoding) for text in texts)
+    chunks: Iterator[bytes] = (_encode(_make_visible(text) if safe else text, encoding) for text in texts)
     if paged and terminal:
         from codelens.cli.pager import show_long
 
@@ -36,13 +36,18 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     sys.stdout.buffer.flush()
 
 
-def _visible(text: str) -> str:
+def _encode(text: str, encoding: str) -> bytes:
+    try:
+        return text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace")
+
+
+def _make_visible(text: str) -> str:
     """A text that cannot control the terminal, except for the colours that our own lines have."""
-    return "".join(part if part in OWN_COLORS else _without_control(part) for part in _COLOR.split(text))
-
-
-def _without_control(text: str) -> str:
-    return "\n".join(for_terminal(line) for line in text.split("\n"))
+    return "".join(
+        part if part in OWN_COLORS else "\n".join(map(for_terminal, part.split("\n"))) for part in _COLOR.split(text)
+    )
 
 
 def write_json(texts: Iterable[str]) -> None:
@@ -76,17 +81,10 @@ def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Cal
         write(lines())
 
 
-def _encoded(text: str, encoding: str) -> bytes:
-    try:
-        return text.encode(encoding, "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode(encoding, "backslashreplace")
-
-
 def say(text: str) -> None:
     """A line for the person, on stderr. What comes from files or queries cannot control the terminal."""
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(f"codelens: {_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
+    sys.stderr.write(f"codelens: {_make_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
 
 
@@ -129,32 +127,16 @@ def report(fault: CodelensError) -> None:
         say_plain([f"hint: {for_terminal(for_line(fault.hint))}\n"])
 
 
-def stdin_text() -> str:
-    """All of stdin. Raises UsageError on a terminal: codelens never waits for typing."""
-    return stdin_bytes("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
-
-
 def stdin_bytes(hint: str) -> bytes:
-    """All of stdin as it is. Raises UsageError, with that hint, on a terminal."""
+    """All of stdin. Raises UsageError, with that hint, on a terminal: codelens never waits for typing."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)
     return sys.stdin.buffer.read()
 
 
-def silence_stdout() -> None:
-    """The reader went away: write nothing more, not even at exit."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, sys.stdout.fileno())
-    os.close(devnull)
-
-
-def terminal_width() -> int:
-    """Columns of the terminal that results go to; 0 where they go elsewhere."""
-    if not sys.stdout.isatty():
-        return 0
-    from shutil import get_terminal_size
-
-    return get_terminal_size().columns
+def is_for_people(flags: Any) -> bool:
+    """True if people read the output: on a terminal, or with --pretty as if there were one."""
+    return sys.stdout.isatty() or bool(flags.pretty)
 
 
 def colored(when: str, terminal: bool) -> bool:

@@ -1,8 +1,6 @@
 """codelens why: run a search again and explain the rank of each hit, or why a target is not among them."""
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from codelens.cli.declare import SYMBOLS, argument, command
@@ -10,13 +8,12 @@ from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonF
 from codelens.cli.freshness import current_index
 from codelens.cli.options import (
     has_query_option,
-    join_queries,
     ranking_settings,
     read_likeness,
-    read_queries,
+    read_query,
     search_options,
 )
-from codelens.cli.streams import colored, say, write, write_json, write_record
+from codelens.cli.streams import colored, is_for_people, say, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
@@ -54,7 +51,7 @@ def why(flags: WhyFlags) -> int:
     positional, names = flags.query, list(flags.targets or ())
     if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
-    text = join_queries(read_queries(positional, flags), flags)
+    text = read_query(positional, flags)
     place = reading_place(flags, ranking_settings(flags))
     with current_index(place, flags) as index:
         scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
@@ -62,71 +59,59 @@ def why(flags: WhyFlags) -> int:
         options = search_options(flags, place.settings, scope, text, like)
         query = index.parse(text.text, options)
         result = index.why(query, [target_here(t, place, index) for t in names], options)
-    exit_code = result.exit_code
     if flags.check:
-        return _check(result, exit_code, flags)
+        return _check(result, flags)
     if not flags.quiet:
         if query.asks_for_lines:
             say("note: search answers this query with all matching lines; the ranks are those of --sort score")
-        _show(result, place, exit_code, flags, two=len(names) == 2)
+        _show(result, place, flags, are_compared=len(names) == 2)
         for notice in result.search.notices:
             say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
-    return exit_code
+    return result.exit_code
 
 
-def _show(result: WhyResult, place: Workplace, exit_code: int, flags: WhyFlags, two: bool) -> None:
+def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bool) -> None:
     if flags.json:
         from codelens.render.why_json import why_record
 
         noticed = replace(result, search=place.with_notices(result.search))
-        write_record(why_record(noticed, exit_code, flags.stats))
+        write_record(why_record(noticed, result.exit_code, flags.stats))
         return
     if not result.explanations:
         say("no results, so there is nothing to explain")
-    drawn = sys.stdout.isatty() or flags.pretty
-    write(_texts(result, _view(result, place, flags, two), drawn), styled=drawn, paged=not flags.no_pager)
-
-
-def _texts(result: WhyResult, view: WhyView, drawn: bool) -> Iterator[str]:
-    if drawn:
-        from codelens.render.why_terminal import render_why_picture
-
-        return render_why_picture(result, view)
-    return render_why(result, view)
-
-
-def _view(result: WhyResult, place: Workplace, flags: WhyFlags, two: bool) -> WhyView:
-    return WhyView(
+    options = [f"--db {quote_for_shell(str(flags.db))}"] if flags.db else []
+    options += ["--root-scope"] if flags.root_scope else []
+    options += [f"--metadata {quote_for_shell(flags.metadata)}"] if flags.metadata else []
+    view = WhyView(
         paths=place.path_style(result.search.index.repositories),
         every_part=flags.every_part or flags.verbose,
-        side_by_side=two,
-        same=_same_search(flags),
-        color=colored(place.color, sys.stdout.isatty() or flags.pretty),
+        side_by_side=are_compared,
+        same=SearchPlace(tuple(options), tuple(quote_for_shell(str(path)) for path in flags.below or ())),
+        color=colored(place.color, is_for_people(flags)),
     )
+    if is_for_people(flags):
+        from codelens.render.why_terminal import render_why_picture
+
+        write(render_why_picture(result, view), styled=True, paged=not flags.no_pager)
+    else:
+        write(render_why(result, view))
 
 
-def _same_search(flags: WhyFlags) -> SearchPlace:
-    """The flags with which another search reads the same index and the same files."""
-    before = [f"--db {quote_for_shell(str(flags.db))}"] if flags.db else []
-    before += ["--root-scope"] if flags.root_scope else []
-    before += [f"--metadata {quote_for_shell(flags.metadata)}"] if flags.metadata else []
-    return SearchPlace(tuple(before), tuple(quote_for_shell(str(path)) for path in flags.below or ()))
-
-
-def _check(result: WhyResult, exit_code: int, flags: WhyFlags) -> int:
+def _check(result: WhyResult, flags: WhyFlags) -> int:
     """Compute all scores again from the JSON text, so that only what is printed is used."""
     from codelens.render.records import to_json
     from codelens.render.why_json import recompute, why_record
 
-    text = to_json(why_record(result, exit_code, flags.stats))
+    text = to_json(why_record(result, result.exit_code, flags.stats))
     if flags.json:
         write_json([text])
     count, differences = recompute(json.loads(text))
     for line in differences:
         say(f"error: {line}")
-    verdict = f"{quantity(count, 'score')} recomputed, {'all equal' if not differences else f'{len(differences)} differences'}"
+    agreement = f"{len(differences)} differences" if differences else "all equal"
+    verdict = f"{quantity(count, 'score')} recomputed, {agreement}"
     if flags.json:
         say(verdict)
     elif not flags.quiet:
         write([f"{verdict}\n"])
-    return 2 if differences else exit_code
+    return 2 if differences else result.exit_code

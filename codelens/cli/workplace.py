@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from codelens.cli.declare import defaults
 from codelens.cli.flags import CommonFlags, FleetFlags
-from codelens.cli.streams import say
+from codelens.cli.streams import inform, say
 from codelens.config import LoadedSettings, Settings, load_settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
 from codelens.index import Index
@@ -86,33 +86,24 @@ def reading_place(
     flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
 ) -> Workplace:
     """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
-    cwd = working_folder()
     if isinstance(flags, FleetFlags):
-        return _place_of_fleet(flags, overrides)
+        for name in ("refresh", "require_fresh"):
+            if getattr(flags, name, None):
+                flag = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
+        if not 0 < flags.timeout < 1e6:
+            raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
+        place = fleet_at(flags, flags.store, flags.scheduler, overrides)
+        assert place.fleet
+        fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
+        return place._replace(fleet=fleet)
+    cwd = working_folder()
     index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
-    if index is None or not index.is_file():
-        _refuse_unfinished(index or new_index_place(cwd))
+    if (index is None or not index.is_file()) and (building := unfinished_index(index or new_index_place(cwd))):
+        raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
     return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))
-
-
-def _refuse_unfinished(index: Path) -> None:
-    if building := unfinished_index(index):
-        raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
-
-
-def _place_of_fleet(flags: FleetFlags, overrides: Mapping[str, Any] | None) -> Workplace:
-    """The store that a command is to read. Raises UsageError."""
-    for name in ("refresh", "require_fresh"):
-        if getattr(flags, name, None):
-            said = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
-    if not 0 < flags.timeout < 1e6:
-        raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-    place = fleet_at(flags, flags.store, flags.scheduler, overrides)
-    assert place.fleet
-    return place._replace(fleet=place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete))
 
 
 def fleet_at(
@@ -146,7 +137,11 @@ def settings_at(
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
     loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
-    _warn(loaded, flags)
+    warned: set[str] = vars(flags).setdefault("_warned", set())  # each sentence once a command, however many roots
+    for text in loaded.ignored:
+        if text not in warned:
+            inform(flags, f"warning: {for_line(text)}")
+        warned.add(text)
     return loaded
 
 
@@ -175,15 +170,6 @@ def _check_file(key: str, value: Any, source: str) -> None:
         readers[key](value)
     except SettingsError as fault:
         raise SettingsError(f"{source}: '{key}': {fault}") from None
-
-
-def _warn(loaded: LoadedSettings, flags: CommonFlags) -> None:
-    """Each sentence once a command, however many roots ask for their settings."""
-    warned: set[str] = vars(flags).setdefault("_warned", set())
-    for text in loaded.ignored:
-        if text not in warned and not flags.quiet:
-            say(f"warning: {for_line(text)}")
-        warned.add(text)
 
 
 def present_roots(roots: list[Path]) -> list[Path]:
@@ -219,11 +205,11 @@ def scope_of(
             raise UsageError(
                 f"{path} lies outside what is indexed", f"indexed: {', '.join(r.root for r in repositories)}"
             )
-    found = [place for place in places if place is not None]
-    names = {name for inside, _ in found for name in inside}
-    everywhere = any(not below for _, below in found)
+    located = [place for place in places if place is not None]
+    names = {name for inside, _ in located for name in inside}
+    everywhere = any(not below for _, below in located)
     every_name = names == {r.name for r in repositories} or not names
-    return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in found))
+    return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in located))
 
 
 def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
@@ -294,25 +280,22 @@ def trees_of(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, 
             raise UsageError(f"not a folder: {root}")
     index = named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
     place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
-    return Trees(place, named or _default_roots(place), lambda root: settings_at(root, index, flags, overrides))
-
-
-def _default_roots(place: Workplace) -> list[Path]:
-    """The roots that the index holds already, else the folder of the index."""
+    roots = named
     try:
-        with place.open() as opened:
-            if strays := opened.strays():
-                text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
-                raise UsageError(text, "name the folder to index")
-            if roots := opened.roots():
-                return present_roots(roots)
+        if not roots:
+            with place.open() as opened:
+                if strays := opened.strays():
+                    text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
+                    raise UsageError(text, "name the folder to index")
+                roots = opened.roots()
+                roots = present_roots(roots) if roots else []
     except (IndexCorrupt, SchemaTooNew) as fault:
         say(f"note: {fault}")
     except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
         pass
-    if place.index_path.parent.name == INDEX_FOLDER:
-        return [place.index_path.parent.parent]
-    return [git_top(place.cwd) or place.cwd]
+    if not roots:
+        roots = [index.parent.parent if index.parent.name == INDEX_FOLDER else git_top(cwd) or cwd]
+    return Trees(place, roots, lambda root: settings_at(root, index, flags, overrides))
 
 
 MOST_SYMBOLS = 200  # Symbols that a shell is offered: a screen or two
