@@ -146,9 +146,17 @@ def load_settings(
 
     `check` is called for each value of the project's file. Raises SettingsError for a fault anywhere but in that file.
     """
-    values, origin, ignored = Settings(), dict.fromkeys(names_of(Settings), "default"), list[str]()
-    project = _project_file(start, stop) if use_files else None
-    for source, key, value in _layers(project, flags or {}, use_files, ignored):
+    values, origin = Settings(), dict.fromkeys(names_of(Settings), "default")
+    faults: list[SettingsError] = []  # of the project's file
+    project = _find_project_file(start, stop) if use_files else None
+    layers: list[tuple[str, Mapping[str, Any]]] = []  # The strongest last
+    if use_files and (user := user_place("config.toml")) and user.is_file():
+        layers.append((str(user), _make_paths_absolute(_read_toml(user), user)))
+    if project:
+        layers.append((str(project), _read_project_file(project, faults)))
+    layers += [(f"$CODELENS_{key.upper()}", {key: value}) for key, value in _read_environment()]
+    layers.append(("flag", {key: value for key, value in (flags or {}).items() if value is not None}))
+    for source, key, value in ((source, key, value) for source, layer in layers for key, value in layer.items()):
         try:
             assigned = _replace_setting(values, key, value, source)
             if check and source == str(project):
@@ -156,30 +164,13 @@ def load_settings(
         except SettingsError as fault:
             if source != str(project):
                 raise
-            ignored.append(_describe_ignored(fault))
+            faults.append(fault)
         else:
             values, origin[key] = assigned, source
-    more = (
-        [f"{project}: {len(ignored) - MOST_REPORTED} more settings are ignored"] if len(ignored) > MOST_REPORTED else []
-    )
-    return LoadedSettings(values, origin, (*ignored[:MOST_REPORTED], *more))
-
-
-def _layers(
-    project: Path | None, flags: Mapping[str, Any], use_files: bool, ignored: list[str]
-) -> Iterator[tuple[str, str, Any]]:
-    """(origin, setting, value), the strongest last."""
-    if use_files and (user := user_file_place()) and user.is_file():
-        yield from ((str(user), key, value) for key, value in _make_paths_absolute(_read_toml(user), user).items())
-    if project:
-        yield from ((str(project), key, value) for key, value in _read_project_file(project, ignored).items())
-    yield from ((f"${name}", key, value) for key, name, value in _environment())
-    yield from (("flag", key, value) for key, value in flags.items() if value is not None)
-
-
-def _describe_ignored(fault: SettingsError) -> str:
-    own = f"; {fault.hint}" if fault.hint == OWN_FILE else ""
-    return f"{fault}: ignored{own}"
+    ignored = [f"{fault}: ignored" + f"; {fault.hint}" * (fault.hint == OWN_FILE) for fault in faults]
+    if len(ignored) > MOST_REPORTED:
+        ignored[MOST_REPORTED:] = [f"{project}: {len(ignored) - MOST_REPORTED} more settings are ignored"]
+    return LoadedSettings(values, origin, tuple(ignored))
 
 
 def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Settings:
@@ -189,20 +180,20 @@ def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Set
     wanted = known[key]
     place = f"--{key.replace('_', '-')}" if source == "flag" else f"{source}: '{key}'"
     if isinstance(value, int) and abs(value) > MOST:
-        raise SettingsError(f"{place} must be at most {MOST:,}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at most {MOST:,}, not {_format_value(value)}")
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise SettingsError(f"{place} must be {NOUNS[wanted]}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be {NOUNS[wanted]}, not {_format_value(value)}")
     allowed = tuple(load_weights()) if key == "profile" else CHOICES.get(key, (value,))
     if value not in allowed:
-        raise SettingsError(f"{place} must be one of {', '.join(allowed)}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be one of {', '.join(allowed)}, not {_format_value(value)}")
     if not isinstance(value, (bool, str)) and not LEAST.get(key, 0) <= value < float("inf"):
-        raise SettingsError(f"{place} must be at least {LEAST.get(key, 0):g}, not {_shown(value)}")
+        raise SettingsError(f"{place} must be at least {LEAST.get(key, 0):g}, not {_format_value(value)}")
     return replace(values, **{key: value})
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value for a message. Tables and lists are only named: they may be deep."""
     text = "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}…"
@@ -221,23 +212,17 @@ NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a n
 MOST = 2**63 - 1  # The largest integer that SQLite stores
 
 
-def _environment() -> Iterator[tuple[str, str, Any]]:
-    defaults = Settings()
+def _read_environment() -> Iterator[tuple[str, Any]]:
+    """(setting, value) of each variable. Raises SettingsError."""
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
     for setting in names_of(Settings):
         name = f"CODELENS_{setting.upper()}"
         if (text := os.environ.get(name)) is not None:
-            yield setting, name, _parse_value(text, type(getattr(defaults, setting)), name)
-
-
-def _parse_value(text: str, wanted: type, source: str) -> Any:
-    try:
-        if wanted is bool:
-            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}[
-                text.lower()
-            ]
-        return wanted(text)
-    except (KeyError, ValueError):
-        raise SettingsError(f"${source} must be {NOUNS[wanted]}, not {text!r}") from None
+            wanted = type(getattr(Settings(), setting))
+            try:
+                yield setting, words[text.lower()] if wanted is bool else wanted(text)
+            except (KeyError, ValueError):
+                raise SettingsError(f"${name} must be {NOUNS[wanted]}, not {text!r}") from None
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -253,32 +238,28 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path}: {fault}") from None
 
 
-def _read_project_file(path: Path, ignored: list[str]) -> Mapping[str, Any]:
-    """The allowed settings of a project's file. Adds a message to `ignored` for each of the others."""
+def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, Any]:
+    """The settings that a project's file may set. Adds a fault for each of the others."""
     try:
         values = _read_toml(path)
     except SettingsError as fault:
-        ignored.append(_describe_ignored(fault))
+        faults.append(fault)
         return {}
     allowed_values: dict[str, Any] = {}
-    for key, value in values.items():
-        try:
-            _check_allowed(key, value, path)
-            allowed_values[key] = value
-        except SettingsError as fault:
-            ignored.append(_describe_ignored(fault))
-    return _make_paths_absolute(allowed_values, path)
-
-
-def _check_allowed(key: str, value: Any, path: Path) -> None:
-    """Raise SettingsError for a value that a project's file may not set."""
-    if key in NOT_FROM_PROJECTS and value != getattr(Settings(), key):
-        raise SettingsError(f"{path}: a project may not set '{key}'", OWN_FILE)
-    if key == "model" and isinstance(value, str) and value and value not in FOR_PROJECTS:
-        raise SettingsError(f"{path}: a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone", OWN_FILE)
     folder = path.parent.resolve()
-    if key in PATHS and _names_a_file(key, value) and not _lies_below(path.parent.absolute() / value, folder):
-        raise SettingsError(f"{path}: '{key}' leads out of {folder}: {_shown(value)}", OWN_FILE)
+    for key, value in values.items():
+        what = ""
+        if key in NOT_FROM_PROJECTS and value != getattr(Settings(), key):
+            what = f"a project may not set '{key}'"
+        elif key == "model" and isinstance(value, str) and value and value not in FOR_PROJECTS:
+            what = f"a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone"
+        elif key in PATHS and _names_a_file(key, value) and not _lies_below(path.parent.absolute() / value, folder):
+            what = f"'{key}' leads out of {folder}: {_format_value(value)}"
+        if what:
+            faults.append(SettingsError(f"{path}: {what}", OWN_FILE))
+        else:
+            allowed_values[key] = value
+    return _make_paths_absolute(allowed_values, path)
 
 
 def _names_a_file(key: str, value: Any) -> bool:
@@ -295,7 +276,7 @@ def is_address(model: object) -> bool:
 
 
 def is_model_name(value: str) -> bool:
-    """Test whether a value of `model` is a name, as of a model in `models_folder`; otherwise it is a file's path."""
+    """Test whether a value of `model` is a name, as of a model of yours; otherwise it is a file's path."""
     return bool(value) and not value.endswith(MODEL_ENDING) and not {"/", "\\"} & set(value)
 
 
@@ -322,51 +303,32 @@ def with_absolute_paths(settings: Settings) -> Settings:
     return replace(settings, **_make_paths_absolute({key: getattr(settings, key) for key in PATHS}, here))
 
 
-def user_file_place() -> Path | None:
-    """The path of the user's configuration file; None without a home directory. It may not exist yet."""
-    return folder / "config.toml" if (folder := _user_folder("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
+_CONFIG, _DATA, _CACHE = (  # The XDG variable of a folder, Windows' variable, and the place below the home
+    *(("XDG_CONFIG_HOME", "APPDATA", ".config"), ("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")),
+    ("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache"),
+)
+USER_PLACES: Mapping[str, tuple[str, str, str]] = {
+    "config.toml": _CONFIG,  # The user's settings
+    "keys.json": _CONFIG,  # Keys for `codelens serve`
+    "": _DATA,  # The folder with the key that marks the user's own indexes
+    "models": _DATA,  # The user's own models, each as NAME.model
+    "packs": _CACHE,  # Context packs
+    "shards": _CACHE,  # Copies of shards of fleets
+    "vectors.db": _CACHE,  # Vectors of slow embedders
+}
 
 
-def keys_file() -> Path | None:
-    """The path of the list of keys for `codelens serve`; None without a home directory. It may not exist yet."""
-    return folder / "keys.json" if (folder := _user_folder("XDG_CONFIG_HOME", "APPDATA", ".config")) else None
-
-
-def models_folder() -> Path | None:
-    """The folder of the user's own models, each as NAME.model; None without a home directory. It may not exist yet."""
-    return folder / "models" if (folder := data_folder()) else None
-
-
-def data_folder() -> Path | None:
-    """The folder of the key that marks the user's own indexes; None without a home directory. It may not exist yet."""
-    return _user_folder("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
-
-
-def pack_folder() -> Path | None:
-    """The folder of cached context packs; None without a home directory. It may not exist yet."""
-    return folder / "packs" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
-
-
-def shard_folder() -> Path | None:
-    """The folder of copies of shards; None without a home directory. It may not exist yet."""
-    return folder / "shards" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
-
-
-def vectors_file() -> Path | None:
-    """The file that caches vectors of slow embedders; None without a home directory. It may not exist yet."""
-    return folder / "vectors.db" if (folder := _user_folder("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache")) else None
-
-
-def _user_folder(variable: str, windows: str, below_home: str) -> Path | None:
-    """The user's folder `codelens` for one kind of file: below the XDG variable, else Windows' variable, else the home."""
+def user_place(name: str) -> Path | None:
+    """The path of a file or folder of the user's, by its name in USER_PLACES; None without a home directory. It may not exist."""
+    variable, windows, below_home = USER_PLACES[name]
     base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
     try:
-        return (Path(base) if base else Path.home() / below_home) / "codelens"
+        return (Path(base) if base else Path.home() / below_home) / "codelens" / name
     except RuntimeError:  # no home directory
         return None
 
 
-def _project_file(start: Path, stop: Path | None) -> Path | None:
+def _find_project_file(start: Path, stop: Path | None) -> Path | None:
     for folder in (start, *start.parents):
         with suppress(OSError):  # a folder without search permission, such as that of a link's target
             if (path := folder / ".codelens.toml").is_file():

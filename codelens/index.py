@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from codelens.config import LoadedSettings, Settings, pack_folder, vectors_file
+from codelens.config import LoadedSettings, Settings, user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.code import (
     IndexedFile,
@@ -269,7 +269,7 @@ class Index:
             # Memory changes with every request, and traces with every import: a pack ranked by them is soon out of date.
             may_keep = keep and self._settings.pack_cache and not request.options.memory
             may_keep = may_keep and not traces_place(self._store.path).is_file()
-            folder = pack_folder() if may_keep else None
+            folder = user_place("packs") if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 
     @staticmethod
@@ -277,13 +277,13 @@ class Index:
         """Remove the cached packs; return their number."""
         from codelens.context.cache import PackCache
 
-        folder = pack_folder()
+        folder = user_place("packs")
         return PackCache(folder).clear() if folder else 0
 
     @staticmethod
     def forget_vectors() -> None:
         """Remove the cached vectors of slow embedders."""
-        if file := vectors_file():
+        if file := user_place("vectors.db"):
             for suffix in ("", "-wal", "-shm"):
                 file.with_name(file.name + suffix).unlink(missing_ok=True)
 

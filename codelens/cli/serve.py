@@ -12,8 +12,8 @@ from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import command, group, option, required
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_plain, write, write_fields
-from codelens.cli.workplace import Workplace, reading_place
-from codelens.config import keys_file
+from codelens.cli.workplace import Workplace, fleet_at, reading_place
+from codelens.config import user_place
 from codelens.errors import UsageError, require_packages
 from codelens.model.fast_dataclass import replace
 from codelens.watching.events import need_watchfiles
@@ -45,7 +45,13 @@ def serve_index(flags: ServeFlags) -> int:
     Serves a JSON API at /api/, a web page at /, and tools for agents at /mcp, and prints its address. Programs on this
     machine need no key; others do: `codelens serve keys add NAME`.
     """
-    place = reading_place(flags) if flags.store is None else _open_fleet(flags)
+    if flags.store is None:
+        place = reading_place(flags)
+    elif flags.watch or flags.db:
+        flag = "--watch" if flags.watch else "--db"
+        raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
+    else:
+        place = fleet_at(flags, flags.store or "", flags.scheduler)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         need_watchfiles()
@@ -56,7 +62,7 @@ def serve_index(flags: ServeFlags) -> int:
     from codelens.server.http.links import SourceLinks
 
     SourceLinks.from_settings(place.settings, is_local=True)  # a faulty URL is reported now
-    keys, rules = keys_file(), rules_for(flags.host, flags.require_key)
+    keys, rules = user_place("keys.json"), rules_for(flags.host, flags.require_key)
     if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
         raise UsageError(
@@ -71,7 +77,13 @@ def serve_index(flags: ServeFlags) -> int:
     write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
-    watch = WatchProcess(place.index_path, tell=_report_watch) if flags.watch else None
+
+    def report_watch(record: Mapping[str, Any]) -> None:
+        """Faults of the watch; what it does is seen in the answers."""
+        if record["type"] == "text":
+            say_plain([f"{record['text']}\n"])
+
+    watch = WatchProcess(place.index_path, tell=report_watch) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
             make_server(application(desk, rules, keys, mounted=mounted)).run(sockets=[listener])
@@ -80,16 +92,6 @@ def serve_index(flags: ServeFlags) -> int:
             watch.stop()
         desk.close()
     return 0
-
-
-def _open_fleet(flags: ServeFlags) -> Workplace:
-    """The store of a fleet. Raises UsageError for options about one index."""
-    from codelens.cli.workplace import fleet_at
-
-    if flags.watch or flags.db:
-        said = "--watch" if flags.watch else "--db"
-        raise UsageError(f"{said} is about one index", "`codelens cluster index` brings a fleet up to date")
-    return fleet_at(flags, flags.store or "", flags.scheduler)
 
 
 def _mount_tools(place: Workplace) -> MountedApp:
@@ -101,12 +103,6 @@ def _mount_tools(place: Workplace) -> MountedApp:
     served = ServedIndex(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
     tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"))
     return MountedApp("/mcp", tools.asgi_app, tools.run())
-
-
-def _report_watch(record: Mapping[str, Any]) -> None:
-    """Faults of the watch; what it does is seen in the answers."""
-    if record["type"] == "text":
-        say_plain([f"{record['text']}\n"])
 
 
 class KeyNameFlags(CommonFlags, JsonFlags):
@@ -128,7 +124,7 @@ def add(flags: KeyAddFlags) -> int:
     """Create a key and print it. It is shown only once; codelens stores its SHA-256."""
     from codelens.server.http.keys import EVERY, add_key
 
-    path = _keys_file()
+    path = _find_keys_file()
     key = add_key(path, flags.name, flags.repositories or EVERY)
     if flags.json:
         write_fields(name=flags.name, key=key)
@@ -143,7 +139,7 @@ def list_keys(flags: ListFlags) -> int:
     """List the keys by name, with the first digits of their SHA-256."""
     from codelens.server.http.keys import read_keys
 
-    rows = read_keys(_keys_file())
+    rows = read_keys(_find_keys_file())
     if flags.json:
         write_fields(keys=[{"name": r.name, "sha256": r.sha256, "repositories": list(r.repositories)} for r in rows])
     elif not flags.quiet:
@@ -157,17 +153,16 @@ def revoke(flags: KeyNameFlags) -> int:
     """Revoke a key. A running server refuses it from the next request on."""
     from codelens.server.http.keys import revoke_key
 
-    revoke_key(_keys_file(), flags.name)
+    revoke_key(_find_keys_file(), flags.name)
     if flags.json:
         write_fields(name=flags.name)
     return 0
 
 
-def _keys_file() -> Path:
-    path = keys_file()
-    if path is None:
-        raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
-    return path
+def _find_keys_file() -> Path:
+    if path := user_place("keys.json"):
+        return path
+    raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
 
 
 keys = group("keys", add, list_keys, revoke, help="Create, list and revoke keys for `codelens serve`.")

@@ -16,7 +16,7 @@ from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
-from codelens.config import Settings, shard_folder
+from codelens.config import Settings, user_place
 from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, unwritable
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of, open_store
@@ -84,7 +84,7 @@ class HeldShard(Shard):
         key = f"{url} {entry.file}"
         store = _OPEN_STORES.get(key) if shared else None
         if store is None:
-            folder = shard_folder() or Path(gettempdir(), "codelens-shards")
+            folder = user_place("shards") or Path(gettempdir(), "codelens-shards")
             file = copy_shard(open_store(url), entry, folder, most_bytes)
             store = Store.read(file, accepted=True)
             finalize(store, release_copy, file)

@@ -19,7 +19,7 @@ from typing import Any
 
 import apsw
 
-from codelens.config import data_folder
+from codelens.config import user_place
 from codelens.errors import CannotWrite, IndexNotTrusted
 from codelens.model.code import FileStamp
 from codelens.worktree.files import stamp_of
@@ -79,7 +79,7 @@ def accept(place: Path) -> str:
 
     if left := _find_log_beside(place):
         raise IndexNotTrusted(f"{left.name} is next to {place}: the index was not finished where it was made")
-    folder = data_folder()
+    folder = user_place("")
     if folder is None:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_stat(place), "sha256": _digest(place)}
@@ -197,7 +197,7 @@ def marked_place(connection: apsw.Connection) -> Path | None:
 
 def _key() -> bytes | None:
     """The user's key; None if it is missing, or if another user may have put it there."""
-    folder = data_folder()
+    folder = user_place("")
     try:
         if folder is None:
             return None
@@ -211,7 +211,7 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes | None:
-    folder = data_folder()
+    folder = user_place("")
     if folder is None:
         return None
     with suppress(OSError):
@@ -255,7 +255,7 @@ def _is_accepted(place: Path) -> bool:
 def _read_accepted() -> dict[str, Any]:
     import json
 
-    folder = data_folder()
+    folder = user_place("")
     if folder is None:
         return {}
     try:

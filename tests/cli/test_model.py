@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from codelens.cli.config import with_setting
-from codelens.config import models_folder
+from codelens.config import user_place
 from codelens.embed.model_file import ModelFile
 from codelens.errors import install_command
 from codelens.training.corpus import map_to_rows
@@ -52,7 +52,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mine(home: Path) -> Path:
     """A model of the user's, named `mine`."""
-    folder = models_folder()
+    folder = user_place("models")
     assert folder is not None
     folder.mkdir(parents=True)
     return make_model(folder / "mine.model")
@@ -272,7 +272,7 @@ def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Pa
     assert (ran.code, "nothing written" in ran.err) == (1, True)
     steps = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     assert [s["done"] for s in steps if s["phase"] == "train"] == [1]
-    folder = models_folder()
+    folder = user_place("models")
     assert folder is not None
     assert list(folder.glob("*")) == []
     assert run(*command, "--keep-anyway", "--name", "kept", cwd=home).code == 0

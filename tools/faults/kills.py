@@ -127,7 +127,7 @@ def _tell_each_step() -> None:
         phase = f"{step.phase}ed" if step.total and step.done == step.total else step.phase
         print(f"@{phase}", file=sys.stderr, flush=True)
 
-    shown._write_json_lines = lambda: say  # type: ignore[assignment,misc,return-value]
+    shown._write_json_lines = lambda: say
 
 
 def index_command(index: Path, root: Path, *more: str) -> list[str]:

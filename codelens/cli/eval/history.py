@@ -50,7 +50,6 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     docs: int = MUCH.option(40, "--docs N", "Tasks of documentation [default: 40]")
     identifiers: int = MUCH.option(40, "--identifiers N", "Names to look up [default: 40]")
     topics: int = MUCH.option(40, "--topics N", "Tasks of guides [default: 40]")
-    concepts: int = MUCH.option(40, "--concepts N", "Tasks of comments that name others [default: 40]")
     queries: int = MUCH.option(
         15, "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]"
     )
@@ -66,19 +65,19 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     Queries run on the tree before those commits, which is written too: NAME-commits.jsonl, NAME-tasks.jsonl (with what
     commits explain), NAME-names.jsonl, NAME-topics.jsonl (sections of guides, for the definitions that they name) and the
     short queries NAME-messages.jsonl, -literals, -fragments, -namesakes and -qualified go with NAME-commits/;
-    NAME-docs.jsonl, NAME-concepts.jsonl (comments, for their definition and those that they name) and NAME-behaviours.jsonl
-    (telling words of comments) with NAME-docs/. Nothing of the repository is run, and the same history gives the same files.
+    NAME-docs.jsonl (first sentences of comments) with NAME-docs/, which has none. Nothing of the repository is run, and the
+    same history gives the same files.
     """
     if flags.out is None:
         raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
     cwd = working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
     name = name_of(repository, flags.name)
-    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.concepts, flags.queries
+    counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.queries
     wanted = tasks_of_history.TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
         raise UsageError(
-            "--commits, --docs, --identifiers, --topics, --concepts and --queries must be at least 0, --max-files at least 1"
+            "--commits, --docs, --identifiers, --topics and --queries must be at least 0, --max-files at least 1"
         )
     with explain_failures(flags.repo or cwd, flags.out), watcher(flags.progress, flags.quiet) as progress:
         made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)

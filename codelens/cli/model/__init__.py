@@ -14,7 +14,7 @@ from codelens.cli.declare import argument, command, group, option, required
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here, working_folder
-from codelens.config import is_model_name, user_file_place
+from codelens.config import is_model_name, user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
 from codelens.errors import CannotWrite, SettingsError, UsageError
@@ -181,7 +181,7 @@ class ModelUseFlags(CommonFlags):
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
     found = describe_model(flags.model, settings_here(flags).values.allow_network)
-    place = user_file_place()
+    place = user_place("config.toml")
     if place is None:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
     setting = (

@@ -15,7 +15,7 @@ from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.model import find_trees, model_file
 from codelens.cli.progress import watcher
 from codelens.cli.streams import say, say_plain, write, write_record
-from codelens.config import MODEL_ENDING, models_folder
+from codelens.config import MODEL_ENDING, user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED
 from codelens.errors import CannotWrite, UsageError
@@ -64,7 +64,7 @@ def train(flags: TrainFlags) -> int:
 
 def _place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
     """The file to write, asked for before the work."""
-    folder = models_folder()
+    folder = user_place("models")
     if folder is None:
         raise UsageError("there is no home directory for models", "set XDG_DATA_HOME")
     name = flags.name if flags.name is not None else _name_from_folder(trees[0].name)
