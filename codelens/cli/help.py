@@ -58,11 +58,11 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Context and agents": {
         "context": "context:context",
         "test-scope": "relations:test_scope",
-        "mcp": "mcp:mcp",
+        "mcp": "stdio:mcp",
         "install": "install:install",
     },
     "Many repositories": {"cluster": "cluster:cluster"},
-    "Keep it fresh": {name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve", "lsp")},
+    "Keep it fresh": {**{name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve")}, "lsp": "stdio:lsp"},
     "Your notes and results": {"note": "note:note", "memory": "memory:memory"},
     "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
     "Measure and tune": {"eval": "eval:command", "model": "model:model"},

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RecordingFlags(CommonFlags):
-    """Options of every command that records."""
+    """The time to record."""
 
     now: str | None = NOW
 
@@ -32,16 +32,16 @@ class RecordingFlags(CommonFlags):
 def record(
     index: Index,
     query: str,
-    found: Sequence[tuple[int, UnitRow, int]],
+    results: Sequence[tuple[int, UnitRow, int]],
     now: int | None,
     notices: Sequence[Notice],
     words: str | None = None,
 ) -> None:
-    """Record an answer, which has been given. If that fails, a note says so, unless one of the answer's notices does."""
+    """Record an answer by (rank, unit, line) of its hits. If that fails, a note says so, unless one of its notices does."""
     if any(notice.code == MEMORY_UNUSED for notice in notices):
         return
     try:
-        index.memory.record(query, found, words=words, now=now)
+        index.memory.record(query, results, words=words, now=now)
     except MemoryFault as fault:
         say(f"note: not recorded: {fault}; {fault.hint}")
 
@@ -68,14 +68,17 @@ def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with notebook_here(flags) as (notebook, place, find_target):
         known = notebook.known(find_target(flags.target) if flags.target is not None else None)
-        current = notebook.current(known)
-        words = _words(notebook.everything()["vocabulary"])
+        current = notebook.digests(known)
+        words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
+        for row in notebook.everything()["vocabulary"]:
+            at_place = words.setdefault(Place(row["repository"], row["path"], row["name"], row["kind"]), {})
+            at_place[row["word"]] = row["count"]
     rows = [(target, known[target], current.get(target, ""), words.get(target, {})) for target in known]
     is_on = place.settings.memory
     write_answer(
         flags,
         lambda: {"memory": is_on, "path": str(notebook.path), "places": [_record(*row) for row in rows]},
-        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_parts(*row[1:]))}\n" for row in rows),
+        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_describe(*row[1:]))}\n" for row in rows),
     )
     if not (known or flags.json):
         inform(flags, "nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
@@ -84,16 +87,7 @@ def show(flags: MemoryShowFlags) -> int:
     return 0 if known else 1
 
 
-def _words(vocabulary: list[dict[str, Any]]) -> dict[Place, dict[str, int]]:
-    """Place → word → how often the place was used for it."""
-    found: dict[Place, dict[str, int]] = {}
-    for row in vocabulary:
-        place = Place(row["repository"], row["path"], row["name"], row["kind"])
-        found.setdefault(place, {})[row["word"]] = row["count"]
-    return found
-
-
-def _parts(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
+def _describe(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
     if known.pinned:
         yield "pinned"
     if known.rating is not None:
@@ -167,9 +161,9 @@ SCHEMA = 1  # Version of the export; its fields change only with this number
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with notebook_here(flags) as (notebook, _, _find):
-        record = {"schema": SCHEMA, **notebook.everything()}
+        records = notebook.everything()
     if not flags.quiet:
-        write_json([json.dumps(record, ensure_ascii=False, indent=2) + "\n"])
+        write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
     return 0
 
 
@@ -214,7 +208,7 @@ def rate(flags: RateFlags) -> int:
 
 
 class FeedbackFlags(RecordingFlags):
-    """Which hit, and what it was."""
+    """Which hit, and whether it was of use."""
 
     hit: str = required("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
     verdict: str = required("VERDICT", "useful or useless", choices=("useful", "useless"))

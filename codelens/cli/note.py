@@ -210,7 +210,7 @@ def edit(flags: NoteEditFlags) -> int:
         open_editor(note.file)
         note = tree.notes.find(note.note.id)
     else:
-        note = tree.notes.change(note, _change_text(tree, note, flags))
+        note = tree.notes.write(note.file, _change_text(tree, note, flags))
     _update_note(flags, tree, note)
     _show_written(flags, tree, note)
     return 0

@@ -228,7 +228,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
     open_at_line(file, hit.line)
     if result.options.memory:
         _record(index, result, "")
-        index.memory.notebook(now=result.options.now).opened(number)
+        index.memory.notebook(now=result.options.now).open_hit(number)
 
 
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from codelens.errors import MemoryFault, MemoryOff, TargetError, UsageError
-from codelens.model.code import DocumentId, Span, UnitId, UnitRow
+from codelens.model.code import UnitId, UnitRow
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, place_of
 from codelens.store.connection import remove_database
-from codelens.store.documents import DocumentRow
 from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
@@ -38,60 +36,40 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
 
     Guessed edges are left out, because a namesake elsewhere would change them.
     """
-    own = {unit.id: unit for unit in units}
-    around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in own}
-    for node, other, kind, tier, outgoing in store.edges.around(own, WIDEST):
+    units_by_id = {unit.id: unit for unit in units}
+    around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in units_by_id}
+    for node, other, kind, tier, outgoing in store.edges.around(units_by_id, WIDEST):
         if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
             around[UnitId(node)].add((NAME_OF_KIND[kind], bool(outgoing), UnitId(other)))
-    for node, other, down in store.edges.nested(own):
+    for node, other, down in store.edges.nested(units_by_id):
         if not down:  # inner units are part of its own bytes
             around[UnitId(node)].add(("contains", False, UnitId(other)))
-    others = {unit for of_one in around.values() for _, _, unit in of_one}
-    rows = {**own, **store.units.rows(others - own.keys())}
-    content = _contents(rows, store, texts)
-    return {unit: _digest(content[unit], around[unit], rows, content) for unit in own}
+    neighbours = {unit for relations in around.values() for _, _, unit in relations}
+    rows = {**units_by_id, **store.units.rows(neighbours - units_by_id.keys())}
+    documents = {row.id: row for row in store.documents.rows({unit.document for unit in rows.values()})}
+    contents = {number: _hash(texts.of(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()}
 
+    def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
+        """Names and content of a neighbour; its row number would depend on the index's history."""
+        row = rows[unit]
+        if kind == "contains":  # only the signature of a container: its other members are not neighbours
+            return "\0".join((kind, row.path, row.qualified_name, row.kind, row.signature))
+        return "\0".join((kind, str(outgoing), row.path, row.qualified_name, row.kind, contents[unit]))
 
-def _contents(rows: Mapping[UnitId, UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
-    """Unit → a hash of its own bytes."""
-    documents: dict[DocumentId, DocumentRow] = {
-        row.id: row for row in store.documents.rows({unit.document for unit in rows.values()})
-    }
     found = {}
-    for number, unit in rows.items():
-        span: Span = unit.span
-        raw = texts.of(documents[unit.document]).bytes_of(span)
-        found[number] = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    for unit in units_by_id:
+        relations = sorted(describe(*relation) for relation in around[unit] if relation[2] in rows)
+        found[unit] = _hash("\n".join((contents[unit], *relations)).encode("utf-8", "surrogatepass"))
     return found
 
 
-def _digest(
-    own: str, around: Iterable[tuple[str, bool, UnitId]], rows: Mapping[UnitId, UnitRow], content: Mapping[UnitId, str]
-) -> str:
-    """Hash names and content of neighbours; row numbers would depend on the index's history."""
-    relations = sorted(
-        "\0".join(
-            (kind, str(outgoing), rows[other].path, rows[other].qualified_name, rows[other].kind, content[other])
-            if kind != "contains"  # only the signature of a container: its other members are not neighbours
-            else (kind, rows[other].path, rows[other].qualified_name, rows[other].kind, rows[other].signature)
-        )
-        for kind, outgoing, other in around
-        if other in rows
-    )
-    return hashlib.blake2b("\n".join((own, *relations)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
+NO_ANSWER = ("no answer is recorded", "search first, with memory on; `codelens memory show` lists the records")
 MOST_PLACES = 50  # Most places of an answer that are recorded, best first. Later ones are not opened.
-NO_ANSWER = "search first, with memory on; `codelens memory show` lists the records"
-
-
 SHORTEST_NAME = 3  # Letters of a name that a diff uses where it says it
-
-
-def names_in_diff(diff: str) -> frozenset[str]:
-    """The names in lines that a unified diff adds or removes."""
-    changed = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
-    return frozenset(name for line in changed for name in tokens(line) if len(name) >= SHORTEST_NAME)
 
 
 class MemoryNotebook:
@@ -101,13 +79,11 @@ class MemoryNotebook:
         self._store, self._on, self._session, self._now = store, on, session, now
         self.path: Path = memory_place(store.path)
 
-    # Feedback
-
     def pin(self, target: str) -> Place:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
         self._must_be_on()
         place = self._place(target)
-        with self._recording() as memory:
+        with MemoryWriter.recording(self.path) as memory:
             memory.pin(place, self._time())
         return place
 
@@ -115,7 +91,7 @@ class MemoryNotebook:
         """Unpin a target; returns the place, and False if it was not pinned."""
         self._must_be_on()
         place = self._place(target)
-        with self._recording() as memory:
+        with MemoryWriter.recording(self.path) as memory:
             return place, memory.unpin(place)
 
     def rate(self, target: str, rating: float) -> Place:
@@ -124,7 +100,7 @@ class MemoryNotebook:
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._place(target)
-        with self._recording() as memory:
+        with MemoryWriter.recording(self.path) as memory:
             memory.rate(place, rating, self._time())
         return place
 
@@ -137,124 +113,96 @@ class MemoryNotebook:
         last = self.last()
         by_number = hit.isascii() and hit.isdigit()
         place = self._find_hit(int(hit), last).place if by_number else self._place(hit)
-        held = last is not None and any(one.place == place for one in last.places)
-        if query is None and last is not None and held:
+        answered = [shown for shown in last.places if shown.place == place] if last else []
+        if query is None and last and answered:
             query, words = last.query, last.words
-        digest = self._digests([place]).get(place, "")
-        with self._recording() as memory:
+        digest = self.digests([place]).get(place, "")
+        with MemoryWriter.recording(self.path) as memory:
             memory.judge(place, Feedback(useful, digest, query=query or ""), self._time())
             for word in words if useful else ():
                 memory.learn(word, place, self._time())
-            if held and last is not None:
-                for one in last.places:
-                    if one.place == place and useful:
-                        memory.set_used(last.number, one.rank)
+            if last and useful:
+                for shown in answered:
+                    memory.set_used(last.number, shown.rank)
         return place
-
-    # Use
 
     def record(self, query: str, words: Sequence[str], found: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
         now, results = self._time(), found[:MOST_PLACES]
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results)
-        in_vain = self._in_vain()
-        with self._recording() as memory:
-            for answer, judged in in_vain:
-                for place, digest in judged.items():
-                    memory.judge(place, Feedback(False, digest, True, answer.query), now)
+        with Memory.reading(self.path) as reader:
+            answers = reader.unsettled(self._session)
+        unused = [  # Of an answer without any use there is none: the use may not have been reported
+            dict.fromkeys(one.place for one in answer.places if not one.used)
+            if any(p.used for p in answer.places)
+            else {}
+            for answer in answers
+        ]
+        known = self.digests({place for unused_places in unused for place in unused_places})
+        with MemoryWriter.recording(self.path) as memory:
+            for answer, unused_places in zip(answers, unused, strict=True):
+                for place in (place for place in unused_places if place in known):
+                    memory.judge(place, Feedback(False, known[place], True, answer.query), now)
                 memory.settle(answer.number)
             memory.add_answer(RecordedAnswer(query, tuple(words), now, places, self._session))
-            for place in dict.fromkeys(one.place for one in places):
+            for place in dict.fromkeys(shown.place for shown in places):
                 memory.stamp(place, now)
-
-    def _in_vain(self) -> list[tuple[RecordedAnswer, Mapping[Place, str]]]:
-        """The finished answers of this session, each with its unused places.
-
-        An answer without any use has none: the use may not have been reported.
-        """
-        with Memory.reading(self.path) as memory:
-            answers = memory.unsettled(self._session)
-        unused = {
-            a.number: [one.place for one in a.places if not one.used] if any(one.used for one in a.places) else []
-            for a in answers
-        }
-        known = self._digests({place for places in unused.values() for place in places})
-        return [(a, {place: known[place] for place in unused[a.number] if place in known}) for a in answers]
 
     def used(self, targets: Sequence[str]) -> list[Place]:
         """Record the use of places in the last answer, given as PATH, PATH:LINE, name or number of a hit; returns these places.
 
         Each is judged useful and counted once per answer, and the answer's words are learned for it.
         """
-        self._must_be_on()
-        last = self.last()
-        if last is None:
-            raise UsageError("no answer is recorded", NO_ANSWER)
+        last = self._last_answer()
         meant: list[AnsweredPlace] = []
         for target in targets:
-            named = [one for one in last.places if self._means(target, one)]
+            named = [shown for shown in last.places if self._means(target, shown)]
             meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
-        return self._used(last, sorted(set(meant)))
+        return self._use(last, sorted(set(meant)))
 
     def used_in(self, diff: str) -> list[Place]:
         """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""
-        self._must_be_on()
-        last = self.last()
-        if last is None:
-            raise UsageError("no answer is recorded", NO_ANSWER)
-        said = names_in_diff(diff)
-        return self._used(last, [one for one in last.places if one.place.name.rpartition(".")[2] in said])
+        last = self._last_answer()
+        lines = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
+        names = {name for line in lines for name in tokens(line) if len(name) >= SHORTEST_NAME}
+        return self._use(last, [shown for shown in last.places if shown.place.name.rpartition(".")[2] in names])
 
-    def _used(self, last: RecordedAnswer, meant: Sequence[AnsweredPlace]) -> list[Place]:
-        self._use(last, [one for one in meant if not one.used])
-        return list(dict.fromkeys(one.place for one in meant))
+    def open_hit(self, number: int) -> None:
+        """Record the use of the last answer's hit with this number, though it was used before."""
+        last = self._last_answer()
+        self._use(last, [self._find_hit(number, last)], again=True)
 
-    def opened(self, number: int) -> None:
-        """Record the use of the last answer's hit with this number."""
-        self._must_be_on()
-        last = self.last()
-        one = self._find_hit(number, last)
-        if last is not None:
-            self._use(last, [one])
-
-    def _use(self, answer: RecordedAnswer, opened: Collection[AnsweredPlace]) -> None:
-        known = self._digests({one.place for one in opened})
+    def _use(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
+        opened = [shown for shown in places if again or not shown.used]
+        known = self.digests({shown.place for shown in opened})
         now = self._time()
-        with self._recording() as memory:
-            for place in dict.fromkeys(one.place for one in opened):
+        with MemoryWriter.recording(self.path) as memory:
+            for place in dict.fromkeys(shown.place for shown in opened):
                 memory.use(place, now)
-                if all(not one.used for one in opened if one.place == place):
+                if all(not shown.used for shown in opened if shown.place == place):
                     memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), now)
                     for word in answer.words:
                         memory.learn(word, place, now)
-            for one in opened:
-                memory.set_used(answer.number, one.rank)
+            for shown in opened:
+                memory.set_used(answer.number, shown.rank)
+        return list(dict.fromkeys(shown.place for shown in places))
 
-    def hit(self, number: int) -> tuple[AnsweredPlace, Path]:
-        """The last answer's hit with this number, and its file. Raises UsageError, MemoryOff."""
+    def _last_answer(self) -> RecordedAnswer:
+        """The last recorded answer of this session. Raises UsageError without one, and MemoryOff."""
         self._must_be_on()
-        one = self._find_hit(number, self.last())
-        with self._store.reading():
-            roots = {row.name: row.root for row in self._store.documents.repositories()}
-            documents = self._store.documents.by_path(one.place.path)
-            names = {row.id: row.name for row in self._store.documents.repositories()}
-        if one.place.repository not in roots:
-            raise UsageError(f"{one.place.repository} is no longer in the index", "search again")
-        os_path = next((d.os_path for d in documents if names[d.repository] == one.place.repository), one.place.path)
-        return one, roots[one.place.repository] / os_path
+        if (last := self.last()) is None:
+            raise UsageError(*NO_ANSWER)
+        return last
 
     def _find_hit(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
         if last is None:
-            raise UsageError("no answer is recorded", NO_ANSWER)
-        found = next((one for one in last.places if one.rank == number), None)
-        if found is None:
-            ranks = [one.rank for one in last.places]
-            held = f"{min(ranks)} to {max(ranks)}" if ranks else "none"
-            raise UsageError(f"the last answer has no hit {number}", f"its hits: {held}; it was {last.query!r}")
-        return found
-
-    # Reading and forgetting
+            raise UsageError(*NO_ANSWER)
+        hits = {shown.rank: shown for shown in last.places}
+        if number not in hits:
+            ranks = f"{min(hits)} to {max(hits)}" if hits else "none"
+            raise UsageError(f"the last answer has no hit {number}", f"its hits: {ranks}; it was {last.query!r}")
+        return hits[number]
 
     def last(self) -> RecordedAnswer | None:
         """The last recorded answer of this session."""
@@ -273,10 +221,6 @@ class MemoryNotebook:
         meant = self._find_meant(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
-    def current(self, places: Collection[Place]) -> dict[Place, str]:
-        """Place → the present digest of its neighbourhood; places that are gone are left out."""
-        return self._digests(places)
-
     def forget(self, target: str) -> list[Place]:
         """Remove all records about a target. Raises TargetError if nothing is recorded."""
         with Memory.reading(self.path) as memory:
@@ -293,8 +237,6 @@ class MemoryNotebook:
             return remove_database(self.path)
         except OSError as fault:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
-
-    # Places
 
     def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
         """The recorded places that a target names: by their own names, else by the index."""
@@ -331,13 +273,12 @@ class MemoryNotebook:
             return False
         return place[:2] == one.place[:2] if place.kind == FILE else place == one.place
 
-    def _digests(self, places: Collection[Place]) -> dict[Place, str]:
+    def digests(self, places: Collection[Place]) -> dict[Place, str]:
+        """Place → the present digest of its neighbourhood; places that are gone are left out."""
         with self._store.reading():
-            units = {place: found[0] for place, found in units_at(places, self._store).items()}
+            units = {place: at_place[0] for place, at_place in units_at(places, self._store).items()}
             known = digests(units.values(), self._store, Texts(self._store))
         return {place: known[unit.id] for place, unit in units.items()}
-
-    # The rest
 
     def _time(self) -> int:
         return self._now if self._now is not None else int(time.time())
@@ -345,10 +286,6 @@ class MemoryNotebook:
     def _must_be_on(self) -> None:
         if not self._on:
             raise MemoryOff("memory is off: nothing is recorded")
-
-    def _recording(self) -> AbstractContextManager[MemoryWriter]:
-        self._must_be_on()
-        return MemoryWriter.recording(self.path)
 
 
 def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:

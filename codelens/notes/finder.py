@@ -7,7 +7,7 @@ identified by name alone, in other files by its text too, because names repeat.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from codelens.text.identifiers import fold_identifier
 from codelens.worktree.files import freshness
 
 LEAST_LETTERS = 8
-"""Fewest characters of a line that is searched in other files, or without the lines below it. Chosen: shorter lines repeat."""
+"""Fewest characters of a line that is searched in other files, or without the lines below it: shorter lines repeat."""
 MOST_FILES = 200  # Most files read for one line
 
 
@@ -67,11 +67,13 @@ class AnchorFinder:
     def find(self, anchor: Anchor) -> AnchorPlace:
         """The current place of an anchor."""
         document = self._document(anchor.path)
-        place = self._find_by_symbol(anchor, document) if anchor.symbol else None
-        place = place or self._find_by_lines(anchor, document)
-        if place is None:
+        unit = self._find_by_symbol(anchor, document) if anchor.symbol else None
+        if unit:
+            path, line, symbol = unit.path, self._find_line_in(unit, anchor), unit.qualified_name
+        elif place := self._find_by_lines(anchor, document):
+            path, line, symbol = place
+        else:
             return AnchorPlace(anchor, AnchorState.LOST)
-        path, line, symbol = place
         unmoved = not anchor.path or (path == anchor.path and line == anchor.line)
         return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
@@ -86,27 +88,19 @@ class AnchorFinder:
         rows = self._store.documents.by_path(path) if path else []
         return next((row for row in rows if row.repository == self._repository), None)
 
-    # By the definition around it
-
-    def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
-        units = [u for u in self._find_symbols(anchor.symbol) if document is not None and u.document == document.id]
-        if units:
-            unit = min(units, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
-            return unit.path, self._line_in(unit, anchor), unit.qualified_name
-        others = self._find_symbols(anchor.symbol)
+    def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> UnitRow | None:
+        """The definition that was around it."""
+        units = self._find_symbols(anchor.symbol)
+        if in_file := [u for u in units if document is not None and u.document == document.id]:
+            return min(in_file, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
+        others = units
         if anchor.digest:
-            others = [u for u in others if self._contains(u, lambda lines, n: digest_of(lines, n) == anchor.digest)]
-            if len(others) != 1 and document is None:  # of a file that is gone the definition may have changed too
-                others = [
-                    u
-                    for u in self._find_symbols(anchor.symbol)
-                    if anchor.text and self._contains(u, lambda lines, n: text_at(lines, n) == anchor.text)
-                ]
+            others = [u for u in units if self._contains(u, lambda lines, n: digest_of(lines, n) == anchor.digest)]
+            if len(others) != 1 and document is None and anchor.text:  # with the file the definition may have changed
+                others = [u for u in units if self._contains(u, lambda lines, n: text_at(lines, n) == anchor.text)]
         elif anchor.path and document is not None:
-            others = []
-        if len(others) != 1:
             return None
-        return others[0].path, self._line_in(others[0], anchor), others[0].qualified_name
+        return others[0] if len(others) == 1 else None
 
     def _find_symbols(self, symbol: str) -> list[UnitRow]:
         holder, _, name = symbol.rpartition(".")
@@ -125,7 +119,7 @@ class AnchorFinder:
         lines = self._lines_of(unit)
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
-    def _line_in(self, unit: UnitRow, anchor: Anchor) -> int:
+    def _find_line_in(self, unit: UnitRow, anchor: Anchor) -> int:
         """The anchored line in a definition: identical lines, else the same line text, else the line of its name."""
         lines = self._lines_of(unit)
         inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
@@ -136,18 +130,26 @@ class AnchorFinder:
         hand_written = not anchor.digest and anchor.line in inside
         return anchor.line if hand_written else unit.name_line or unit.start_line
 
-    # By the lines
-
     def _find_by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
+        """(path, line, name of the definition around it) by the text of its lines, in its own file or the only other one."""
         if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
-            return document.path, line, self._enclosing_name(document.id, line)
-        if not anchor.digest or len(anchor.text) < LEAST_LETTERS:
+            return document.path, line, self._find_enclosing_name(document.id, line)
+        trigrams = all_trigrams(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
+        if not trigrams or not self._store.features().fuzzy:
             return None
-        elsewhere = list(self._find_same_lines(anchor))
-        if len(elsewhere) != 1:
+        rows = self._store.documents.rows(self._store.postings.documents_matching(trigrams))
+        others = sorted((row for row in rows if row.repository == self._repository), key=lambda row: row.path)
+        same = [
+            (other, n)
+            for other in others[:MOST_FILES]
+            for lines in [self._texts.lines(other)]
+            for n in range(1, len(lines) + 1)
+            if text_at(lines, n) == anchor.text and digest_of(lines, n) == anchor.digest
+        ]
+        if len(same) != 1:
             return None
-        other, line = elsewhere[0]
-        return other.path, line if anchor.line else 0, self._enclosing_name(other.id, line) if anchor.line else ""
+        [(other, line)] = same
+        return (other.path, line, self._find_enclosing_name(other.id, line)) if anchor.line else (other.path, 0, "")
 
     def _find_line(self, anchor: Anchor, lines: Sequence[str]) -> int | None:
         """The anchored line in its own file; None if it is gone, 0 for a whole file."""
@@ -166,31 +168,11 @@ class AnchorFinder:
             return anchor.line
         return same[0] if len(same) == 1 and len(anchor.text) >= LEAST_LETTERS else None
 
-    def _find_same_lines(self, anchor: Anchor) -> Iterator[tuple[DocumentRow, int]]:
-        """(file, line) of identical lines in other files."""
-        for document in self._documents_containing(anchor.text):
-            lines = self._texts.lines(document)
-            places = range(1, len(lines) + 1)
-            yield from (
-                (document, n)
-                for n in places
-                if text_at(lines, n) == anchor.text and digest_of(lines, n) == anchor.digest
-            )
-
-    def _documents_containing(self, text: str) -> list[DocumentRow]:
-        expression = all_trigrams(text) if self._store.features().fuzzy else ""
-        if not expression:
-            return []
-        rows = self._store.documents.rows(self._store.postings.documents_matching(expression))
-        return sorted((r for r in rows if r.repository == self._repository), key=lambda r: r.path)[:MOST_FILES]
-
-    def _enclosing_name(self, document: DocumentId, line: int) -> str:
+    def _find_enclosing_name(self, document: DocumentId, line: int) -> str:
         """The qualified name of the innermost definition around a line."""
         units = self._store.units.of_document(document)
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
-
-    # Making one
 
     def place(self, text: str, root: Path) -> tuple[Anchor, str]:
         """(anchor, remark) for `path:line`, a path or a symbol. Raises TargetError."""
@@ -203,14 +185,13 @@ class AnchorFinder:
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
         anchor = anchor_on_disk(path, line, root)
         document = self._document(anchor.path)
-        state = Freshness.CHANGED
-        if document is not None:
-            state = freshness(root, document.os_path, document.stamp, document.content_hash)
-        if document is None or state is not Freshness.FRESH:
+        if (
+            document is None
+            or freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
+        ):
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
-        return _make_anchor(
-            anchor.path, line, self._enclosing_name(document.id, line) if line else "", self._texts.lines(document)
-        ), ""
+        symbol = self._find_enclosing_name(document.id, line) if line else ""
+        return _make_anchor(anchor.path, line, symbol, self._texts.lines(document)), ""
 
 
 def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:
@@ -224,7 +205,7 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
     except BadPlaceError as fault:
         raise TargetError(str(fault), hint="a place is PATH:LINE below the repository's root, or a symbol") from None
     file = root / tidy
-    if not file.is_file() or not os.path.realpath(file).startswith(os.path.realpath(root).rstrip(os.sep) + os.sep):
+    if not file.is_file() or not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)):
         raise TargetError(f"no such file: {tidy}", hint="a place is PATH:LINE below the repository's root, or a symbol")
     lines = file.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
     if line > len(lines):

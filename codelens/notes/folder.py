@@ -9,6 +9,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain, count
 from pathlib import Path
 
 from codelens.errors import CannotWrite, TargetError, UsageError
@@ -18,8 +19,6 @@ from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, notes_folder
 
 MOST_SLUG = 60  # Most characters of an id made from a title
 MOST_BYTES = 2_000_000  # Most bytes of a note. The walk leaves out longer files too.
-_PART = ".part"
-NO_NOTE = "`codelens note list` names them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,14 @@ class NoteFile:
 def slug_of(title: str) -> str:
     """A readable id: the words of the title in lower case, joined by dashes."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    words = re.findall(r"[a-z0-9]+", plain.lower())
-    slug = ""
-    for word in words:
+    words: list[str] = re.findall(r"[a-z0-9]+", plain.lower())
+    first, *others = words or ["note"]
+    slug = first[:MOST_SLUG]
+    for word in others if len(first) <= MOST_SLUG else ():
         if len(slug) + len(word) > MOST_SLUG:
             break
-        slug += f"-{word}" if slug else word
-    return slug or (words[0][:MOST_SLUG] if words else "note")
+        slug += f"-{word}"
+    return slug
 
 
 class NoteFolder:
@@ -63,8 +63,7 @@ class NoteFolder:
         for here, folders, names in os.walk(self.folder):
             folders[:] = sorted(f for f in folders if not f.startswith("."))
             for name in sorted(names):
-                note = self._read(Path(here, name))
-                if note is not None:
+                if (note := self._read(Path(here, name))) is not None:
                     yield note
 
     def _read(self, file: Path) -> NoteFile | None:
@@ -87,34 +86,16 @@ class NoteFolder:
         listed = tuple(n.note.id for n in (near or [n for n in known if name.lower() in n.note.id.lower()])[:20])
         if near:
             raise TargetError(f"{len(near)} notes begin with {name}", listed, "give more of the id")
-        raise TargetError(f"no note is called {name or '(empty)'}", listed, NO_NOTE)
+        raise TargetError(f"no note is called {name or '(empty)'}", listed, "`codelens note list` names them")
 
     def add(self, title: str, text: str) -> NoteFile:
         """Write a new note under a free id. Raises CannotWrite."""
-        slug, number = slug_of(title), 1
-        while os.path.lexists(self.folder / self._name(slug, number)):
-            number += 1
-        file = self.folder / self._name(slug, number)
-        self.write(file, text)
-        return self._read_written(file)
+        slug = slug_of(title)
+        files = chain([self.folder / f"{slug}.md"], (self.folder / f"{slug}-{number}.md" for number in count(2)))
+        return self.write(next(file for file in files if not os.path.lexists(file)), text)
 
-    @staticmethod
-    def _name(slug: str, number: int) -> str:
-        return f"{slug}.md" if number == 1 else f"{slug}-{number}.md"
-
-    def change(self, note: NoteFile, text: str) -> NoteFile:
-        """Overwrite a note. Raises CannotWrite."""
-        self.write(note.file, text)
-        return self._read_written(note.file)
-
-    def _read_written(self, file: Path) -> NoteFile:
-        note = self._read(file)
-        if note is None:
-            raise CannotWrite(f"{file} is not a note any more", "restore it, or remove it")
-        return note
-
-    def write(self, file: Path, text: str) -> None:
-        """Write a file below the notes folder atomically. Raises CannotWrite and UsageError."""
+    def write(self, file: Path, text: str) -> NoteFile:
+        """Write a note's file below the notes folder atomically, and read it. Raises CannotWrite and UsageError."""
         self._refuse_links()
         content = text.encode("utf-8", "surrogateescape")
         if len(content) > MOST_BYTES:
@@ -122,7 +103,7 @@ class NoteFolder:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             keep_out_of_git(self.folder.parent)
-            temporary = file.with_name(file.name + _PART)
+            temporary = file.with_name(file.name + ".part")
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             with os.fdopen(os.open(temporary, flags, 0o644), "wb") as to:
                 to.write(content)
@@ -132,6 +113,9 @@ class NoteFolder:
         except OSError as fault:
             message = f"{fault.filename or file}: {fault.strerror or fault}"
             raise CannotWrite(message, f"check that you may write to {self.folder}, and free space") from None
+        if (note := self._read(file)) is None:
+            raise CannotWrite(f"{file} is not a note any more", "restore it, or remove it")
+        return note
 
     def remove(self, note: NoteFile) -> None:
         """Delete a note's file. Raises CannotWrite."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import xxhash
 
@@ -57,24 +57,19 @@ def anchor_of(item: Item) -> Anchor:
         if _NAME.fullmatch(item) and len(item) <= MOST_TEXT:
             return Anchor(symbol=item.replace("::", ".").replace("#", ".").removesuffix("()"))
         raise BadPlaceError(f"{item[:80]!r} is neither a path nor a name")
-    return _from_object(item)
-
-
-def _from_object(item: Mapping[str, object]) -> Anchor:
-    path, symbol, digest, text = (_text(item, key) for key in ("path", "symbol", "hash", "text"))
-    line = item.get("line", 0)
-    if not isinstance(line, int) or isinstance(line, bool) or not 0 <= line < 1 << 31:
+    texts: list[str] = []
+    for key in ("path", "symbol", "hash", "text"):
+        text = item.get(key, "")
+        if not isinstance(text, str) or len(text) > 1000 or any(ord(c) < 32 for c in text):
+            raise BadPlaceError(f"`{key}` must be a short string on one line")
+        texts.append(text)
+    path, symbol, digest, text = texts
+    number = item.get("line", 0)
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 31:
         raise BadPlaceError("`line` is not a line number")
     if not path and not symbol:
         raise BadPlaceError("it has neither `path` nor `symbol`")
-    return Anchor(safe_path(path) if path else "", line, symbol, digest, text)
-
-
-def _text(item: Mapping[str, object], key: str) -> str:
-    value = item.get(key, "")
-    if not isinstance(value, str) or len(value) > 1000 or any(ord(c) < 32 for c in value):
-        raise BadPlaceError(f"`{key}` must be a short string on one line")
-    return value
+    return Anchor(safe_path(path) if path else "", number, symbol, digest, text)
 
 
 def path_and_line(text: str) -> tuple[str, int]:
@@ -160,52 +155,41 @@ def read_note(text: str, path: str) -> Note:
         *front.faults,
         *(f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS),
     ]
-    kind = _kind(front, path, faults)
+    kind, given = kind_of_path(path), front.text("kind")
+    if kind != "skill" and given in KINDS:
+        kind = given
+    elif kind != "skill" and given:
+        faults.append(f"line {front.lines['kind']}: kind is note or task, not {given[:40]!r}")
+    links, links_line = front.items("links"), front.lines.get("links", 0)
+    if len(links) > MOST_LINKS:
+        faults.append(f"line {links_line}: {len(links)} links, of which {MOST_LINKS} are read")
+    anchors: list[Anchor] = []
+    for link in links[:MOST_LINKS]:
+        try:
+            anchors.append(anchor_of(link))
+        except BadPlaceError as fault:
+            faults.append(f"line {links_line}: {fault}")
     below = _IN_FOLDER.fullmatch(path)
     return Note(
         id=below[1] if below else path,
         kind=kind,
-        title=_title(front, text, path),
+        title=_find_title(front, text, path),
         description=front.text("description"),
         status=front.text("status") or (OPEN if kind == "task" else ""),
         tags=front.words("tags"),
         triggers=front.words("triggers"),
         created=front.text("created"),
-        links=_links(front, faults),
-        links_line=front.lines.get("links", 0),
+        links=tuple(anchors),
+        links_line=links_line,
         body=front.body,
         faults=tuple(faults),
     )
 
 
-def _kind(front: FrontMatter, path: str, faults: list[str]) -> str:
-    kind, given = kind_of_path(path), front.text("kind")
-    if kind == "skill" or not given:
-        return kind
-    if given in KINDS:
-        return given
-    faults.append(f"line {front.lines['kind']}: kind is note or task, not {given[:40]!r}")
-    return kind
-
-
-def _title(front: FrontMatter, text: str, path: str) -> str:
+def _find_title(front: FrontMatter, text: str, path: str) -> str:
     """The title in the front matter, else the first heading, else the name of the file or of a skill's folder."""
     heading = _HEADING.search(text, front.body)
     folder, _, name = path.rpartition("/")
     file = folder.rpartition("/")[2] if name == SKILL_FILE else ""
     title = front.text("title") or front.text("name") or (heading[1].strip().rstrip("#").strip() if heading else "")
     return " ".join(title.split())[:200] or file or name.rpartition(".")[0]
-
-
-def _links(front: FrontMatter, faults: list[str]) -> tuple[Anchor, ...]:
-    anchors: list[Anchor] = []
-    line = front.lines.get("links", 0)
-    items = front.items("links")
-    if len(items) > MOST_LINKS:
-        faults.append(f"line {line}: {len(items)} links, of which {MOST_LINKS} are read")
-    for item in items[:MOST_LINKS]:
-        try:
-            anchors.append(anchor_of(item))
-        except BadPlaceError as fault:
-            faults.append(f"line {line}: {fault}")
-    return tuple(anchors)

@@ -277,7 +277,7 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
     hits = find(index, QUERY).hits
     place = next(h for h in hits if h.unit.qualified_name == POST.name)
     index.memory.record(QUERY, [(1, place.unit, place.line)], now=NOW - 10_000)
-    notebook.opened(1)
+    notebook.open_hit(1)
     given = parts(remember(index), POST.name)
     assert {source: reason for source, (_, reason) in given.items()} == {
         "pin": "pinned",
@@ -303,7 +303,7 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     assert notebook.used(["ledger.py:8"]) == [POST]
     assert notebook.used(["Ledger.post_entry"]) == [POST]
     assert [known.feedback for known in notebook.known().values() if known.feedback] == [
-        (Feedback(True, notebook.current([POST])[POST], True, QUERY),)
+        (Feedback(True, notebook.digests([POST])[POST], True, QUERY),)
     ]
     index.memory.record(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.known().items()}
@@ -354,8 +354,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
             lambda: notebook.rate("ledger.py", 3),
             lambda: notebook.judge("ledger.py", True),
             lambda: notebook.used(["ledger.py"]),
-            lambda: notebook.opened(1),
-            lambda: notebook.hit(1),
+            lambda: notebook.open_hit(1),
             lambda: index.memory.record("x", []),
         ):
             with pytest.raises(MemoryOff):

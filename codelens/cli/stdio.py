@@ -1,11 +1,10 @@
-"""codelens mcp: the index as tools for a program that writes code, over standard input and output."""
+"""codelens mcp and codelens lsp: the index for programs that write code, and for editors, over standard input and output."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -13,20 +12,25 @@ from typing import TYPE_CHECKING
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import UsageError, require_packages
-from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, SessionStart, accept_session, choose_tools
+from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, accept_session, choose_tools
 from codelens.watching.events import need_watchfiles
 
 if TYPE_CHECKING:
     from codelens.server.upkeep import ServedIndex, Upkeep
 
 
-class McpFlags(CommonFlags):
-    """Options: the folder to serve, and what may be written for it."""
+class StdioFlags(CommonFlags):
+    """What may be written for the folders that are served."""
 
-    folder: Path | None = argument(None, "[PATH]", "The project [default: the working directory]")
     no_index: bool = option(
         False, "--no-index", "Write nothing: neither make an index that is missing nor update a stale one"
     )
+
+
+class McpFlags(StdioFlags):
+    """The folder to serve, and the tools."""
+
+    folder: Path | None = argument(None, "[PATH]", "The project [default: the working directory]")
     watch: bool = option(False, "--watch", "Watch the trees, so that a change is indexed before it is asked for")
     allow_network: bool = ALLOW_NETWORK
     tools: str = option(
@@ -55,22 +59,9 @@ def mcp(flags: McpFlags) -> int:
     if flags.watch:
         need_watchfiles()
     session = accept_session(tools)  # before anything is imported that takes time
-    from codelens.cli.workplace import named_index, settings_at
-    from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
-    from codelens.worktree.place import git_top, new_index_place
-
-    index = named_index(flags) or new_index_place(folder)
-    settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
-    served = ServedIndex(git_top(folder) or folder, index, settings)
-    keeping = WatchedUpkeep if flags.watch else Upkeep
-    upkeep = keeping(served, refusal(served.folder, index, flags.no_index, "mcp"))
-    if session.first:
-        _serve(served, upkeep, session, tools, flags)
-    return 0
-
-
-def _serve(served: ServedIndex, upkeep: Upkeep, session: SessionStart, tools: Collection[str], flags: McpFlags) -> None:
-    """Begin what the index needs, then serve until stdin ends, or SIGINT or SIGTERM comes."""
+    served, upkeep = _serve_folder(folder, flags, "mcp")
+    if not session.first:
+        return 0
 
     def leave(number: int, frame: FrameType | None) -> None:
         """At once: a thread waits for stdin, and would wait on. Nothing is open but for reading."""
@@ -89,14 +80,38 @@ def _serve(served: ServedIndex, upkeep: Upkeep, session: SessionStart, tools: Co
         serve_pipes(desk, sys.stdin.buffer, session)
     finally:
         upkeep.close()
+    return 0
 
 
-def refusal(folder: Path, index: Path, writes_nothing: bool, command: str) -> str:
-    """Why nothing may be written. A home folder is what a client starts in that knows no project."""
-    from codelens.worktree.place import is_home
+class LspFlags(StdioFlags):
+    """Options that clients pass."""
 
-    if writes_nothing:
-        return f"`codelens {command} --no-index` creates none"
-    if not index.is_file() and is_home(folder):
-        return f"{folder} is not a project: name one, as in `codelens mcp PATH`"
-    return ""
+    stdio: bool = option(False, "--stdio", "No effect: some clients pass it, and the server has no other transport")
+    allow_network: bool = ALLOW_NETWORK
+
+
+@command(epilog="Exit: 0 the session ended, or SIGINT or SIGTERM came; 1 the client left without `shutdown`; 2 error.")
+def lsp(flags: LspFlags) -> int:
+    """Serve the Language Server Protocol on stdin and stdout. An editor starts this; it builds and updates indexes."""
+    require_packages("lsp", "lsprotocol", "pygls")
+    from codelens.server.lsp.server import serve_stdio
+
+    serve_stdio(lambda folder: _serve_folder(folder, flags, "lsp"), flags.debug)
+    return 0
+
+
+def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
+    """The index of a folder, and what keeps it fresh, unless nothing may be written."""
+    from codelens.cli.workplace import named_index, settings_at
+    from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
+    from codelens.worktree.place import git_top, is_home, new_index_place
+
+    index = named_index(flags) or new_index_place(folder)
+    settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
+    served = ServedIndex(git_top(folder) or folder, index, settings)
+    refusal = ""
+    if flags.no_index:
+        refusal = f"`codelens {command} --no-index` creates none"
+    elif not index.is_file() and is_home(served.folder):  # what a client starts in that knows no project
+        refusal = f"{served.folder} is not a project: name one, as in `codelens mcp PATH`"
+    return served, (WatchedUpkeep if getattr(flags, "watch", False) else Upkeep)(served, refusal)
