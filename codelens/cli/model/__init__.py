@@ -15,7 +15,7 @@ from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here, working_folder
 from codelens.config import is_model_name, user_place
-from codelens.embed.model_file import ModelFile
+from codelens.embed.model_file import ModelFile, write_npz, write_text
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
 from codelens.errors import CannotWrite, SettingsError, UsageError
 from codelens.worktree.place import git_top
@@ -54,14 +54,15 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
     Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
     """
     embedder, path = open_embedder(setting, allow_network), find_model(setting)
-    place = str(path.absolute()) if path else None
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return ModelDescription(
-        *(embedder.name, embedder.fingerprint(), embedder.dimensions),
-        int(header["rows"]) if header else None,
-        path.stat().st_size if path and header else None,
-        place,
-        {key: value for key, value in header.items() if key not in NOT_CARD},
+        name=embedder.name,
+        hash=embedder.fingerprint(),
+        dimensions=embedder.dimensions,
+        rows=int(header["rows"]) if header else None,
+        bytes=path.stat().st_size if path and header else None,
+        path=str(path.absolute()) if path else None,
+        card={key: value for key, value in header.items() if key not in NOT_CARD},
     )
 
 
@@ -89,18 +90,11 @@ def info(flags: ModelInfoFlags) -> int:
     if flags.json:
         write_fields(model=model._asdict())
     elif not flags.quiet:
-        write(_info_lines(model))
+        fields = {**model._asdict(), "card": None, **dict(_flatten(model.card))}
+        write(f"{key + ':':24}{_format_value(value)}\n" for key, value in fields.items() if value is not None)
         if setting == SHIPPED and model.path is None:
             say("note: this installation has no trained model; it uses hashing instead")
     return 0
-
-
-def _info_lines(model: ModelDescription) -> Iterator[str]:
-    record = model._asdict()
-    card = record.pop("card")
-    for key, value in {**record, **dict(_flatten(card))}.items():
-        if value is not None:
-            yield f"{key + ':':24}{_format_value(value)}\n"
 
 
 def _flatten(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -120,7 +114,7 @@ def _is_counts(value: Mapping[str, Any]) -> bool:
 def _format_value(value: Any) -> str:
     if isinstance(value, dict) and _is_counts(value):
         return ", ".join(f"{name} {count}" for name, count in sorted(value.items(), key=lambda i: (-i[1], i[0])))
-    if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+    if isinstance(value, list) and all(isinstance(part, (str, int, float)) for part in value):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -129,46 +123,30 @@ def _format_value(value: Any) -> str:
 def list_models(flags: ListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = settings_here(flags)
-    used, origin = _known_name(loaded.values.model), loaded.origin["model"]
-    rows = [
-        _row(name, used, origin, loaded.values.allow_network)
-        for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used))
-    ]
+    setting = loaded.values.model
+    files = {os.path.realpath(path): name for name, path in own_models().items()}
+    used = files.get(os.path.realpath(setting), setting)  # a path may name the file of a model that has a name
+    rows: list[dict[str, Any]] = []
+    for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used)):
+        row: dict[str, Any] = {"model": name, "name": None, "hash": None, "bytes": None, "path": None, "note": None}
+        try:
+            model = describe_model(name, loaded.values.allow_network)
+            row |= {"name": model.name, "hash": model.hash, "bytes": model.bytes, "path": model.path}
+            if name == SHIPPED and model.path is None:
+                row["note"] = "none came with this installation: hashing stands in"
+        except UsageError as fault:
+            row["note"] = str(fault)
+        rows.append(row | {"in_use": name == used, "origin": loaded.origin["model"] if name == used else None})
     if flags.json:
         write_fields(models=rows)
     elif not flags.quiet:
-        write(_list_lines(rows))
+        width = max(len(row["model"]) for row in rows)
+        for row in rows:
+            remarks = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
+            line = f"{'*' if row['in_use'] else ' '} {row['model']:{width}}  {row['hash'] or '-':16}"
+            line += f"  {row['bytes'] or '-':>9}  {'; '.join(filter(None, remarks))}"
+            write([line.rstrip() + "\n"])
     return 0
-
-
-def _known_name(setting: str) -> str:
-    """The name of the model whose file a path names; else the setting."""
-    for name, path in own_models().items():
-        if os.path.realpath(setting) == os.path.realpath(path):
-            return name
-    return setting
-
-
-def _row(setting: str, used: str, origin: str, allow_network: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"model": setting, "name": None, "hash": None, "bytes": None, "path": None}
-    try:
-        found = describe_model(setting, allow_network)
-        row |= {"name": found.name, "hash": found.hash, "bytes": found.bytes, "path": found.path}
-        stands_in = setting == SHIPPED and find_model(setting) is None
-        row["note"] = "none came with this installation: hashing stands in" if stands_in else None
-    except UsageError as fault:
-        row["note"] = str(fault)
-    return row | {"in_use": setting == used, "origin": origin if setting == used else None}
-
-
-def _list_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    width = max(len(row["model"]) for row in rows)
-    for row in rows:
-        remarks = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]
-        line = (
-            f"{'*' if row['in_use'] else ' '} {row['model']:{width}}  {row['hash'] or '-':16}  {row['bytes'] or '-':>9}"
-        )
-        yield f"{line}  {'; '.join(filter(None, remarks))}".rstrip() + "\n"
 
 
 class ModelUseFlags(CommonFlags):
@@ -180,23 +158,21 @@ class ModelUseFlags(CommonFlags):
 @command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
-    found = describe_model(flags.model, settings_here(flags).values.allow_network)
+    before = settings_here(flags).values
+    model = describe_model(flags.model, before.allow_network)
     place = user_place("config.toml")
     if place is None:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
-    setting = (
-        os.path.normpath(absolute_setting(flags.model))
-        if found.path and not is_model_name(flags.model)
-        else flags.model
-    )
-    before = settings_here(flags).values.model
+    setting = flags.model
+    if model.path and not is_model_name(setting):
+        setting = os.path.normpath(absolute_setting(setting))
     write_setting(place, "model", setting)
     if not flags.quiet:
-        say(f"model = {setting} ({found.name}, {found.hash}) in {place}")
+        say(f"model = {setting} ({model.name}, {model.hash}) in {place}")
         now = settings_here(flags)
         if now.values.model != setting and not flags.no_config:
             say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
-        elif setting != before:
+        elif setting != before.model:
             say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
     return 0
 
@@ -227,25 +203,19 @@ def export(flags: ModelExportFlags) -> int:
         raise UsageError(f"{flags.out} is a folder", f"name a file, as {flags.out / 'table.model'}")
     if out.exists() and not flags.force:
         raise UsageError(f"{flags.out} already exists", "--force overwrites it")
-    _write(flags.model, out, how)
-    inform(flags, f"{flags.out}: {out.stat().st_size} bytes")
-    return 0
-
-
-def _write(model: str, out: Path, how: str) -> None:
-    file = model_file(model)
+    file = model_file(flags.model)
     beside = out.with_name(out.name + ".part")
     try:
         if how == "model":
             shutil.copyfile(file.path, beside)
         else:
-            from codelens.embed.model_file import write_npz, write_text
-
             (write_npz if how == "npz" else write_text)(file, beside)
         beside.replace(out)
     except OSError as fault:
         beside.unlink(missing_ok=True)
         raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a writable folder") from None
+    inform(flags, f"{flags.out}: {out.stat().st_size} bytes")
+    return 0
 
 
 model = group(

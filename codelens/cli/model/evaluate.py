@@ -37,38 +37,42 @@ def evaluate(flags: ModelEvalFlags) -> int:
     The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
     trees = find_trees(flags.paths)
-    models = _models(flags)
-    for model in models:
-        learnt = describe_model(model, settings_here(flags).values.allow_network).card.get(
-            "repositories", ()
-        )  # opened before the work
-        for tree in trees:
-            if tree.name in learnt and not flags.quiet:
-                say(
-                    f"note: {model} has learnt from {tree.name}; what it gained there is in its card: `model info {model}`"
-                )
+    chosen = settings_here(flags).values
+    named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
+    if flags.models is not None and not named:
+        raise UsageError("--models is empty", "as in --models codelens,hashing")
+    models = list(dict.fromkeys(named or [chosen.model, HASHING]))
+    for model in models:  # opened before the work
+        learnt = describe_model(model, chosen.allow_network).card.get("repositories", ())
+        for tree in (tree for tree in trees if tree.name in learnt):
+            card = f"`model info {model}`"
+            inform(flags, f"note: {model} has learnt from {tree.name}; what it gained there is in its card: {card}")
     with tempfile.TemporaryDirectory() as folder:
-        figures = {str(tree): _of_tree(flags, tree, models, Path(folder) / str(n)) for n, tree in enumerate(trees)}
+        figures = {str(tree): _measure_tree(flags, tree, models, Path(folder) / str(n)) for n, tree in enumerate(trees)}
     questions = sum(len(next(iter(ways.values()), ())) for tree in figures.values() for ways in [tree[models[0]]])
+    ways = list(dict.fromkeys(way for tree in figures.values() for model in tree.values() for way in model))
     if flags.json:
-        _write_figures(figures, questions)
+        write_fields(
+            0 if questions else 1,
+            questions=questions,
+            mrr={model: {way: round(_mean(figures, model, way), 4) for way in ways} for model in models},
+            trees={
+                tree: {
+                    model: {way: round(statistics.mean(ranks), 4) for way, ranks in by_way.items()}
+                    for model, by_way in by_model.items()
+                }
+                for tree, by_model in figures.items()
+            },
+        )
     elif questions and not flags.quiet:
-        write(_table(figures, models))
+        write(_tabulate(figures, models, ways))
     if not questions and not flags.quiet:
         say("no questions: no definition has documentation that is not also in its code")
         say_plain(["hint: name folders with documented code\n"])
     return 0 if questions else 1
 
 
-def _models(flags: ModelEvalFlags) -> list[str]:
-    named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
-    models = list(dict.fromkeys(named or [settings_here(flags).values.model, HASHING]))
-    if flags.models is not None and not named:
-        raise UsageError("--models is empty", "as in --models codelens,hashing")
-    return models
-
-
-def _of_tree(
+def _measure_tree(
     flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
 ) -> dict[str, dict[str, list[float]]]:
     from codelens.config import Settings
@@ -86,36 +90,16 @@ def _of_tree(
     return figures
 
 
-def _ways(figures: Figures) -> list[str]:
-    return list(dict.fromkeys(way for tree in figures.values() for model in tree.values() for way in model))
-
-
 def _mean(figures: Figures, model: str, way: str) -> float:
     """The mean over the trees' means, so that a large tree does not outweigh the others."""
     means = [statistics.mean(tree[model][way]) for tree in figures.values() if tree[model].get(way)]
     return statistics.mean(means) if means else 0.0
 
 
-def _table(figures: Figures, models: Sequence[str]) -> Iterator[str]:
+def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> Iterator[str]:
     heads = [Path(model).name for model in models]
     widths = [max(8, len(head) + 2) for head in heads]
     yield f"{'MRR@10':16}{''.join(f'{head:>{width}}' for head, width in zip(heads, widths, strict=True))}\n"
-    for way in _ways(figures):
+    for way in ways:
         cells = (f"{_mean(figures, m, way):{width}.3f}" for m, width in zip(models, widths, strict=True))
         yield f"{way:16}{''.join(cells)}\n"
-
-
-def _write_figures(figures: Figures, questions: int) -> None:
-    models, ways = list(next(iter(figures.values()))), _ways(figures)
-    write_fields(
-        0 if questions else 1,
-        questions=questions,
-        mrr={model: {way: round(_mean(figures, model, way), 4) for way in ways} for model in models},
-        trees={
-            tree: {
-                model: {way: round(statistics.mean(ranks), 4) for way, ranks in by_way.items()}
-                for model, by_way in by_model.items()
-            }
-            for tree, by_model in figures.items()
-        },
-    )
