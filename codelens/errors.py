@@ -43,34 +43,26 @@ def require_packages(extra: str, *packages: str) -> None:
 
 def install_command(extra: str) -> str:
     """The command that installs an extra of codelens from its checkout. No package index has codelens yet."""
-    checkout = _installed_from()
-    return f"pip install '{checkout or '.'}[{extra}]'" + ("" if checkout else " in a checkout of codelens")
-
-
-def _installed_from() -> str:
-    """The folder that codelens was installed from or runs in; empty if it was installed from a wheel."""
     import json
     import os
     import re
     from importlib.metadata import PackageNotFoundError, distribution
     from pathlib import Path
 
+    checkout = ""  # The folder that codelens was installed from or runs in, unless it was installed from a wheel
     try:
         written = distribution("codelens").read_text("direct_url.json") or "{}"
         origin = json.loads(written)  # noqa: TID251 - pip wrote it, and this module imports nothing of ours
+        if (url := str(origin.get("url", ""))).startswith("file://") and "dir_info" in origin:
+            path = url.removeprefix("file://").encode()
+            path = re.sub(rb"%([0-9A-Fa-f]{2})", lambda match: bytes.fromhex(match[1].decode()), path)
+            checkout = path.decode("utf-8", "replace").lstrip("/" if os.name == "nt" else "")
     except PackageNotFoundError:
-        checkout = Path(__file__).resolve().parents[1]
-        return str(checkout) if (checkout / "pyproject.toml").is_file() else ""
+        top = Path(__file__).resolve().parents[1]
+        checkout = str(top) if (top / "pyproject.toml").is_file() else ""
     except ValueError:
-        return ""
-    url = str(origin.get("url", ""))
-    if not url.startswith("file://") or "dir_info" not in origin:
-        return ""
-    path = url.removeprefix("file://").encode()
-    plain = re.sub(rb"%([0-9A-Fa-f]{2})", lambda match: bytes.fromhex(match[1].decode()), path).decode(
-        "utf-8", "replace"
-    )
-    return plain.lstrip("/") if os.name == "nt" else plain
+        pass
+    return f"pip install '{checkout or '.'}[{extra}]'" + ("" if checkout else " in a checkout of codelens")
 
 
 class QueryError(CodelensError):

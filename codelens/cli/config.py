@@ -3,8 +3,9 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write, write_fields
 from codelens.cli.workplace import settings_here
-from codelens.config import LoadedSettings, Settings
+from codelens.config import Settings
 from codelens.errors import SettingsError, UsageError
 from codelens.text.identifiers import nearest
 from codelens.text.notation import parse_toml
@@ -42,23 +43,18 @@ def config(flags: ConfigFlags) -> int:
     if flags.json:
         write_fields(settings={name: {"value": v, "origin": loaded.origin[name]} for name, v in chosen.items()})
     elif flags.setting is not None and not flags.show_origin:
-        write(f"{value if isinstance(value, str) else _toml(value)}\n" for value in chosen.values())
-    else:
-        write(_lines(chosen, loaded, flags.show_origin))
+        write(f"{value if isinstance(value, str) else _to_toml(value)}\n" for value in chosen.values())
+    else:  # TOML that can be pasted into .codelens.toml, the origin as a comment
+        lines = {key: f"{key} = {_to_toml(value)}" for key, value in chosen.items()}
+        width = max(map(len, lines.values()))
+        for key, line in lines.items():
+            write([f"{line:{width}}  # {loaded.origin[key]}\n" if flags.show_origin else f"{line}\n"])
     return 0
 
 
-def _lines(chosen: Mapping[str, object], loaded: LoadedSettings, show_origin: bool) -> Iterator[str]:
-    """TOML that can be pasted into .codelens.toml, the origin as a comment."""
-    lines = {key: f"{key} = {_toml(value)}" for key, value in chosen.items()}
-    width = max(map(len, lines.values()))
-    for key, line in lines.items():
-        yield f"{line:{width}}  # {loaded.origin[key]}\n" if show_origin else f"{line}\n"
-
-
-def _toml(value: object) -> str:
+def _to_toml(value: object) -> str:
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -77,35 +73,29 @@ def write_setting(path: Path, key: str, value: str) -> None:
     except OSError as fault:
         raise SettingsError(f"{path}: {fault.strerror or fault}", "set CODELENS_MODEL instead") from None
     except (UnicodeDecodeError, ValueError) as fault:
-        raise SettingsError(f"{path}: {fault}", f"write {key} = {_quoted(value)} there yourself") from None
+        raise SettingsError(f"{path}: {fault}", f"write {key} = {_quote(value)} there yourself") from None
 
 
 def with_setting(text: str, key: str, value: str) -> str:
     """The TOML text with this top-level key set. Raises ValueError if it is not TOML, or has the key in a form of its own."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
-    for candidate in _candidates(text, key, value):
-        try:
-            if parse_toml(candidate) == wanted:
-                return candidate
-        except ValueError:
-            continue
-    raise ValueError(f"'{key}' is written in a form that cannot be edited safely")
-
-
-def _candidates(text: str, key: str, value: str) -> Iterator[str]:
-    """Its line changed, else one more at the end, else one at the start, above all tables."""
-    name = re.escape(key)
+    name, quoted = re.escape(key), _quote(value)
     line = re.compile(
         rf"""^([ \t]*(?:{name}|"{name}"|'{name}')[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE
     )
-    for found in line.finditer(text):
-        yield text[: found.end(1)] + _quoted(value) + text[found.end() :]
     end = "\r\n" if "\r\n" in text else "\n"
-    added = f"{key} = {_quoted(value)}{end}"
-    yield text + ("" if not text or text.endswith("\n") else end) + added
-    yield added + text
+    before = text + ("" if not text or text.endswith("\n") else end)
+    candidates = chain(  # Its line changed, else one more at the end, else one at the start, above all tables
+        (text[: match.end(1)] + quoted + text[match.end() :] for match in line.finditer(text)),
+        (f"{before}{key} = {quoted}{end}", f"{key} = {quoted}{end}{text}"),
+    )
+    for candidate in candidates:
+        with suppress(ValueError):
+            if parse_toml(candidate) == wanted:
+                return candidate
+    raise ValueError(f"'{key}' is written in a form that cannot be edited safely")
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """TOML's basic strings are JSON's."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

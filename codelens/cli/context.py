@@ -23,8 +23,8 @@ from codelens.cli.flags import (
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.memory import record
 from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
-from codelens.cli.streams import say, stdin_bytes, write_json
-from codelens.cli.workplace import Scope, Workplace, reading_place, scope_of
+from codelens.cli.streams import say, say_notices, stdin_bytes, write_json
+from codelens.cli.workplace import Workplace, reading_place, scope_of
 from codelens.context.counters import KINDS, counter_of
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
@@ -77,23 +77,17 @@ def context(flags: ContextFlags) -> int:
     source = {"": TASK, "files": FILES}.get(only_one(flags, ("files", "pr", "diff", "staged")), CHANGE)
     if flags.json and flags.format not in (None, "json"):
         raise UsageError(f"use either --json or --format {flags.format}, not both")
-    allow_network = flags.allow_network or None
-    place = reading_place(
-        flags, {"path_style": flags.path_style, "allow_network": allow_network, "memory": flags.memory}
-    )
+    overrides = {"path_style": flags.path_style, "allow_network": flags.allow_network or None, "memory": flags.memory}
+    place = reading_place(flags, overrides)
     with current_index(place, flags) as index:
-        request = _request(flags, source, place, index)
+        request = _make_request(flags, source, place, index)
         paths = place.path_style(index.info().repositories)
-        layout = make_layout(
-            "json" if flags.json else flags.format or "markdown",
-            paths,
-            NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART,
-        )
+        next_part = NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART
+        layout = make_layout("json" if flags.json else flags.format or "markdown", paths, next_part)
         packed = index.context(request, layout, keep=not flags.no_cache)
         if request.options.memory:
-            places = [
-                (rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)
-            ]
+            ranked = enumerate(packed.units, start=1)
+            places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in ranked]
             record(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
@@ -101,29 +95,42 @@ def context(flags: ContextFlags) -> int:
     return packed.exit_code
 
 
-def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
+def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
     """Files and changes are looked at wherever they lie; a task only below the working directory, as by a search."""
-    if flags.more is not None and source == TASK and flags.task is None:
-        return _resume(flags, place)
+    form = only_one(flags, [form.value for form in Forms])
+    if flags.more is not None and source == TASK and flags.task is None:  # the token holds the request
+        given = (name for name in (*FILE_FILTERS, "profile", "limit") if getattr(flags, name))
+        root_scope = flags.root_scope and not isinstance(flags, FleetFlags)
+        if name := form or next(given, "root_scope" if root_scope else ""):
+            flag = {"languages": "type", "languages_not": "type-not", "globs": "glob"}.get(name, name.replace("_", "-"))
+            raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")
+        return resume_request(flags.more, counter_of(flags.counter), flags.budget, str(place.cwd))
     arguments = [Path(flags.task)] if source != TASK and flags.task is not None else []
     arguments += flags.paths or ()
-    query = _task(flags) if source == TASK else ""
+    query = flags.task or ""
+    if source == TASK:
+        query = stdin_bytes("pipe the task in").decode("utf-8", "replace").strip() if query == "-" else query
+        if not query.strip():
+            raise UsageError("no task", "`codelens context TASK`, or --files, --pr or --diff")
     if source == FILES and not arguments:
         raise UsageError("no files", "`codelens context --files FILE...`")
     gone = [path for path in arguments if source != FILES and not path.exists()]
     if gone:
         raise UsageError(f"no such file or folder: {gone[0]}", "put quotes around a task of several words")
     whole = flags.root_scope or source != TASK
-    scope: Scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
+    scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
     change = read_change(flags, place.cwd) or Change()
-    form = only_one(flags, [form.value for form in Forms])
+    # Flags choose the filters; the settings choose how a task is ranked.
+    values: dict[str, Any] = {"limit": EVERYTHING, "mode": place.settings.mode, "profile": place.settings.profile}
+    values |= given_options(flags)
+    values |= {"paths": scope.paths, "repositories": scope.repositories, "memory": place.settings.memory}
     request = ContextRequest(
         source=source,
         counter=counter_of(flags.counter),
-        options=_options(flags, place, scope),
+        options=SearchOptions(**values),
         budget=BUDGETS[source] if flags.budget is None else flags.budget,
         forms=Forms(form) if form else Forms.AUTO,
-        query=query,
+        query=query.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if source == TASK else "",
         diff=change.diff,
         revisions=change.revisions,
         staged=change.staged,
@@ -132,37 +139,8 @@ def _request(flags: ContextFlags, source: str, place: Workplace, index: Index) -
     return request if flags.more is None else continue_request(request, flags.more)
 
 
-def _resume(flags: ContextFlags, place: Workplace) -> ContextRequest:
-    """The request that the token holds. Raises UsageError if a flag contradicts it."""
-    chosen = only_one(flags, [form.value for form in Forms])
-    for name in (*FILE_FILTERS, "profile", "limit", "root_scope"):
-        fleet = name == "root_scope" and isinstance(flags, FleetFlags)
-        chosen = chosen or (name if getattr(flags, name) and not fleet else "")
-    if chosen:
-        flag = {"languages": "type", "languages_not": "type-not", "globs": "glob"}.get(chosen, chosen.replace("_", "-"))
-        raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")
-    return resume_request(flags.more or "", counter_of(flags.counter), flags.budget, str(place.cwd))
-
-
-def _options(flags: ContextFlags, place: Workplace, scope: Scope) -> SearchOptions:
-    """Flags choose the filters; the settings choose how a task is ranked."""
-    settings = place.settings
-    values: dict[str, Any] = {"limit": EVERYTHING, "mode": settings.mode, "profile": settings.profile}
-    values |= given_options(flags)
-    values |= {"paths": scope.paths, "repositories": scope.repositories, "memory": settings.memory}
-    return SearchOptions(**values)
-
-
-def _task(flags: ContextFlags) -> str:
-    text = flags.task if flags.task != "-" else stdin_bytes("pipe the task in").decode("utf-8", "replace").strip()
-    if text is None or not text.strip():
-        raise UsageError("no task", "`codelens context TASK`, or --files, --pr or --diff")
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:
-    for notice in packed.notices:
-        say(f"note: {notice.text}")
+    say_notices(packed.notices)
     if packed.changed and not behind:
         say(f"warning: {quantity(len(packed.changed), 'file')} in it changed since they were indexed")
     if not packed.total:
@@ -170,7 +148,5 @@ def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags,
     elif not packed.symbols:
         say(f"nothing fits into {request.budget} tokens")
     if flags.verbose:
-        counted = (
-            f"{packed.symbols} of {quantity(packed.total, 'symbol')}, {packed.tokens} tokens by {request.counter.name}"
-        )
-        say(f"{counted}{', as kept' if packed.cached else ''}")
+        counts = f"{packed.symbols} of {quantity(packed.total, 'symbol')}, {packed.tokens} tokens"
+        say(f"{counts} by {request.counter.name}{', as kept' if packed.cached else ''}")

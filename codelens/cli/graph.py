@@ -1,8 +1,8 @@
-"""codelens export: the symbol graph, for other programs."""
+"""codelens graph: exports the symbol graph for other programs, and imports traces of what ran."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, files_meant, kinds_named
-from codelens.cli.streams import inform, say, stdin_bytes, write, write_answer, write_json, write_record
+from codelens.cli.streams import inform, say, stdin_bytes, write, write_answer, write_json
 from codelens.cli.workplace import reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
-from codelens.model.memory import IngestResult, ObservedRuns, Place
+from codelens.model.memory import IngestResult
 from codelens.render.relations import GRAPH_FORMATS
 from codelens.text.counts import quantity
 
@@ -69,9 +69,8 @@ def import_traces(flags: TracesFlags) -> int:
     `--profile knowing` and `context --files` rank by it. Without FILE, list what is kept, the last seen first.
     """
     if flags.forget and flags.files:
-        raise UsageError(
-            "--forget takes no FILE", "`codelens graph traces --forget` removes what was read from all files"
-        )
+        hint = "`codelens graph traces --forget` removes what was read from all files"
+        raise UsageError("--forget takes no FILE", hint)
     with reading_place(flags).open() as index:
         traces = index.graph.traces()
         if flags.forget:
@@ -79,14 +78,19 @@ def import_traces(flags: TracesFlags) -> int:
             return 0
         if flags.files:
             ingested = traces.ingest((name, _read(name)) for name in flags.files)
-            _say_ingested(ingested, flags)
+            write_answer(flags, ingested._asdict, lambda: ())
+            if not (flags.quiet or flags.json):
+                _say_ingested(ingested)
             return 0 if ingested.matched or ingested.known else 1
         runs = traces.everything()
-    write_answer(
-        flags,
-        lambda: {"symbols": [{**place._asdict(), **seen._asdict()} for place, seen in runs.items()]},
-        lambda: _lines(runs),
-    )
+
+    def lines() -> Iterator[str]:
+        for place, seen in runs.items():
+            last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
+
+    rows = ({**place._asdict(), **seen._asdict()} for place, seen in runs.items())
+    write_answer(flags, lambda: {"symbols": list(rows)}, lines)
     if not (runs or flags.json):
         inform(flags, "no trace was read")
     return 0 if runs else 1
@@ -101,24 +105,13 @@ def _read(name: str) -> bytes:
         raise UsageError(f"{name}: {fault.strerror}") from None
 
 
-def _say_ingested(ingested: IngestResult, flags: TracesFlags) -> None:
-    if flags.quiet:
-        return
-    if flags.json:
-        write_record(ingested._asdict())
-        return
+def _say_ingested(ingested: IngestResult) -> None:
     for name in ingested.known:
         say(f"note: {name} is already imported; skipped")
     summary = f"read {quantity(ingested.spans, 'span')}: {ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
     summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
     summary += f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
     say(summary)
-
-
-def _lines(runs: Mapping[Place, ObservedRuns]) -> Iterator[str]:
-    for place, seen in runs.items():
-        last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
 
 graph = group("graph", export, import_traces, help="Export the symbol graph; import OpenTelemetry traces.")

@@ -1,14 +1,11 @@
 """codelens hooks: have git bring the index up to date."""
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 from codelens.cli.declare import command, group, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, write
 from codelens.cli.workplace import named_index, settings_at, working_folder
-from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import codelens_command
@@ -69,31 +66,26 @@ def run(flags: CommonFlags) -> int:
     settings = settings_at(cwd, index, flags).values
     with Index.open(index, settings) as opened:
         roots = [r for r in opened.roots() if r.is_dir() and (r.is_relative_to(top) or top.is_relative_to(r))]
-    if roots:
-        _update(index, roots, settings, lambda root: settings_at(root, index, flags))
-    return 0
-
-
-def _update(index: Path, roots: list[Path], settings: Settings, settings_of: Callable[[Path], LoadedSettings]) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
-    while True:
+    while roots:
         try:
-            Index.build(index, roots, settings, settings_of=settings_of)
-            return
+            Index.build(index, roots, settings, settings_of=lambda root: settings_at(root, index, flags))
+            break
         except IndexBusy:
             if time.monotonic() > end:
                 raise
             time.sleep(RETRY_SECONDS)
+    return 0
 
 
 @command("status", epilog="Exit: 0 all are installed, 1 not all, 2 error.")
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     folder = hooks_of(working_folder()).folder
-    there = {name: is_installed(folder / name) for name in NAMES}
+    missing = [name for name in NAMES if not is_installed(folder / name)]
     if not flags.quiet:
-        write(f"{name}\t{'installed' if there[name] else 'not installed'}\t{folder / name}\n" for name in NAMES)
-    return 0 if all(there.values()) else 1
+        write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
+    return 1 if missing else 0
 
 
 hooks = group(

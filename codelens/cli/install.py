@@ -106,20 +106,25 @@ def install(flags: InstallFlags) -> int:
     rows: dict[str, Row] = table["agents"]
     root, scope = git_top(cwd) or cwd, "project" if flags.project else "user"
     if flags.listed:
-        write(_list_lines(rows, root))
+        for name, row in rows.items():
+            sites = [Site(row, scope, root) for scope in ("user", "project")]
+            where = ",".join(site.scope for site in sites if site.is_configured())
+            write([f"{name}\t{where or '-'}\t{sites[0].settings()[0]}\n"])
         return 0
     if flags.agent not in rows:
         raise UsageError(f"no agent '{flags.agent}'" if flags.agent else "no agent", f"agents: {', '.join(rows)}")
     site = Site(rows[flags.agent], scope, root)
-    entry, block = _entry(site.row, flags), table["block"]
+    entry, block = _make_entry(site.row, flags), table["block"]
     if flags.show:
-        write(_entry_lines(site, entry, block))
+        settings = site.settings()[0]
+        write([f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
+        write(f"\n# {path}\n{add_block('', block)}" for path in site.texts()[:1])
         return 0
     if not flags.remove:
         require_packages("mcp", "mcp")
     others = [Site(row, scope, root) for name, row in rows.items() if name != flags.agent] if flags.remove else None
     try:
-        edits = list(_edits(site, entry, block, others))
+        edits = list(_plan_edits(site, entry, block, others))
     except ValueError as fault:
         hint = f"nothing was changed; `codelens install {flags.agent} --print` shows what to paste"
         raise UsageError(str(fault), hint) from None
@@ -129,8 +134,9 @@ def install(flags: InstallFlags) -> int:
 def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
     files = ", ".join(str(edit.path) for edit in edits)
     if edits and not flags.yes:
-        if sys.stdin.isatty():
-            write(line for edit in edits for line in _diff(edit))
+        for path, before, after in edits if sys.stdin.isatty() else ():
+            texts = ((before or "").splitlines(), (after or "").splitlines())
+            write(f"{line}\n" for line in difflib.unified_diff(*texts, str(path), str(path), lineterm=""))
         if not agreed(f"Change {files}?", f"change {files}"):
             say("nothing was changed")
             return 1
@@ -156,12 +162,7 @@ def _write(edit: Edit) -> None:
         write_in_one_step(edit.path, edit.after.encode())
 
 
-def _diff(edit: Edit) -> Iterator[str]:
-    before, after = ((text or "").splitlines() for text in edit[1:])
-    return (f"{line}\n" for line in difflib.unified_diff(before, after, str(edit.path), str(edit.path), lineterm=""))
-
-
-def _entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
+def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
     """The entry with the command line of the server: for a project without the path of this machine."""
     found = shutil.which("codelens")
     named = "codelens" if flags.project else str(Path(found or "").absolute())
@@ -171,22 +172,22 @@ def _entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
     return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}
 
 
-def _edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
+def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
     """Edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
 
     The block stays while one of the other agents that reads the file is configured.
     """
     removes = others is not None
-    kept = {path for other in others or () if other.is_configured() for path in other.texts()}
+    in_use = {path for other in others or () if other.is_configured() for path in other.texts()}
     for path in site.settings() if removes else site.settings()[:1]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
-        yield _edit(path, partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where))
+        yield _edit_file(path, partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where))
     for path in site.texts() if removes else site.texts()[:1]:
-        if path not in kept:
-            yield _edit(path, remove_block if removes else partial(add_block, block=block))
+        if path not in in_use:
+            yield _edit_file(path, remove_block if removes else partial(add_block, block=block))
 
 
-def _edit(path: Path, change: Callable[[str], str]) -> Edit:
+def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
     """The change of a file. A file of ours that is left with nothing goes."""
     before = _read(path)
     try:
@@ -209,17 +210,3 @@ def _read(path: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"{path} cannot be read: {getattr(fault, 'strerror', 'it is not UTF-8')}") from None
-
-
-def _list_lines(rows: Mapping[str, Row], root: Path) -> Iterator[str]:
-    for name, row in rows.items():
-        sites = [Site(row, scope, root) for scope in ("user", "project")]
-        where = ",".join(site.scope for site in sites if site.is_configured())
-        yield f"{name}\t{where or '-'}\t{sites[0].settings()[0]}\n"
-
-
-def _entry_lines(site: Site, entry: dict[str, Any], block: str) -> Iterator[str]:
-    settings = site.settings()[0]
-    yield f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"
-    for path in site.texts()[:1]:
-        yield f"\n# {path}\n{add_block('', block)}"

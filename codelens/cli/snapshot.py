@@ -1,7 +1,7 @@
-"""The name of a state → its facts: a snapshot of the log, an index file, or a revision of git.
+"""codelens snapshot: earlier states of the index, and what differs between two of them.
 
-A revision is laid out in a temporary folder and indexed there, without vectors; two of them share the folder, so that the
-second one costs what lies between them.
+A state is a snapshot of the log, an index file, or a revision of git. A revision is laid out in a temporary folder and indexed
+there, without vectors; two of them share the folder, so that the second one costs what lies between them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST_DIGITS = 4  # Shortest beginning of a digest that names a state, as in git
 
 
 class State(NamedTuple):
-    """One of the three: a line of the log, an index file, a commit. Without any it is what is indexed now."""
+    """A line of the log, an index file or a commit. Without any of them it is what is indexed now."""
 
     name: str
     number: int | None = None
@@ -59,7 +59,15 @@ def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) ->
             inside = next((row for row in rows if Path(row.root).resolve().is_relative_to(top)), None)
             root, root_name = (Path(inside.root), inside.name) if inside else (repository.top, repository.top.name)
             facts_of_commits = _index_commits(commits, root, root_name, place.settings if place else Settings())
-        facts = [facts_of_commits.pop(0) if state.commit else _read_facts(state, index) for state in states]
+        facts = []
+        for state in states:
+            if state.commit:
+                facts.append(facts_of_commits.pop(0))
+            elif state.file:
+                with Index.open(state.file) as other:
+                    facts.append(other.history.facts())
+            elif index:
+                facts.append(index.history.facts(state.number))
     if root_name and len(commits) < len(states):  # a revision says nothing of the other repositories of an index
         facts = [[f for f in documents if f.repository == root_name] for documents in facts]
     return facts
@@ -74,35 +82,26 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
             raise UsageError("there is no index to compare with", "name two revisions, or run `codelens index`")
         return State("what is indexed")
     log = index.history.snapshots() if index else []
+    listing = "`codelens snapshot list` lists them"
     if back := re.fullmatch(r"@\{(\d+)\}", name):
         if int(back[1]) >= len(log):
-            raise UsageError(
-                f"{name}: the log has {quantity(len(log), 'snapshot')}", "`codelens snapshot list` lists them"
-            )
+            raise UsageError(f"{name}: the log has {quantity(len(log), 'snapshot')}", listing)
         return State(name, number=log[int(back[1])].number)
     if (cwd / name).is_file():
         if not Index.is_one(cwd / name):
             raise UsageError(f"{name} is not an index", HINT)
         return State(name, file=cwd / name)
-    fits = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
-    if len({line.snapshot for line in fits}) > 1:
-        raise UsageError(f"{name} begins several digests", "`codelens snapshot list` lists them")
-    if fits:
-        return State(name, number=fits[0].number)
+    fitting = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
+    if len({line.snapshot for line in fitting}) > 1:
+        raise UsageError(f"{name} begins several digests", listing)
+    if fitting:
+        return State(name, number=fitting[0].number)
     if repository is None:
         raise UsageError(f"'{name}' names no state", HINT)
     try:
         return State(name, commit=commit_id(repository, name))
     except GitError as fault:
         raise UsageError(f"'{name}' names no state: {fault}", HINT) from None
-
-
-def _read_facts(state: State, index: Index | None) -> list[SnapshotDocument]:
-    if state.file:
-        with Index.open(state.file) as other:
-            return other.history.facts()
-    assert index is not None
-    return index.history.facts(state.number)
 
 
 def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:

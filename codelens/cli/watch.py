@@ -8,7 +8,7 @@ from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say, say_plain
+from codelens.cli.streams import inform, say, say_plain
 from codelens.cli.workplace import trees_of
 from codelens.model.runs import WatchEvent, WatchSink, WatchStep
 from codelens.processes.child import end_at_eof
@@ -47,38 +47,29 @@ def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
     place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
     prepare_index_folder(place.index_path)
-    with watcher(flags.progress, flags.quiet) as progress:
-        watch = Watch(
-            place.index_path,
-            roots,
-            place.settings,
-            WatchOptions(flags.debounce / 1000, flags.poll, settings_of),
-            report=_make_reporter(flags),
-            progress=progress,
-        )
-        with answer_searches(place.index_path, place.settings):
-            return _until_stopped(watch, flags.until_eof)
-
-
-def _until_stopped(watch: Watch, until_eof: bool) -> int:
-    """SIGTERM ends it in peace, also in the midst of an update, which then did not happen; Ctrl-C as everywhere."""
-    stopped = False
+    options = WatchOptions(flags.debounce / 1000, flags.poll, settings_of)
+    is_stopped = False
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopped
-        stopped = True
+        """End in peace, also in the midst of an update, which then did not happen."""
+        nonlocal is_stopped
+        is_stopped = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        if until_eof:
-            end_at_eof(signal.SIGTERM)
-        watch.run()
-    except KeyboardInterrupt:
-        if not stopped:
-            raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with watcher(flags.progress, flags.quiet) as progress:
+        reporter = _make_reporter(flags)
+        watch = Watch(place.index_path, roots, place.settings, options, report=reporter, progress=progress)
+        with answer_searches(place.index_path, place.settings):
+            before = signal.signal(signal.SIGTERM, stop)
+            try:
+                if flags.until_eof:
+                    end_at_eof(signal.SIGTERM)
+                watch.run()
+            except KeyboardInterrupt:
+                if not is_stopped:
+                    raise
+            finally:
+                signal.signal(signal.SIGTERM, before)
     return 0
 
 
@@ -86,20 +77,15 @@ def _make_reporter(flags: WatchFlags) -> WatchSink:
     from codelens.render.records import to_json
     from codelens.render.reports import watch_lines, watch_record
 
-    def as_json(event: WatchEvent) -> None:
-        say_plain([to_json(watch_record(event))])
-
-    def as_text(event: WatchEvent) -> None:
-        if event.step is WatchStep.LOOKED and not flags.verbose:
-            return
-        for line in watch_lines(event):
-            say(line)
-        if not flags.quiet:
+    def report(event: WatchEvent) -> None:
+        if flags.progress == "json":
+            say_plain([to_json(watch_record(event))])
+        elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:
+            if event.step is WatchStep.LOOKED and not flags.verbose:
+                return
+            for line in watch_lines(event):
+                say(line)
             for notice in (n for report in event.reports for n in report.notices):
-                say(f"note: {notice.text}")
+                inform(flags, f"note: {notice.text}")
 
-    def only_faults(event: WatchEvent) -> None:
-        if event.step in (WatchStep.FAULT, WatchStep.GONE):
-            as_text(event)
-
-    return as_json if flags.progress == "json" else only_faults if flags.quiet else as_text
+    return report
