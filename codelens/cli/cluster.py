@@ -15,9 +15,9 @@ from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
 ONE_INDEX = {
-    "root_scope": option(True, "--root-scope", "The default", is_hidden=True),
-    "refresh": option(False, "--refresh", "Not for fleets", is_hidden=True),
-    "require_fresh": option(False, "--require-fresh", "Not for fleets", is_hidden=True),
+    "root_scope": option("--root-scope", "The default", default=True, is_hidden=True),
+    "refresh": option("--refresh", "Not for fleets", is_hidden=True),
+    "require_fresh": option("--require-fresh", "Not for fleets", is_hidden=True),
 }
 """Options about the file and the trees of one index."""
 SHOWN = ("store", "scheduler", "require_complete")
@@ -32,10 +32,10 @@ class FleetIndexFlags(CommonFlags, JsonFlags):
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
     workers: int | None = option(
-        None, "--workers N", "Processes on this machine, without --scheduler [default: one per core]", least=1, most=256
+        "--workers N", "Processes on this machine, without --scheduler [default: one per core]", least=1, most=256
     )
-    allow_network: bool = option(False, "--allow-network", "Let git fetch the repositories that have a URL")
-    db: Path | None = option(None, "--db", "Not for fleets", is_hidden=True)
+    allow_network: bool = option("--allow-network", "Let git fetch the repositories that have a URL")
+    db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
 @command(epilog="Exit: 0 done, 2 error, 5 another process writes, 6 repositories failed, 130 interrupted.")
@@ -73,8 +73,8 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
     """The store, and whether sources are compared with it."""
 
     store: str | None = STORE
-    no_check: bool = option(False, "--no-check", "Do not check whether repositories have changed")
-    db: Path | None = option(None, "--db", "Not for fleets", is_hidden=True)
+    no_check: bool = option("--no-check", "Do not check whether repositories have changed")
+    db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
 @command(epilog="Exit: 0, 2 error, 3 no store.")

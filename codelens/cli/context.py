@@ -40,32 +40,31 @@ SOURCE = Section("For")
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     """Purpose, size and form of the pack."""
 
-    task: str | None = argument(None, "[TASK]", "The task in words; `-` reads it from stdin")
-    paths: list[Path] | None = argument(None, "[PATH]...", "Only below these files and folders")
-    files: bool = SOURCE.option(False, "--files", "The arguments are files: their symbols, and who calls them")
+    task: str | None = argument("[TASK]", "The task in words; `-` reads it from stdin")
+    paths: list[Path] | None = argument("[PATH]...", "Only below these files and folders")
+    files: bool = SOURCE.option("--files", "The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     languages: Texts = TYPES
     languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
-    budget: int | None = OUTPUT.option(None, "--budget N", "Tokens in all [default: 50000, of a change 8000]")
-    counter: str = OUTPUT.option("auto", "--counter HOW", "What counts tokens: auto, chars or tiktoken", choices=KINDS)
-    limit: int | None = OUTPUT.option(None, "-m --limit N", "At most the N best symbols", least=1)
-    auto: bool = OUTPUT.option(False, "--auto", "Bodies, and signatures of the rest [default]")
-    bodies: bool = OUTPUT.option(False, "--bodies", "Bodies alone")
-    signatures: bool = OUTPUT.option(False, "--signatures", "Signatures alone")
+    budget: int | None = OUTPUT.option("--budget N", "Tokens in all [default: 50000, of a change 8000]")
+    counter: str = OUTPUT.option(
+        "--counter HOW", "What counts tokens: auto, chars or tiktoken", default="auto", choices=KINDS
+    )
+    limit: int | None = OUTPUT.option("-m --limit N", "At most the N best symbols", least=1)
+    auto: bool = OUTPUT.option("--auto", "Bodies, and signatures of the rest [default]")
+    bodies: bool = OUTPUT.option("--bodies", "Bodies alone")
+    signatures: bool = OUTPUT.option("--signatures", "Signatures alone")
     format: str | None = OUTPUT.option(
-        None,
-        "--format HOW",
-        "markdown, xml, json or compact [default: markdown]",
-        choices=FORMATS,
+        "--format HOW", "markdown, xml, json or compact [default: markdown]", choices=FORMATS
     )
     path_style: str | None = PATH_STYLE
     more: str | None = OUTPUT.option(
-        None, "--more TOKEN", "The next part of a pack, by the token at its end; TASK and filters may be left out"
+        "--more TOKEN", "The next part of a pack, by the token at its end; TASK and filters may be left out"
     )
-    no_cache: bool = option(False, "--no-cache", "Neither read nor keep a written pack")
+    no_cache: bool = option("--no-cache", "Neither read nor keep a written pack")
 
 
 @command(epilog="Exit: 0 something is packed, 1 nothing, 2 error, 3 no index.")

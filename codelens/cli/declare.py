@@ -27,11 +27,11 @@ SYMBOLS = "codelens.cli.workplace:names_of_symbols"  # The place of what shells 
 class Parameter(NamedTuple):
     """An option, or without names a positional argument."""
 
-    default: Any
     names: tuple[str, ...]
     metavar: str | None
     help: str
     section: str = OTHER
+    default: Any = None
     values: str | Sequence[str] | None = None
     """Offered by shells for it: these words, or those of MODULE:NAME, a collection or a function without arguments."""
     has_commas: bool = False  # True if it takes several values, with commas between them
@@ -83,13 +83,13 @@ class CommandGroup(NamedTuple):
     )
 
 
-def option(default: Any, usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
+def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
     """An option. `usage` lists its flags, then the name of the value that they take, as in `-m --limit N`; `help` states
     the default; `more` are fields of Parameter."""
     *names, metavar = usage.split()
     if metavar.startswith("-"):
         names, metavar = [*names, metavar], ""
-    return Parameter(default, tuple(names), metavar or None, help, section, **more)
+    return Parameter(tuple(names), metavar or None, help, section, **more)
 
 
 class Section(NamedTuple):
@@ -97,24 +97,28 @@ class Section(NamedTuple):
 
     heading: str
 
-    def option(self, default: Any, usage: str, help: str, **more: Any) -> Any:
+    def option(self, usage: str, help: str, **more: Any) -> Any:
         """An option that help lists below this heading; see `option`."""
-        return option(default, usage, help, self.heading, **more)
+        return option(usage, help, self.heading, **more)
 
 
-def argument(default: Any, metavar: str, help: str, **more: Any) -> Any:
-    """A positional argument: its default, its name in help, and what it is; `more` are fields of Parameter."""
-    return Parameter(default, (), metavar, help, **more)
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """A positional argument: its name in help, and what it is; `more` are fields of Parameter."""
+    return Parameter((), metavar, help, **more)
 
 
 def required(metavar: str, help: str, **more: Any) -> Any:
     """A positional argument that the command needs."""
-    return argument(None, metavar, help, is_required=True, **more)
+    return argument(metavar, help, is_required=True, **more)
 
 
 def parameters_of(flags: type[Any]) -> dict[str, Parameter]:
-    """Field → its declaration, for all fields of a class of flags."""
-    return {name: getattr(flags, name) for name in get_type_hints(flags)}
+    """Field → its declaration, for all fields of a class of flags. A flag that is not given is False."""
+    parameters: dict[str, Parameter] = {}
+    for name, hint in get_type_hints(flags).items():
+        declared: Parameter = getattr(flags, name)
+        parameters[name] = declared._replace(default=bool(declared.default)) if hint is bool else declared
+    return parameters
 
 
 def defaults(flags: type[F]) -> F:

@@ -33,12 +33,10 @@ class DoctorFlags(CommonFlags, JsonFlags):
     """How much `doctor` lists."""
 
     depth: str | None = argument(
-        None, "[quick|full]", "With --check: quick (the default), or full: every row", choices=("quick", "full")
+        "[quick|full]", "With --check: quick (the default), or full: every row", choices=("quick", "full")
     )
-    check: bool = option(False, "--check", "Check the index instead: its pages, its schema and its counts")
-    all_grammars: bool = option(
-        False, "--all", "Compile the queries of all grammars (takes some seconds), and list them"
-    )
+    check: bool = option("--check", "Check the index instead: its pages, its schema and its counts")
+    all_grammars: bool = option("--all", "Compile the queries of all grammars (takes some seconds), and list them")
 
 
 @command(epilog="Exit: 0 it works, 2 something that it needs is broken, 3 --check found damage.")

@@ -22,9 +22,9 @@ from codelens.text.counts import quantity
 class ExportFlags(FileFlags):
     """How much of the graph, and its form."""
 
-    paths: list[Path] | None = argument(None, "[PATH]...", "Export only these files and folders")
+    paths: list[Path] | None = argument("[PATH]...", "Export only these files and folders")
     format: str = OUTPUT.option(
-        "json", "--format HOW", "json, dot or graphml [default: json]", choices=tuple(GRAPH_FORMATS)
+        "--format HOW", "json, dot or graphml [default: json]", default="json", choices=tuple(GRAPH_FORMATS)
     )
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
@@ -54,9 +54,9 @@ class TracesFlags(CommonFlags, JsonFlags):
     """Trace files, or --forget for all of them."""
 
     files: list[str] | None = argument(
-        None, "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
+        "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
     )
-    forget: bool = option(False, "--forget", "Forget all traces")
+    forget: bool = option("--forget", "Forget all traces")
 
 
 @command(

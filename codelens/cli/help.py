@@ -100,7 +100,7 @@ class HelpFlags:
     """The topic; without one, the list of commands."""
 
     topic: str | None = argument(
-        None, "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:list_topics"
+        "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:list_topics"
     )
 
 

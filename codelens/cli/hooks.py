@@ -16,9 +16,7 @@ from codelens.worktree.place import find_index, git_top
 class HookInstallFlags(CommonFlags):
     """Options: where the hooks go."""
 
-    shared: bool = option(
-        False, "--shared", "Install even if core.hooksPath names a folder that other repositories share"
-    )
+    shared: bool = option("--shared", "Install even if core.hooksPath names a folder that other repositories share")
 
 
 @command("install", epilog="Exit: 0 installed, 2 error.")

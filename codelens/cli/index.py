@@ -35,41 +35,35 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Which trees, how they are walked, and what is made of them."""
 
     roots: list[Path] | None = argument(
-        None,
-        "[PATH]...",
-        "Folders to index [default: those of the index that is there, else the top of the repository]",
+        "[PATH]...", "Folders to index [default: those of the index that is there, else the top of the repository]"
     )
-    force: bool = option(False, "--force", "Parse every file again")
-    rebuild: bool = option(False, "--rebuild", "Build a new index file and swap it in")
+    force: bool = option("--force", "Parse every file again")
+    rebuild: bool = option("--rebuild", "Build a new index file and swap it in")
     copy_from: Path | None = option(
-        None,
         "--from PATH",
         "Begin a new index with a copy of this one: an index file, or a folder with another clone of the repository",
     )
-    trust: bool = option(False, "--trust", "Accept an index that you did not create on this machine, and index nothing")
-    verify: bool = option(False, "--verify", "Compare the contents of files, not only size and time")
-    no_fuzzy: bool = option(False, "--no-fuzzy", "Leave out trigrams: no substrings or typing mistakes")
-    no_vector: bool = option(False, "--no-vector", "Leave out vectors")
+    trust: bool = option("--trust", "Accept an index that you did not create on this machine, and index nothing")
+    verify: bool = option("--verify", "Compare the contents of files, not only size and time")
+    no_fuzzy: bool = option("--no-fuzzy", "Leave out trigrams: no substrings or typing mistakes")
+    no_vector: bool = option("--no-vector", "Leave out vectors")
     detect_encoding: bool | None = option(
-        None,
         "--detect-encoding/--no-detect-encoding",
         "Detect encodings other than UTF-8 and UTF-16, or read such files as cp1252 or Latin-1 [default: detect]",
     )
-    jobs: int | None = option(None, "-j --jobs N", "Worker processes [default: one per core, at most 8]")
+    jobs: int | None = option("-j --jobs N", "Worker processes [default: one per core, at most 8]")
     allow_network: bool = ALLOW_NETWORK
-    strict: bool = option(False, "--strict", "Exit with 6 if any file had errors")
-    hidden: bool = WALK.option(False, "--hidden", "Include files whose name starts with a dot")
-    no_ignore: bool = WALK.option(False, "--no-ignore", "Do not apply ignore files")
-    dry_run: bool = WALK.option(False, "--dry-run", "List what would be indexed and skipped; write nothing")
+    strict: bool = option("--strict", "Exit with 6 if any file had errors")
+    hidden: bool = WALK.option("--hidden", "Include files whose name starts with a dot")
+    no_ignore: bool = WALK.option("--no-ignore", "Do not apply ignore files")
+    dry_run: bool = WALK.option("--dry-run", "List what would be indexed and skipped; write nothing")
     explain_path: str | None = WALK.option(
-        None, "--explain-path PATH", "Show which rule includes or skips this file; write nothing"
+        "--explain-path PATH", "Show which rule includes or skips this file; write nothing"
     )
 
-    remove: bool = REMOVAL.option(False, "--remove", "Remove the index; your files stay")
-    yes: bool = REMOVAL.option(False, "-y --yes", "Do not ask before removing it")
-    clear_cache: bool = REMOVAL.option(
-        False, "--clear-cache", "Remove the cached context packs and vectors of all indexes"
-    )
+    remove: bool = REMOVAL.option("--remove", "Remove the index; your files stay")
+    yes: bool = REMOVAL.option("-y --yes", "Do not ask before removing it")
+    clear_cache: bool = REMOVAL.option("--clear-cache", "Remove the cached context packs and vectors of all indexes")
 
 
 @command(

@@ -38,12 +38,12 @@ def list_agents() -> list[str]:
 class InstallFlags(CommonFlags):
     """The agent, and what is done for it."""
 
-    agent: str | None = argument(None, "[AGENT]", "The agent; --list lists them", values=f"{__name__}:list_agents")
-    project: bool = option(False, "--project", "Write into this repository, for everyone who works on it")
-    remove: bool = option(False, "--remove", "Remove what was written")
-    yes: bool = option(False, "-y --yes", "Change the files without a question")
-    show: bool = option(False, "--print", "Print the entry and the instructions, and write nothing")
-    listed: bool = option(False, "--list", "List the agents, where each is configured, and its settings file")
+    agent: str | None = argument("[AGENT]", "The agent; --list lists them", values=f"{__name__}:list_agents")
+    project: bool = option("--project", "Write into this repository, for everyone who works on it")
+    remove: bool = option("--remove", "Remove what was written")
+    yes: bool = option("-y --yes", "Change the files without a question")
+    show: bool = option("--print", "Print the entry and the instructions, and write nothing")
+    listed: bool = option("--list", "List the agents, where each is configured, and its settings file")
 
 
 class Edit(NamedTuple):

@@ -59,7 +59,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
     """Options: the target."""
 
     target: str | None = argument(
-        None, "[TARGET]", "PATH, PATH:LINE or a symbol's name [default: everything]", values=SYMBOLS
+        "[TARGET]", "PATH, PATH:LINE or a symbol's name [default: everything]", values=SYMBOLS
     )
 
 
@@ -128,10 +128,10 @@ class ForgetFlags(CommonFlags):
     """Options: what to forget."""
 
     target: str | None = argument(
-        None, "[TARGET]", "PATH, PATH:LINE or a symbol's name, in the index or no more", values=SYMBOLS
+        "[TARGET]", "PATH, PATH:LINE or a symbol's name, in the index or no more", values=SYMBOLS
     )
-    all: bool = option(False, "--all", "Erase everything, and delete the file")
-    yes: bool = option(False, "-y --yes", "Do not ask before erasing everything")
+    all: bool = option("--all", "Erase everything, and delete the file")
+    yes: bool = option("-y --yes", "Do not ask before erasing everything")
 
 
 @command(epilog="Exit: 0 forgotten, 1 kept, 2 nothing is recorded of it, 3 no index.")
@@ -213,7 +213,7 @@ class FeedbackFlags(RecordingFlags):
     hit: str = required("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
     verdict: str = required("VERDICT", "useful or useless", choices=("useful", "useless"))
     query: str | None = option(
-        None, "--query QUERY", "The query that found it [default: the last recorded query, if it found the hit]"
+        "--query QUERY", "The query that found it [default: the last recorded query, if it found the hit]"
     )
 
 
@@ -235,9 +235,9 @@ class UsedFlags(RecordingFlags):
     """Options: what was used."""
 
     targets: list[str] | None = argument(
-        None, "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
+        "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
     )
-    diff: str | None = option(None, "--diff FILE", "Everything that the changed lines of this diff name; `-` is stdin")
+    diff: str | None = option("--diff FILE", "Everything that the changed lines of this diff name; `-` is stdin")
 
 
 @command(epilog="Exit: 0 recorded, 1 nothing of the last answer was used, 2 no answer or memory is off, 3 no index.")

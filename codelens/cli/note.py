@@ -129,9 +129,9 @@ def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: Not
     )
 
 
-PLACES: Any = option(None, "--at PLACE", "Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable")
-TAGS: Any = option(None, "--tag TAG", "Tag it with a word; repeatable")
-MESSAGE: Any = option(None, "-m --message TEXT", "The text; `-` is stdin [default: what is piped in, else $EDITOR]")
+PLACES: Any = option("--at PLACE", "Link it to PATH:LINE, a file or a symbol, and follow it there; repeatable")
+TAGS: Any = option("--tag TAG", "Tag it with a word; repeatable")
+MESSAGE: Any = option("-m --message TEXT", "The text; `-` is stdin [default: what is piped in, else $EDITOR]")
 
 MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of front matter are not read
 
@@ -140,8 +140,8 @@ class NoteAddFlags(CommonFlags, JsonFlags):
     """Options: the contents of the note."""
 
     title: str = required("TITLE", "What it is about, in a few words")
-    task: bool = option(False, "--task", "Make it a task, with a status")
-    status: str | None = option(None, "--status WORD", "Of a task: open, doing, done … [default: open]")
+    task: bool = option("--task", "Make it a task, with a status")
+    status: str | None = option("--status WORD", "Of a task: open, doing, done … [default: open]")
     tag: list[str] | None = TAGS
     at: list[str] | None = PLACES
     message: str | None = MESSAGE
@@ -187,15 +187,15 @@ class NoteEditFlags(CommonFlags, JsonFlags):
     """Which note, and what of it is to change."""
 
     id: str = required("ID", "The note's id, or its beginning")
-    title: str | None = option(None, "--title TEXT", "Change the title; the id stays")
-    status: str | None = option(None, "--status WORD", "open, doing, done …; makes a note a task")
+    title: str | None = option("--title TEXT", "Change the title; the id stays")
+    status: str | None = option("--status WORD", "open, doing, done …; makes a note a task")
     tag: list[str] | None = TAGS
-    untag: list[str] | None = option(None, "--untag TAG", "Remove a tag; repeatable")
+    untag: list[str] | None = option("--untag TAG", "Remove a tag; repeatable")
     at: list[str] | None = PLACES
     unlink: list[str] | None = option(
-        None, "--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable"
+        "--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable"
     )
-    message: str | None = option(None, "-m --message TEXT", "Replace the text; `-` is stdin")
+    message: str | None = option("-m --message TEXT", "Replace the text; `-` is stdin")
 
 
 @command(epilog="Exit: 0 written, 2 no such note or place, or it cannot be written.")
@@ -253,10 +253,10 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
 class NoteListFlags(CommonFlags, JsonFlags):
     """Which ones."""
 
-    task: bool = option(False, "--task", "Only tasks")
-    status: str | None = option(None, "--status WORD", "Only with this status")
-    tag: list[str] | None = option(None, "--tag TAG", "Only with all of these tags; repeatable")
-    lost: bool = option(False, "--lost", "Only with a place that is lost")
+    task: bool = option("--task", "Only tasks")
+    status: str | None = option("--status WORD", "Only with this status")
+    tag: list[str] | None = option("--tag TAG", "Only with all of these tags; repeatable")
+    lost: bool = option("--lost", "Only with a place that is lost")
 
 
 @command("list", epilog="Exit: 0 some, 1 none.")

@@ -34,24 +34,22 @@ from codelens.text.counts import quantity
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
 EDGE_KINDS = FILTERS.option(
-    None, "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
+    "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
 MIN_CONFIDENCE = FILTERS.option(
-    None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1
+    "--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1
 )
-FORMAT = OUTPUT.option(None, "--format TEXT", "Template of a line: '{path}:{line} {source}'")
-UNRESOLVED = OUTPUT.option(False, "--unresolved", "List the calls that could not be followed to a definition instead")
-BELOW = argument(None, "[PATH]...", "Search only in these files and folders")
+FORMAT = OUTPUT.option("--format TEXT", "Template of a line: '{path}:{line} {source}'")
+UNRESOLVED = OUTPUT.option("--unresolved", "List the calls that could not be followed to a definition instead")
+BELOW = argument("[PATH]...", "Search only in these files and folders")
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
     file: Path = required("FILE", "The file, relative to the working directory or to its root")
-    changes: bool = OUTPUT.option(
-        False, "--changes", "Show when and by whom each was last changed, and by how many commits"
-    )
-    ctags: bool = OUTPUT.option(False, "--ctags", "Print lines for a tags file")
+    changes: bool = OUTPUT.option("--changes", "Show when and by whom each was last changed, and by how many commits")
+    ctags: bool = OUTPUT.option("--ctags", "Print lines for a tags file")
 
 
 @command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
@@ -92,14 +90,16 @@ class FileFlags(CommonFlags):
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
     """Options: the scope, and the form of the output."""
 
-    dot: bool = OUTPUT.option(False, "--dot", "Print a graph for Graphviz")
+    dot: bool = OUTPUT.option("--dot", "Print a graph for Graphviz")
 
 
 class MapFlags(PlaceFlags):
     """How much, and from where it is seen."""
 
-    paths: list[Path] | None = argument(None, "[PATH]...", "Rank symbols by how much these files and folders use them")
-    budget: int = OUTPUT.option(2000, "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", least=1)
+    paths: list[Path] | None = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
+    budget: int = OUTPUT.option(
+        "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1
+    )
 
 
 @command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
@@ -139,10 +139,10 @@ def show_map(flags: MapFlags) -> int:
 class GraphFlags(PlaceFlags):
     """Which edges count."""
 
-    jsonl: bool = OUTPUT.option(False, "--jsonl", "Print a JSON object per relation, then an `end`")
+    jsonl: bool = OUTPUT.option("--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = OUTPUT.option(None, "-m --limit N", "Show at most N [default: all]", least=1)
+    limit: int | None = OUTPUT.option("-m --limit N", "Show at most N [default: all]", least=1)
     format: str | None = FORMAT
 
 
@@ -150,8 +150,8 @@ class RefsFlags(GraphFlags):
     """A name, and where to look for it."""
 
     unresolved: bool = UNRESOLVED
-    sure: bool = FILTERS.option(False, "--sure", "Only resolved places")
-    text: bool = FILTERS.option(False, "--text", "Include comments, strings and documents that contain the name")
+    sure: bool = FILTERS.option("--sure", "Only resolved places")
+    text: bool = FILTERS.option("--text", "Include comments, strings and documents that contain the name")
     target: str = required("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
@@ -159,8 +159,8 @@ class RefsFlags(GraphFlags):
 class DepthFlags(GraphFlags):
     """How far to go, and whether over guesses."""
 
-    by_name: bool = FILTERS.option(False, "--by-name", "Follow calls that match a definition only by name, too")
-    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow", least=1)
+    by_name: bool = FILTERS.option("--by-name", "Follow calls that match a definition only by name, too")
+    depth: int | None = FILTERS.option("--depth N", "Hops to follow", least=1)
 
 
 class TargetFlags(DepthFlags):
@@ -174,7 +174,7 @@ class TargetFlags(DepthFlags):
 class HierarchyFlags(TargetFlags):
     """A type, and whether to list overrides."""
 
-    members: bool = OUTPUT.option(False, "--members", "Show which members override which")
+    members: bool = OUTPUT.option("--members", "Show which members override which")
 
 
 class PathFlags(DepthFlags):
@@ -182,7 +182,7 @@ class PathFlags(DepthFlags):
 
     first: str = required("FROM", f"The start: {TARGET}", values=SYMBOLS)
     second: str = required("TO", "The end", values=SYMBOLS)
-    paths: list[Path] | None = argument(None, "[PATH]...", "Only paths through these files and folders")
+    paths: list[Path] | None = argument("[PATH]...", "Only paths through these files and folders")
 
 
 @command(epilog=EXIT)
@@ -322,19 +322,19 @@ def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequenc
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
     """Options: the change, and the form of the output."""
 
-    targets: list[str] | None = argument(None, "[TARGET]...", TARGET, values=SYMBOLS)
-    depth: int | None = FILTERS.option(None, "--depth N", "Hops to follow [default: 6]", least=1)
+    targets: list[str] | None = argument("[TARGET]...", TARGET, values=SYMBOLS)
+    depth: int | None = FILTERS.option("--depth N", "Hops to follow [default: 6]", least=1)
     min_confidence: float | None = FILTERS.option(
-        None, "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
+        "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
     )
     format: str = OUTPUT.option(
-        "paths",
         "--format HOW",
         "paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
+        default="paths",
         values=("paths", "pytest"),
     )
     unresolved: bool = UNRESOLVED
-    null: bool = OUTPUT.option(False, "-0 --null", "Print a NUL byte after each line")
+    null: bool = OUTPUT.option("-0 --null", "Print a NUL byte after each line")
     path_style: str | None = PATH_STYLE
 
 

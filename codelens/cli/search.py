@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codelens.cli.declare import command, option
+from codelens.cli.declare import command, option, parameters_of
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
 from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
 from codelens.cli.lines import output_options, search_lines, wants_lines
@@ -171,9 +171,10 @@ OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "req
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """The past commits whose messages have words of the query, best first."""
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
-    others = [name for name, value in values.items() if value != getattr(SearchFlags, name).default]
+    parameters = parameters_of(SearchFlags)
+    others = [name for name, value in values.items() if value != parameters[name].default]
     if others or place.fleet:
-        other = getattr(SearchFlags, others[0]).names if others else ["fleets"]
+        other = parameters[others[0]].names if others else ("fleets",)
         what = other[-1].partition("/")[0] if other else "PATH"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = query.node
@@ -330,10 +331,10 @@ def _say_about(result: SearchResult, flags: SearchFlags, screen: bool) -> None:
 class FilesFlags(SearchFlags):
     """Those of `search`, without the ones about lines; these are known, to answer them by name."""
 
-    only_matching: bool = option(False, "-o --only-matching", "Not for files", is_hidden=True)
-    invert: bool = option(False, "-v --invert-match", "Not for files", is_hidden=True)
-    whole_line: bool = option(False, "-x --line-regexp", "Not for files", is_hidden=True)
-    files_only: bool = option(True, "--files-only", "The default", is_hidden=True)
+    only_matching: bool = option("-o --only-matching", "Not for files", is_hidden=True)
+    invert: bool = option("-v --invert-match", "Not for files", is_hidden=True)
+    whole_line: bool = option("-x --line-regexp", "Not for files", is_hidden=True)
+    files_only: bool = option("--files-only", "The default", default=True, is_hidden=True)
 
 
 FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))

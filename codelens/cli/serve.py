@@ -29,12 +29,12 @@ class ServeFlags(CommonFlags):
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
 
-    host: str = option("127.0.0.1", "--host HOST", "The address to listen on [default: 127.0.0.1]")
-    port: int = option(8640, "--port N", "The port; 0 takes a free one [default: 8640]", least=0, most=65535)
-    require_key: bool = option(False, "--require-key", "Require a key on loopback, too")
-    watch: bool = option(False, "--watch", "Keep the index fresh while serving, like `codelens watch`")
+    host: str = option("--host HOST", "The address to listen on [default: 127.0.0.1]", default="127.0.0.1")
+    port: int = option("--port N", "The port; 0 takes a free one [default: 8640]", default=8640, least=0, most=65535)
+    require_key: bool = option("--require-key", "Require a key on loopback, too")
+    watch: bool = option("--watch", "Keep the index fresh while serving, like `codelens watch`")
     workers: int | None = option(
-        None, "--workers N", "Search processes; 0 for none but this [default: one per core, ≤ 4]", least=0, most=64
+        "--workers N", "Search processes; 0 for none but this [default: one per core, ≤ 4]", least=0, most=64
     )
 
 
@@ -115,7 +115,7 @@ class KeyAddFlags(KeyNameFlags):
     """And what it opens."""
 
     repositories: list[str] | None = option(
-        None, "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
+        "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
     )
 
 

@@ -146,8 +146,8 @@ class DiffFlags(CommonFlags, JsonFlags):
     """The two states, and the form of the answer."""
 
     old: str = required("OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
-    new: str | None = argument(None, "[NEW]", "The same [default: the current index]")
-    edges: bool = OUTPUT.option(False, "--edges", "Show edges, too; JSON always has them")
+    new: str | None = argument("[NEW]", "The same [default: the current index]")
+    edges: bool = OUTPUT.option("--edges", "Show edges, too; JSON always has them")
 
 
 @command(epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index.")

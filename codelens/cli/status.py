@@ -10,11 +10,9 @@ from codelens.errors import StaleIndex
 class StatusFlags(CommonFlags, JsonFlags):
     """Options of `status`: what to print, and whether to check the trees."""
 
-    skipped: bool = option(
-        False, "--skipped", "List every file that was left out or parsed only in part, with the reason"
-    )
-    no_check: bool = option(False, "--no-check", "Do not walk the trees for new and changed files")
-    require_fresh: bool = option(False, "--require-fresh", "Exit with 4 if any file changed since it was indexed")
+    skipped: bool = option("--skipped", "List every file that was left out or parsed only in part, with the reason")
+    no_check: bool = option("--no-check", "Do not walk the trees for new and changed files")
+    require_fresh: bool = option("--require-fresh", "Exit with 4 if any file changed since it was indexed")
 
 
 @command(epilog="Exit: 0, 2 error, 3 no index, 4 not fresh (--require-fresh).")

@@ -22,25 +22,23 @@ if TYPE_CHECKING:
 class StdioFlags(CommonFlags):
     """What may be written for the folders that are served."""
 
-    no_index: bool = option(
-        False, "--no-index", "Write nothing: neither make an index that is missing nor update a stale one"
-    )
+    no_index: bool = option("--no-index", "Write nothing: neither make an index that is missing nor update a stale one")
 
 
 class McpFlags(StdioFlags):
     """The folder to serve, and the tools."""
 
-    folder: Path | None = argument(None, "[PATH]", "The project [default: the working directory]")
-    watch: bool = option(False, "--watch", "Watch the trees, so that a change is indexed before it is asked for")
+    folder: Path | None = argument("[PATH]", "The project [default: the working directory]")
+    watch: bool = option("--watch", "Watch the trees, so that a change is indexed before it is asked for")
     allow_network: bool = ALLOW_NETWORK
     tools: str = option(
-        DEFAULT_TOOLS,
         "--tools NAME,…",
         f"The tools to serve; `all` for every one [default: {DEFAULT_TOOLS}]",
+        default=DEFAULT_TOOLS,
         values=[*PURPOSES, "all"],
     )
     structured: bool = option(
-        False, "--structured", "Also send each answer as an object, and list the schemas of these objects"
+        "--structured", "Also send each answer as an object, and list the schemas of these objects"
     )
 
 
@@ -86,7 +84,7 @@ def mcp(flags: McpFlags) -> int:
 class LspFlags(StdioFlags):
     """Options that clients pass."""
 
-    stdio: bool = option(False, "--stdio", "No effect: some clients pass it, and the server has no other transport")
+    stdio: bool = option("--stdio", "No effect: some clients pass it, and the server has no other transport")
     allow_network: bool = ALLOW_NETWORK
 
 

@@ -32,6 +32,7 @@ from codelens.cli.declare import (
     declared_at,
     group,
     option,
+    parameters_of,
     perform,
 )
 from codelens.cli.streams import say, write
@@ -67,7 +68,8 @@ def typed(declared: Command | CommandGroup) -> SectionedCommand | LazyGroup:
 
 
 def _make_parameters(flags: type[Any]) -> list[Any]:
-    return [_make_parameter(name, hint, getattr(flags, name)) for name, hint in get_type_hints(flags).items()]
+    hints = get_type_hints(flags)
+    return [_make_parameter(name, hints[name], declared) for name, declared in parameters_of(flags).items()]
 
 
 def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> Any:
@@ -232,11 +234,11 @@ def root(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
             write([script(shell)])
             raise typer.Exit
 
-    version = option(False, "-V --version", "Print the versions of codelens and its parts")
+    version = option("-V --version", "Print the versions of codelens and its parts")
     installing = option(
-        *(None, "--install-completion SHELL", "Install tab completion for bash, zsh, fish or powershell"), values=SHELLS
+        "--install-completion SHELL", "Install tab completion for bash, zsh, fish or powershell", values=SHELLS
     )
-    showing = option(None, "--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
+    showing = option("--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
     params = [
         _make_parameter(name, hint, declared, callback=act, is_eager=True)  # acts as soon as it is read
         for name, hint, act, declared in (

@@ -20,25 +20,21 @@ class WatchFlags(ProgressFlags, CommonFlags):
     """Which trees, and when to look at them."""
 
     roots: list[Path] | None = argument(
-        None,
-        "[PATH]...",
-        "Folders to watch [default: those of the index that is there, else the top of the repository]",
+        "[PATH]...", "Folders to watch [default: those of the index that is there, else the top of the repository]"
     )
     debounce: int = option(
-        int(DEBOUNCE_SECONDS * 1000),
         "--debounce MS",
         "Update once nothing has changed for this long [default: 500]",
+        default=int(DEBOUNCE_SECONDS * 1000),
         least=0,
     )
     poll: float = option(
-        0.0,
         "--poll SECONDS",
         "Check for changes every SECONDS instead of using file events, for network drives and small inotify limits",
+        default=0.0,
         least=0,
     )
-    until_eof: bool = option(
-        False, "--until-eof", "End when stdin closes, and so with the program that started this one"
-    )
+    until_eof: bool = option("--until-eof", "End when stdin closes, and so with the program that started this one")
     allow_network: bool = ALLOW_NETWORK
 
 

@@ -24,16 +24,16 @@ from codelens.text.counts import quantity
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     """The query and the ranking flags of the search, and the targets to explain."""
 
-    query: str | None = argument(None, "QUERY", "The query of the search; `-` reads it from stdin", values=SYMBOLS)
+    query: str | None = argument("QUERY", "The query of the search; `-` reads it from stdin", values=SYMBOLS)
     targets: list[str] | None = argument(
-        None, "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
+        "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
     )
     below: list[Path] | None = FILTERS.option(
-        None, "--below PATH", "Search only below PATH, like PATH of `search`; repeatable"
+        "--below PATH", "Search only below PATH, like PATH of `search`; repeatable"
     )
-    check: bool = OUTPUT.option(False, "--check", "Recompute every score from the JSON; exit with 2 if one differs")
-    every_part: bool = OUTPUT.option(False, "--all", "Show every part of each score, not groups of reasons (also: -v)")
-    stats: bool = OUTPUT.option(False, "--stats", "Print how long each step took")
+    check: bool = OUTPUT.option("--check", "Recompute every score from the JSON; exit with 2 if one differs")
+    every_part: bool = OUTPUT.option("--all", "Show every part of each score, not groups of reasons (also: -v)")
+    stats: bool = OUTPUT.option("--stats", "Print how long each step took")
 
 
 BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")

@@ -42,18 +42,20 @@ MUCH = Section("How much")
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, the output folder, and the number of tasks."""
 
-    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
-    out: Path | None = option(None, "--out FOLDER", "A new folder, or one that make-tasks wrote")
-    name: str = option("", "--name NAME", "The repository's name in tasks [default: its folder's name]")
-    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
-    commits: int = MUCH.option(60, "--commits N", "Tasks of commits [default: 60]")
-    docs: int = MUCH.option(40, "--docs N", "Tasks of documentation [default: 40]")
-    identifiers: int = MUCH.option(40, "--identifiers N", "Names to look up [default: 40]")
-    topics: int = MUCH.option(40, "--topics N", "Tasks of guides [default: 40]")
+    repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    out: Path | None = option("--out FOLDER", "A new folder, or one that make-tasks wrote")
+    name: str = option("--name NAME", "The repository's name in tasks [default: its folder's name]", default="")
+    head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
+    commits: int = MUCH.option("--commits N", "Tasks of commits [default: 60]", default=60)
+    docs: int = MUCH.option("--docs N", "Tasks of documentation [default: 40]", default=40)
+    identifiers: int = MUCH.option("--identifiers N", "Names to look up [default: 40]", default=40)
+    topics: int = MUCH.option("--topics N", "Tasks of guides [default: 40]", default=40)
     queries: int = MUCH.option(
-        15, "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]"
+        "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]", default=15
     )
-    max_files: int = MUCH.option(3000, "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]")
+    max_files: int = MUCH.option(
+        "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]", default=3000
+    )
 
 
 @command(
@@ -116,9 +118,9 @@ def explain_failures(source: Path, folder: Path) -> Iterator[None]:
 class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the repository, and the file to keep."""
 
-    repo: Path | None = argument(None, "[REPO]", "A clone with its history; a bare one too [default: this repository]")
-    keep: Path | None = option(None, "--keep FILE", "Write the weights to FILE if they improve the newest tasks")
-    head: str = option("HEAD", "--head REV", "The last commit to use [default: HEAD]")
+    repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
+    keep: Path | None = option("--keep FILE", "Write the weights to FILE if they improve the newest tasks")
+    head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
 
 
 CERTAIN = 0.05  # p below which chance is not named

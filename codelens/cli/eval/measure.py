@@ -45,31 +45,29 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     """Options: the tasks, the indexes, the judgement, and the output."""
 
     tasks: list[Path] | None = argument(
-        None, "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
+        "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
-    topics: Path | None = TASKS.option(None, "--topics FILE", "TREC topics: <top> elements, or number, tab, query")
+    topics: Path | None = TASKS.option("--topics FILE", "TREC topics: <top> elements, or number, tab, query")
     qrels: Path | None = TASKS.option(
-        None, "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
+        "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
     )
     indexes: Path | None = TASKS.option(
-        None, "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
+        "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
     )
-    suffix: str = TASKS.option("", "--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits")
+    suffix: str = TASKS.option("--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits", default="")
     same_file: bool = TASKS.option(
-        False, "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
+        "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
     )
-    jobs: int = option(1, "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]")
+    jobs: int = option(
+        "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]", default=1
+    )
     allow_network: bool = ALLOW_NETWORK
-    out: Path | None = OUTPUT.option(None, "--out FILE", "Write all results to FILE as JSON, task by task")
-    compare: bool = WAYS.option(
-        False, "--compare", "Compare two runs written by --out, B against A, with a paired test"
-    )
-    ablate: bool = WAYS.option(False, "--ablate", "Leave out each channel, rule and signal of the profile in turn")
-    rows: str | None = WAYS.option(None, "--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
-    metrics: str | None = OUTPUT.option(
-        None, "--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates"
-    )
-    markdown: bool = OUTPUT.option(False, "--markdown", "Print a Markdown table")
+    out: Path | None = OUTPUT.option("--out FILE", "Write all results to FILE as JSON, task by task")
+    compare: bool = WAYS.option("--compare", "Compare two runs written by --out, B against A, with a paired test")
+    ablate: bool = WAYS.option("--ablate", "Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS.option("--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
+    metrics: str | None = OUTPUT.option("--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates")
+    markdown: bool = OUTPUT.option("--markdown", "Print a Markdown table")
 
 
 class PreparedRun(NamedTuple):

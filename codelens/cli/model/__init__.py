@@ -78,7 +78,7 @@ def model_file(setting: str) -> ModelFile:
 class ModelInfoFlags(CommonFlags, JsonFlags):
     """Which model."""
 
-    model: str | None = argument(None, "[MODEL]", "A model's name or file [default: the one in use]")
+    model: str | None = argument("[MODEL]", "A model's name or file [default: the one in use]")
 
 
 @command(epilog="Exit: 0 it opens, 2 there is no such model, or it is damaged.")
@@ -186,12 +186,11 @@ class ModelExportFlags(CommonFlags):
     model: str = required("MODEL", "A model's name or file")
     out: Path = required("OUT", "The file to write")
     format: str | None = option(
-        None,
         "--format HOW",
         "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
         choices=("model", "npz", "text"),
     )
-    force: bool = option(False, "--force", "Overwrite an existing file")
+    force: bool = option("--force", "Overwrite an existing file")
 
 
 @command(epilog="Exit: 0 written, 2 no such model, or OUT cannot be written.")

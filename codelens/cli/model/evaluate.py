@@ -22,11 +22,9 @@ Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 class ModelEvalFlags(CommonFlags, JsonFlags):
     """Which trees, and which models."""
 
-    paths: list[Path] | None = argument(None, "[PATH]...", "Folders of documented code [default: this repository]")
+    paths: list[Path] | None = argument("[PATH]...", "Folders of documented code [default: this repository]")
     models: list[str] | None = option(
-        None,
-        "--models A,B",
-        "Models to compare, separated by commas or repeated [default: the one in use, and hashing]",
+        "--models A,B", "Models to compare, separated by commas or repeated [default: the one in use, and hashing]"
     )
 
 

@@ -31,14 +31,14 @@ class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
     """Options: the trees to learn from, the effort, and the model's name."""
 
     paths: list[Path] | None = argument(
-        None, "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
+        "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
     )
-    name: str | None = option(None, "--name NAME", "The model's name [default: the first folder's name]")
-    base: str = option(SHIPPED, "--from MODEL", "The model to begin with [default: codelens, the shipped one]")
-    steps: int | None = option(None, "--steps N", "Batches to learn [default: 120]")
-    seed: int = option(1, "--seed N", "Seed of the random numbers [default: 1]")
-    keep_anyway: bool = option(False, "--keep-anyway", "Write the model even if it did not improve")
-    force: bool = option(False, "--force", "Overwrite a model of this name that was trained on other folders")
+    name: str | None = option("--name NAME", "The model's name [default: the first folder's name]")
+    base: str = option("--from MODEL", "The model to begin with [default: codelens, the shipped one]", default=SHIPPED)
+    steps: int | None = option("--steps N", "Batches to learn [default: 120]")
+    seed: int = option("--seed N", "Seed of the random numbers [default: 1]", default=1)
+    keep_anyway: bool = option("--keep-anyway", "Write the model even if it did not improve")
+    force: bool = option("--force", "Overwrite a model of this name that was trained on other folders")
 
 
 @command(epilog="Exit: 0 written, 1 no gain and nothing written, 2 error, or too little to learn from.")
