@@ -261,7 +261,7 @@ def test_the_state_before_a_writer_began_is_copied(past: Past) -> None:
     equals_fresh(root)
 
 
-@pytest.mark.parametrize("step", ["copy_index", "_run", "_verify_copy", "_swap_in"])
+@pytest.mark.parametrize("step", ["copy_index", "update_repositories", "_verify_copy", "_swap_in"])
 def test_an_interrupted_copy_leaves_no_index(step: str, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     root, done = worktree(past, "linked", "HEAD~1"), getattr(build, step)
 
