@@ -194,7 +194,7 @@ def _index(flags: CommonFlags) -> Iterator[Check]:
     try:
         place = reading_place(flags)
         with place.open() as index:
-            found, histories = index.info(), index.history.histories()
+            found, histories = index.info(), index.histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return

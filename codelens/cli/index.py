@@ -11,10 +11,12 @@ from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
 from codelens.cli.streams import agreed, inform, say, say_plain, write, write_record
 from codelens.cli.workplace import Trees, named_index, reading_place, trees_of, working_folder
+from codelens.config import pack_folder, vectors_file
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.store.connection import holds_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
@@ -126,14 +128,21 @@ def _trust(flags: IndexFlags) -> int:
 
 
 def _clear_cache(flags: IndexFlags) -> int:
-    count = Index.forget_packs()
-    Index.forget_vectors()
+    from codelens.context.cache import PackCache
+
+    packs = pack_folder()
+    count = PackCache(packs).clear() if packs else 0
+    if vectors := vectors_file():
+        for suffix in ("", "-wal", "-shm"):
+            vectors.with_name(vectors.name + suffix).unlink(missing_ok=True)
     inform(flags, f"removed {quantity(count, 'pack')}")
     return 0
 
 
 def _remove_index(flags: IndexFlags) -> int:
     """Remove the index file, and nothing that is not an index."""
+    from codelens.indexing.build import remove_index
+
     cwd = working_folder()
     index = named_index(flags) or new_index_place(cwd)
     if index.is_file():
@@ -143,7 +152,7 @@ def _remove_index(flags: IndexFlags) -> int:
     if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
         say("kept")
         return 1
-    Index.remove(index)
+    remove_index(index)
     folder = index.parent
     if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
         (folder / ".gitignore").unlink(missing_ok=True)
@@ -162,7 +171,7 @@ def _require_index(index: Path) -> None:
     try:
         Index.open(index).close()
     except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:
-        if Index.is_one(index):
+        if holds_index(index):
             return
         if index.parent.name == INDEX_FOLDER and index == index.parent / "index.db":
             return  # nothing else has any business at that very place
@@ -191,9 +200,10 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
 
 
 def _dry_run(trees: Trees, flags: IndexFlags) -> int:
+    from codelens.indexing.status import plan
     from codelens.render.reports import plan_lines, plan_record
 
-    planned = Index.plan(trees.place.index_path, trees.roots, trees.settings_of)
+    planned = plan(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
         write_record(plan_record(planned))
         return 0
@@ -211,11 +221,12 @@ def _dry_run(trees: Trees, flags: IndexFlags) -> int:
 
 def _explain(named: Path, trees: Trees) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
+    from codelens.indexing.status import explain
     from codelens.render.reports import format_skip
 
     path = Path(os.path.normpath(trees.place.cwd / named))
     root = max((r for r in trees.roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=trees.roots[0])
-    verdict = Index.explain_path(trees.place.index_path, root, os.path.relpath(path, root), trees.settings_of)
+    verdict = explain(trees.place.index_path, root.resolve(), os.path.relpath(path, root), trees.settings_of)
     if verdict is None:
         write([f"{named}: a folder that is walked\n"])
     elif isinstance(verdict, Skip):

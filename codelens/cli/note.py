@@ -74,7 +74,8 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
         for one in places:
             text = _below_root(one, tree.root)
             if index is not None:
-                anchor, remark = index.notes.anchor(tree.root, text)
+                with index.anchors(tree.root) as finder:
+                    anchor, remark = finder.place(text, tree.root)
                 if remark:
                     say(f"note: {remark}")
             else:
@@ -102,7 +103,8 @@ def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Seque
     with tree.opened() as index:
         if index is None:
             return {}
-        return {n.path: index.notes.find(tree.root, n.note.links) for n in notes if n.note.links}
+        with index.anchors(tree.root) as finder:
+            return {n.path: [finder.find(link) for link in n.note.links] for n in notes if n.note.links}
 
 
 def warn_of_faults(note: NoteFile) -> None:
@@ -117,8 +119,10 @@ def update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
     if tree.place is None:
         inform(flags, f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
+    from codelens.indexing.build import update_file
+
     try:
-        Index.update_file(tree.place.index_path, tree.root, note.path, tree.place.settings)
+        update_file(tree.place.index_path, tree.root, note.path, tree.place.settings)
     except IndexBusy:
         say("note: another process writes the index; the next `codelens index` includes the note")
 
@@ -244,9 +248,12 @@ def _changed(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
 
 def _links(tree: NoteTree, note: NoteFile, more: Sequence[str], unlinked: Sequence[str]) -> list[Anchor]:
     with tree.opened() as index:
-        links = list(note.note.links)
-        now = index.notes.find(tree.root, links) if index is not None else None
-        renewed = index.notes.renew_anchors(tree.root, links) if index is not None else links
+        links = renewed = list(note.note.links)
+        now = None
+        if index is not None:
+            with index.anchors(tree.root) as finder:
+                now = [finder.find(link) for link in links]
+                renewed = [finder.renew(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):

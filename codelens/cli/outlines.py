@@ -35,7 +35,7 @@ def symbols(flags: SymbolsFlags) -> int:
     with current_index(place, flags) as index:
         path = _indexed_path(flags.file, place.cwd, index.info().repositories)
         units = index.symbols(path)
-        last = index.history.last_changes(units) if flags.changes else None
+        last = index.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
 
     def lines() -> Iterator[str]:

@@ -103,7 +103,7 @@ Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 
 def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
     """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
-    for root in roots:
+    for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
         for entry in walk(root, settings, own_files(index)):
             yield root, _judge_content(root, entry, settings)

@@ -160,13 +160,15 @@ class Watch:
         report: WatchSink = lambda event: None,
         progress: ProgressSink | None = None,
     ) -> None:
+        from codelens.indexing.status import walk_filter
+
         self._index, self._settings = index.resolve(), settings
         self._options, self._poll = options, options.poll
         self._report_event, self._progress = report, progress
         self._roots = Roots(
             [root.resolve() for root in roots],
             own_files(self._index),
-            lambda root: Index.walk_filter(self._index, root, settings, options.settings_of),
+            lambda root: walk_filter(self._index, root, settings, options.settings_of),
         )
         self._stop = Event()
         self._begun = False

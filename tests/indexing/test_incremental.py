@@ -22,7 +22,7 @@ from codelens.index import Index
 from codelens.indexing import changes, derive
 from codelens.indexing import files as reading
 from codelens.indexing import run as index_run
-from codelens.indexing.build import BUILDING
+from codelens.indexing.build import BUILDING, update_file
 from codelens.indexing.derive import Job
 from codelens.linking.linker import DocumentLinks, Linker
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
@@ -618,7 +618,7 @@ def test_numbers_of_units_are_those_of_the_last_change(tree: Tree) -> None:
     tree.write("a.py", PYTHON + "\n\ndef one_more():\n    pass\n")
     assert tree.run().symbols == tree.run().symbols == before.symbols + 1
     tree.write("b.py", "def another():\n    pass\n")
-    assert Index.update_file(tree.index, tree.root, "b.py", Settings())
+    assert update_file(tree.index, tree.root, "b.py", Settings())
     assert tree.run().symbols == before.symbols + 2
 
 
