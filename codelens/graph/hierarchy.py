@@ -100,7 +100,7 @@ class OuterTypes:
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
             return
-        documents = [d for d in self._view.store.references.documents_using(unit.name) if d != unit.document]
+        documents = [d for d in self._view.store.references.documents_using([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
             for edge in self._view.leaving([document_node(document)], kinds):
                 if self.name(edge).rpartition(".")[2] == unit.name and self.named(edge) == node:

@@ -118,7 +118,7 @@ class UnresolvedUses:
 
     def _documents(self, names: Iterable[str]) -> Iterator[tuple[DocumentId, str]]:
         """(document, family of its language) of the documents that use one of these names, in order of path."""
-        found = [d for d in self._view.store.references.documents_using_any(names) if self._view.includes(d)]
+        found = [d for d in self._view.store.references.documents_using(names) if self._view.includes(d)]
         found.sort(key=self._place)
         if not self._listed and len(found) > MOST_FILES:
             self.is_partial = True

@@ -41,7 +41,7 @@ from codelens.store.connection import (
     report_write_faults,
     writer_lock,
 )
-from codelens.store.store import Store
+from codelens.store.store import Features, Store
 from codelens.store.trust import can_sign, is_owned, renew
 from codelens.worktree.history import commit_in_files, count_differences, first_commits
 from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, own_files
@@ -245,7 +245,7 @@ class _Build:
                     store.verify()
                     known = {row.root for row in store.documents.repositories()}
                     # Without a state, it was killed before its features were written.
-                    is_fit = store.meta("state") and store.features_wanted(settings.fuzzy, settings.vector)
+                    is_fit = store.meta("state") and store.features() == Features(settings.fuzzy, settings.vector)
                     if is_fit and known <= set(self.roots):
                         return store, store.units.count() > 0
                 store.close()
@@ -404,7 +404,7 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
         rows = store.documents.repositories()
         if len(rows) != 1:
             raise UsageError(f"{index} holds {len(rows)} folders")
-        if not store.features_wanted(run.settings.fuzzy, run.settings.vector):
+        if store.features() != Features(run.settings.fuzzy, run.settings.vector):
             raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
         _require_kinship(rows[0].root, repository)
         store.copy(into)

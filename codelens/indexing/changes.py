@@ -20,9 +20,8 @@ from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow, name_by_roots
-from codelens.store.memory import MemoryWriter
+from codelens.store.records import Memory, Traces
 from codelens.store.store import Store
-from codelens.store.traces import TracesWriter
 from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import memory_place, traces_place
 
@@ -128,7 +127,7 @@ def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransa
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
     """Let memory and traces next to the index follow repositories that it has renamed; a notice for a file that cannot."""
     notices = []
-    for path, writer in ((memory_place(index), MemoryWriter), (traces_place(index), TracesWriter)):
+    for path, writer in ((memory_place(index), Memory), (traces_place(index), Traces)):
         if names and path.is_file():
             try:
                 with writer.recording(path) as records:

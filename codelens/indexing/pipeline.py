@@ -37,7 +37,7 @@ from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import IndexReport, Progress
 from codelens.model.search import Notice
-from codelens.snapshots.record import record_snapshot
+from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.ignore import tracking_fault
@@ -96,7 +96,7 @@ def with_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
 def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
     tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
-    skipped = store.documents.skip_counts(row.id)
+    skipped = store.documents.counts("reason", row.id)
     documents, source_bytes = store.documents.totals(row.id)
     fault = tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
     text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"

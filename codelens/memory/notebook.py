@@ -23,7 +23,7 @@ from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, place_of
 from codelens.store.connection import remove_database
 from codelens.store.documents import DocumentRow
-from codelens.store.memory import Memory, MemoryWriter
+from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.texts import Texts
@@ -283,7 +283,7 @@ class MemoryNotebook:
             places = self._find_meant(target, memory.places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             memory.forget(places)
         return sorted(places)
 
@@ -346,9 +346,9 @@ class MemoryNotebook:
         if not self._on:
             raise MemoryOff("memory is off: nothing is recorded")
 
-    def _recording(self) -> AbstractContextManager[MemoryWriter]:
+    def _recording(self) -> AbstractContextManager[Memory]:
         self._must_be_on()
-        return MemoryWriter.recording(self.path)
+        return Memory.recording(self.path)
 
 
 def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:

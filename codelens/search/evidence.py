@@ -203,9 +203,9 @@ class Evidence:
         )
         occurrences = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= occurrences
-        if not self._means:
-            lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
-            self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
+        if not self._means and any(map(self._store.postings.document_frequency, self.terms)):
+            rows, tokens = self._store.postings.totals()
+            self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
         self._store.budget.check()

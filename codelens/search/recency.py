@@ -16,8 +16,8 @@ from codelens.model.memory import ObservedRuns, place_of
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
 from codelens.search.run import SearchRun
+from codelens.store.records import Traces
 from codelens.store.store import Store
-from codelens.store.traces import Traces
 from codelens.text.counts import quantity
 from codelens.worktree.place import traces_place
 

@@ -19,7 +19,7 @@ from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
 from codelens.search.terms import load_words, stem
-from codelens.store.memory import Memory
+from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.counts import quantity

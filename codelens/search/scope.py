@@ -6,6 +6,8 @@ first: path and language of a document, then trigrams, then what is known of a u
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -50,7 +52,7 @@ from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Part, Store
-from codelens.store.texts import Texts, line_at, line_starts
+from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
 from codelens.text.counts import quantity
 
@@ -323,10 +325,10 @@ def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:
 
 def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
     """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
-    starts = line_starts(text)
+    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     by_line: dict[int, list[tuple[int, int]]] = {}
     for start, end in sorted(ranges):
-        row = line_at(starts, start) - 1
+        row = bisect_right(starts, start) - 1
         shift = (indent if row == 0 else 0) - starts[row]
         line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
         by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))

@@ -17,8 +17,8 @@ from codelens.errors import TracesFault
 from codelens.model.code import CHUNK_KINDS, DocumentId, UnitRow
 from codelens.model.memory import IngestResult, ObservedRuns, Place, SpanRun, place_of
 from codelens.store.connection import remove_database
+from codelens.store.records import Traces
 from codelens.store.store import Store
-from codelens.store.traces import Traces, TracesWriter
 from codelens.text.identifiers import fold_identifier
 from codelens.text.notation import parse_json
 from codelens.worktree.place import traces_place
@@ -222,7 +222,7 @@ class IndexTraces:
                 if observed:
                     observations[digest] = observed
         if observations:  # else no file is made
-            with TracesWriter.recording(self.path) as writer:
+            with Traces.recording(self.path) as writer:
                 for digest, observed in observations.items():
                     if writer.has_read(digest):
                         continue  # by another process, meanwhile

@@ -21,7 +21,7 @@ from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
 from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
-from codelens.store.memory import MemoryWriter
+from codelens.store.records import Memory
 from codelens.worktree.place import memory_place
 from tests.search.trees import QUICK, Tree, ask, find, names
 
@@ -83,11 +83,11 @@ def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profil
     path = memory_place(Path(index.info().path))
     assert told(index, profile=profile, now=NOW, memory=True) == cold
     assert not path.exists(), "searching makes no file"
-    with MemoryWriter.recording(path):
+    with Memory.recording(path):
         pass
     assert path.exists()
     assert told(index, profile=profile, now=NOW, memory=True) == cold
-    with MemoryWriter.recording(path) as memory:
+    with Memory.recording(path) as memory:
         memory.pin(Place("other", "elsewhere.py", "f", "function"), NOW)
     assert told(index, profile=profile, now=NOW, memory=True) == cold
 
@@ -240,10 +240,10 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     """Once is chance; the weight grows to ten uses."""
     query = "rhythm of the metronome"
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
-    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(memory_place(Path(index.info().path))) as memory:
         memory.learn("metronom", DRUMS, NOW)
     assert DRUMS.name not in names(remember(index, query, mode="keyword"))
-    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(memory_place(Path(index.info().path))) as memory:
         for _ in range(times - 1):
             memory.learn("metronom", DRUMS, NOW)
     result = remember(index, query, mode="keyword", profile="knowing")

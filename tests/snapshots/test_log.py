@@ -10,7 +10,7 @@ import pytest
 
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.snapshots.record import content_digest
+from codelens.snapshots.facts import content_digest
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
 
