@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from codelens.errors import TargetError
-from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitRow
+from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, is_path, path_and_line, safe_path, text_at
 from codelens.store.documents import DocumentRow
