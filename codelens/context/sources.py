@@ -114,10 +114,10 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
     """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
-        walked = knowing.walk_from(
+        walked = knowing.walk_with_restart(
             dict.fromkeys(seed_ids, 1.0), knowing.WalkSettings(**profile.composite["walk"]), store
         )
-        masses = {unit: mass for unit, mass in walked.held().items() if is_unit(unit)}
+        masses = {unit: mass for unit, mass in walked.mass_of_units().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
