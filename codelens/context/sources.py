@@ -22,7 +22,7 @@ from codelens.model.search import Candidate, Notice
 from codelens.search.pipeline import UNKNOWN_WORDS, rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
-from codelens.search.recency import open_runtime_reader
+from codelens.search.recency import read_runtime_signals
 from codelens.search.scope import documents_in_scope
 from codelens.search.walk import SpreadSettings, measure_nearness, spread
 from codelens.store.documents import DocumentRow
@@ -148,7 +148,7 @@ Scoring = Callable[[UnitRow, float, int], float]
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
     """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
     confidences = _read_confidences(store, [row.id for row in rows])
-    running = open_runtime_reader(store, now, notices)(rows)
+    running = read_runtime_signals(rows, store, now, notices)
 
     def score(row: UnitRow, blast: float, hops: int) -> float:
         confidence, recency = confidences.get(row.id, 0.0), STATIC_RECENCY

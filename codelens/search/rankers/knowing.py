@@ -34,7 +34,7 @@ from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
 from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
 from codelens.search.rankers import Ranker, Ranking
-from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, open_runtime_reader
+from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, read_runtime_signals
 from codelens.search.run import SearchRun
 from codelens.search.terms import collect_words, load_words
 from codelens.search.walk import describe_walk
@@ -100,7 +100,7 @@ class WalkRanker:
             )
             mass = walked.mass_of_units()
             most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-            running = open_runtime_reader(store, run.options.now, run.notices)(pool.values())
+            running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
             candidates = []
             for unit, row in pool.items():
                 fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
