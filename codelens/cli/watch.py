@@ -84,7 +84,7 @@ def _until_stopped(watch: Watch, until_eof: bool) -> int:
 
 def _make_reporter(flags: WatchFlags) -> WatchSink:
     from codelens.render.records import to_json
-    from codelens.render.reports import watch_lines, watch_record
+    from codelens.render.reports import watch_line, watch_record
 
     def as_json(event: WatchEvent) -> None:
         say_plain([to_json(watch_record(event))])
@@ -92,8 +92,7 @@ def _make_reporter(flags: WatchFlags) -> WatchSink:
     def as_text(event: WatchEvent) -> None:
         if event.step is WatchStep.LOOKED and not flags.verbose:
             return
-        for line in watch_lines(event):
-            say(line)
+        say(watch_line(event))
         if not flags.quiet:
             for notice in (n for report in event.reports for n in report.notices):
                 say(f"note: {notice.text}")

@@ -26,10 +26,10 @@ from codelens.errors import UsageError
 from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
-from codelens.render.families import first_reason
 from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
 from codelens.render.paths import real_path
 from codelens.render.visible import for_terminal
+from codelens.render.why import first_reason
 from codelens.text.lines import column_utf8
 
 MATCH = Style(bold=True, color="red")
