@@ -120,7 +120,7 @@ class ScoreDifference(NamedTuple):
     gap: float  # Positive where the first candidate has more of it
 
 
-class Comparison(NamedTuple):
+class ScoreComparison(NamedTuple):
     """Two targets next to each other."""
 
     titles: list[str]  # `A …` and `B …`
@@ -146,7 +146,7 @@ def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
         yield from _explanation_lines(explanation, why, view, largest)
 
 
-def compare_targets(why: WhyResult, view: WhyView) -> Comparison | None:
+def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
     """The comparison of two targets, if there are two, both have a candidate, and the view wants it."""
     accounts = [(label, e, e.candidate) for label, e in zip("AB", why.explanations, strict=False) if e.candidate]
     if not view.side_by_side or len(accounts) != 2 or len(why.explanations) != 2:
@@ -154,7 +154,7 @@ def compare_targets(why: WhyResult, view: WhyView) -> Comparison | None:
     (_, _, first), (_, _, second) = accounts
     score = ScoreDifference("score", first.score, second.score, first.score - second.score)
     options = why.search.options
-    return Comparison(
+    return ScoreComparison(
         titles=[f"{label} {format_title(candidate, e.rank, view.paths)}" for label, e, candidate in accounts],
         rows=[*score_differences(first, second, view.every_part), score],
         losses=[f"{label} {line}" for label, e, _ in accounts for line in loss_lines(e, options, view.same)],

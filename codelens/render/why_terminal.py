@@ -11,7 +11,7 @@ from codelens.model.search import Explanation, WhyResult
 from codelens.render.terminal import DIM, make_console, render_texts
 from codelens.render.visible import for_terminal
 from codelens.render.why import (
-    Comparison,
+    ScoreComparison,
     WhyView,
     account_rows,
     compare_targets,
@@ -71,7 +71,7 @@ def _bar_style(amount: float) -> Style:
     return Style(color="red" if amount < 0 else "green")
 
 
-def _comparison_lines(comparison: Comparison) -> Iterator[Text]:
+def _comparison_lines(comparison: ScoreComparison) -> Iterator[Text]:
     """The bars of both targets next to each other, to one scale, and the difference."""
     yield from (Text(for_terminal(line), _BOLD) for line in comparison.titles)
     *rows, score = comparison.rows

@@ -100,7 +100,7 @@ class SearchScope:
         if option := _option_against(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.facts_of(document).of_unit(unit.kind, unit.name, unit.qualified_name)
-        facts = facts.with_text(self.texts.of(document).slice(unit.span))
+        facts = facts._replace(text=self.texts.of(document).slice(unit.span))
         matching = conditions.matchings_of(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
