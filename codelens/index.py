@@ -19,7 +19,6 @@ from codelens.model.code import (
     IndexInfo,
     RepositoryId,
     RepositoryInfo,
-    SeenFile,
     Skip,
     SourceFile,
     UnitId,
@@ -35,7 +34,6 @@ from codelens.model.graph import (
 )
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult, WhyResult
-from codelens.store.connection import holds_index
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import INDEXED_AT, Store
 from codelens.worktree.place import traces_place
@@ -46,8 +44,7 @@ if TYPE_CHECKING:
     from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
     from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
     from codelens.model.runs import IndexReport, Progress, Status
-    from codelens.notes.finder import AnchorPlace
-    from codelens.notes.note import Anchor
+    from codelens.notes.finder import AnchorFinder
     from codelens.query.nodes import Query
     from codelens.search.lines import LineSearch
     from codelens.store.checks import Finding
@@ -128,11 +125,6 @@ class Index:
         return accept(path.resolve())
 
     @staticmethod
-    def is_one(path: Path) -> bool:
-        """Test whether a file is an index of any version, even a damaged one."""
-        return holds_index(path)
-
-    @staticmethod
     def check(path: Path, full: bool, accepted: bool = False) -> list[Finding]:
         """Check all pages and a few counts, or with `full` every row; return the faults. Raises NoIndex and IndexNotTrusted."""
         from codelens.store.checks import Finding
@@ -148,66 +140,10 @@ class Index:
         except IndexCorrupt as fault:
             return [Finding("file", str(fault))]
 
-    @staticmethod
-    def remove(path: Path) -> None:
-        """Delete the index at `path`, finished or not, with its companion files. Raises IndexBusy."""
-        from codelens.indexing.build import remove_index
-
-        remove_index(path)
-
-    @staticmethod
-    def plan(
-        path: Path, roots: Sequence[Path], settings_of: Callable[[Path], LoadedSettings]
-    ) -> Iterator[tuple[Path, SeenFile | Skip]]:
-        """(root, file or skip) for each path that a run would visit, in order. Reads files and writes nothing."""
-        from codelens.indexing.status import plan
-
-        return plan(path, [root.resolve() for root in roots], settings_of)
-
-    @staticmethod
-    def explain_path(
-        path: Path, root: Path, below: str, settings_of: Callable[[Path], LoadedSettings]
-    ) -> SeenFile | Skip | None:
-        """Explain what a run would do with one path below a root, and by which rule; None for a folder that is walked."""
-        from codelens.indexing.status import explain
-
-        return explain(path, root.resolve(), below, settings_of)
-
-    @staticmethod
-    def walk_filter(
-        path: Path, root: Path, settings: Settings, settings_of: Callable[[Path], LoadedSettings] | None = None
-    ) -> Callable[[str], bool]:
-        """A fast predicate: would a run of `build` with these settings visit this path below the root?"""
-        from codelens.indexing.status import walk_filter
-
-        return walk_filter(path, root.resolve(), settings, settings_of)
-
-    @staticmethod
-    def update_file(path: Path, root: Path, below: str, settings: Settings) -> bool:
-        """Update one file below an indexed root without a walk; return whether it is now indexed. Raises IndexBusy."""
-        from codelens.indexing.build import update_file
-
-        return update_file(path, root, below, settings)
-
     @property
     def graph(self) -> GraphTopic:
         """The symbol graph: references, callers, paths, impact, the map."""
         return GraphTopic(self._store, self._settings, self.info)
-
-    @property
-    def memory(self) -> MemoryTopic:
-        """The memory of this index: feedback on results, and which of them were used."""
-        return MemoryTopic(self._store, self._settings)
-
-    @property
-    def history(self) -> HistoryTopic:
-        """Earlier states of the index, and git's history of symbols."""
-        return HistoryTopic(self._store)
-
-    @property
-    def notes(self) -> NotesTopic:
-        """The places in the code that notes are linked to."""
-        return NotesTopic(self._store)
 
     @property
     def settings(self) -> Settings:
@@ -271,21 +207,6 @@ class Index:
             may_keep = may_keep and not traces_place(self._store.path).is_file()
             folder = user_place("packs") if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
-
-    @staticmethod
-    def forget_packs() -> int:
-        """Remove the cached packs; return their number."""
-        from codelens.context.cache import PackCache
-
-        folder = user_place("packs")
-        return PackCache(folder).clear() if folder else 0
-
-    @staticmethod
-    def forget_vectors() -> None:
-        """Remove the cached vectors of slow embedders."""
-        if file := user_place("vectors.db"):
-            for suffix in ("", "-wal", "-shm"):
-                file.with_name(file.name + suffix).unlink(missing_ok=True)
 
     def info(self) -> IndexInfo:
         """The index's description of itself. An open index shows one state throughout."""
@@ -402,6 +323,87 @@ class Index:
         """Names of symbols that begin like this, shortest first; `Class.` stands for the members of the class."""
         with self._store.reading():
             return self._store.units.names_from(beginning, most)
+
+    def notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
+        """The notebook of the memory of this index, to read and to record in. It records nothing unless `memory` is on.
+
+        A session is one client's work in a server; `now` is in unix seconds, by default the current time.
+        """
+        from codelens.memory.notebook import MemoryNotebook
+
+        return MemoryNotebook(self._store, self._settings.memory, session, now)
+
+    def record_answer(
+        self,
+        query: str,
+        shown: Sequence[tuple[int, UnitRow, int]],
+        *,
+        words: str | None = None,
+        session: str = "",
+        now: int | None = None,
+    ) -> None:
+        """Record a query and its results, as (rank, unit, line). Raises MemoryOff and MemoryFault.
+
+        `words` is the part of the query whose words may be linked to the results used; None means the whole query.
+        """
+        self.notebook(session, now).record(query, learnable_words(query if words is None else words), shown)
+
+    def snapshots(self) -> list[LoggedSnapshot]:
+        """The log of the index's states, the newest first."""
+        with self._store.reading():
+            return self._store.log.rows()
+
+    def facts(self, number: int | None = None) -> list[SnapshotDocument]:
+        """The symbols and edges of a logged snapshot, by default of the current index. Raises UsageError if they are gone."""
+        from codelens.snapshots.facts import facts_of
+
+        with self._store.reading():
+            facts = facts_of(self._store, number)
+        if facts is None:
+            raise UsageError(
+                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
+            )
+        return facts
+
+    def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
+        """The last change of each unit: when and by whom. Units without git history are left out."""
+        from codelens.query.facts import LastChanges
+        from codelens.store.texts import Texts
+
+        with self._store.reading():
+            changes = LastChanges(self._store, Texts(self._store))
+            last: dict[UnitId, LastChange] = {}
+            for document in self._store.documents.rows({unit.document for unit in units}):
+                last |= changes.of_units(document, [unit for unit in units if unit.document == document.id])
+            return last
+
+    def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
+        """(score, repository, commit) of past commits by the words of their messages, best first; and the number of all."""
+        from codelens.text.terms import index_terms
+
+        with self._store.reading():
+            ranked = self._store.messages.rank(index_terms(query).split())
+            part = ranked[offset : offset + limit]
+            return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
+
+    def has_messages(self) -> bool:
+        """True if the messages of past commits can be searched."""
+        with self._store.reading():
+            return self._store.messages.totals()[0] > 0
+
+    def histories(self) -> list[tuple[str, HistoryRead | None]]:
+        """(repository, how much of its git history was read); None if no run has read it."""
+        with self._store.reading():
+            return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.repositories()]
+
+    @contextmanager
+    def anchors(self, root: Path) -> Iterator[AnchorFinder]:
+        """Finds the places of notes' anchors in the tree at `root`, and makes anchors."""
+        from codelens.notes.finder import AnchorFinder
+
+        with self._store.reading():
+            rows = (row.id for row in self._store.documents.repositories() if row.root == root)
+            yield AnchorFinder(self._store, next(rows, RepositoryId(-1)))
 
     @property
     def missing(self) -> Sequence[str]:
@@ -546,133 +548,9 @@ class GraphTopic:
         return GraphView(self._store, self._info(), where, enough)
 
 
-class MemoryTopic:
-    """The recorded use of results."""
+def learnable_words(query: str) -> tuple[str, ...]:
+    """The words of a query that may be linked to the results used for it."""
+    from codelens.query.parser import parse_query
+    from codelens.search.recollection import find_learnable_words
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
-        self._settings = settings
-
-    def notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
-        """The notebook of this index, to read and to record in. It records nothing unless `memory` is on.
-
-        A session is one client's work in a server; `now` is in unix seconds, by default the current time.
-        """
-        from codelens.memory.notebook import MemoryNotebook
-
-        return MemoryNotebook(self._store, self._settings.memory, session, now)
-
-    def record(
-        self,
-        query: str,
-        found: Sequence[tuple[int, UnitRow, int]],
-        *,
-        words: str | None = None,
-        session: str = "",
-        now: int | None = None,
-    ) -> None:
-        """Record a query and its results, as (rank, unit, line). Raises MemoryOff and MemoryFault.
-
-        `words` is the part of the query whose words may be linked to the results used; None means the whole query.
-        """
-        self.notebook(session, now).record(query, self.learnable(query if words is None else words), found)
-
-    @staticmethod
-    def learnable(query: str) -> tuple[str, ...]:
-        """The words of a query that may be linked to the results used for it."""
-        from codelens.query.parser import parse_query
-        from codelens.search.recollection import find_learnable_words
-
-        return find_learnable_words(part.text for part in parse_query(query).ranking_texts)
-
-
-class HistoryTopic:
-    """Snapshots of the index, and git's history of its files."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def snapshots(self) -> list[LoggedSnapshot]:
-        """The log of the index's states, the newest first."""
-        with self._store.reading():
-            return self._store.log.rows()
-
-    def facts(self, number: int | None = None) -> list[SnapshotDocument]:
-        """The symbols and edges of a logged snapshot, by default of the current index. Raises UsageError if they are gone."""
-        from codelens.snapshots.facts import facts_of
-
-        with self._store.reading():
-            facts = facts_of(self._store, number)
-        if facts is None:
-            raise UsageError(
-                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
-            )
-        return facts
-
-    def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
-        """The last change of each unit: when and by whom. Units without git history are left out."""
-        from codelens.query.facts import LastChanges
-        from codelens.store.texts import Texts
-
-        with self._store.reading():
-            changes = LastChanges(self._store, Texts(self._store))
-            found: dict[UnitId, LastChange] = {}
-            for document in self._store.documents.rows({unit.document for unit in units}):
-                found |= changes.of_units(document, [unit for unit in units if unit.document == document.id])
-            return found
-
-    def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
-        """(score, repository, commit) of past commits by the words of their messages, best first; and the number of all."""
-        from codelens.text.terms import index_terms
-
-        with self._store.reading():
-            ranked = self._store.messages.rank(index_terms(query).split())
-            part = ranked[offset : offset + limit]
-            return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
-
-    def has_messages(self) -> bool:
-        """True if the messages of past commits can be searched."""
-        with self._store.reading():
-            return self._store.messages.totals()[0] > 0
-
-    def histories(self) -> list[tuple[str, HistoryRead | None]]:
-        """(repository, how much of its git history was read); None if no run has read it."""
-        with self._store.reading():
-            return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.repositories()]
-
-
-class NotesTopic:
-    """Anchors of notes: find them, and renew them where the code moved."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def anchor(self, root: Path, place: str) -> tuple[Anchor, str]:
-        """`path:line` or a symbol of the tree at `root` → its anchor for a note, and a remark for the user.
-
-        Raises TargetError if there is no such place.
-        """
-        from codelens.notes.finder import AnchorFinder
-
-        with self._store.reading():
-            return AnchorFinder(self._store, self._repository_at(root)).place(place, root)
-
-    def find(self, root: Path, anchors: Sequence[Anchor]) -> list[AnchorPlace]:
-        """Find the current places of a note's anchors in the tree at `root`."""
-        from codelens.notes.finder import AnchorFinder
-
-        with self._store.reading():
-            finder = AnchorFinder(self._store, self._repository_at(root))
-            return [finder.find(anchor) for anchor in anchors]
-
-    def renew_anchors(self, root: Path, anchors: Sequence[Anchor]) -> list[Anchor]:
-        """The anchors updated to their current places; lost ones stay unchanged."""
-        from codelens.notes.finder import AnchorFinder
-
-        with self._store.reading():
-            finder = AnchorFinder(self._store, self._repository_at(root))
-            return [finder.renew(finder.find(anchor)) for anchor in anchors]
-
-    def _repository_at(self, root: Path) -> RepositoryId:
-        found = (row.id for row in self._store.documents.repositories() if row.root == root)
-        return next(found, RepositoryId(-1))
+    return find_learnable_words(part.text for part in parse_query(query).ranking_texts)

@@ -176,7 +176,7 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
     try:
         place = reading_place(flags)
         with place.open() as index:
-            found, histories = index.info(), index.history.histories()
+            found, histories = index.info(), index.histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return

@@ -12,10 +12,12 @@ from codelens.cli.options import only_one
 from codelens.cli.progress import watcher
 from codelens.cli.streams import agreed, inform, say, say_plain, write, write_record
 from codelens.cli.workplace import Trees, named_index, reading_place, trees_of, working_folder
+from codelens.config import user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.store.connection import holds_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
@@ -77,10 +79,7 @@ def index(flags: IndexFlags) -> int:
     if chosen == "remove":
         return _remove_index(flags)
     if chosen == "clear_cache":
-        count = Index.forget_packs()
-        Index.forget_vectors()
-        inform(flags, f"removed {quantity(count, 'pack')}")
-        return 0
+        return _clear_cache(flags)
     overrides = {
         "hidden": flags.hidden or None,
         "no_ignore": flags.no_ignore or None,
@@ -130,15 +129,29 @@ def _trust(flags: IndexFlags) -> int:
     return 0
 
 
+def _clear_cache(flags: IndexFlags) -> int:
+    from codelens.context.cache import PackCache
+
+    packs, vectors = user_place("packs"), user_place("vectors.db")
+    count = PackCache(packs).clear() if packs else 0
+    if vectors:
+        for suffix in ("", "-wal", "-shm"):
+            vectors.with_name(vectors.name + suffix).unlink(missing_ok=True)
+    inform(flags, f"removed {quantity(count, 'pack')}")
+    return 0
+
+
 def _remove_index(flags: IndexFlags) -> int:
     """Remove the index file, and nothing that is not an index."""
+    from codelens.indexing.build import remove_index
+
     cwd = working_folder()
     index = named_index(flags) or new_index_place(cwd)
     if index.is_file():
         try:
             Index.open(index).close()
         except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but nothing else belongs at .codelens/index.db
-            if not (Index.is_one(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
+            if not (holds_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
                 raise UsageError(
                     f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
                 ) from None
@@ -147,7 +160,7 @@ def _remove_index(flags: IndexFlags) -> int:
     if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
         say("kept")
         return 1
-    Index.remove(index)
+    remove_index(index)
     folder = index.parent
     if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
         (folder / ".gitignore").unlink(missing_ok=True)
@@ -175,9 +188,10 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
 
 
 def _show_plan(trees: Trees, flags: IndexFlags) -> int:
+    from codelens.indexing.status import plan
     from codelens.render.reports import plan_lines, plan_record
 
-    planned = Index.plan(trees.place.index_path, trees.roots, trees.settings_of)
+    planned = plan(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
         write_record(plan_record(planned))
         return 0
@@ -195,11 +209,12 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
 
 def _explain_path(named: Path, trees: Trees) -> int:
     """Which rule decides on one path: the nearest root that holds it is asked."""
+    from codelens.indexing.status import explain
     from codelens.render.reports import format_skip
 
     path = Path(os.path.normpath(trees.place.cwd / named))
     root = max((r for r in trees.roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=trees.roots[0])
-    verdict = Index.explain_path(trees.place.index_path, root, os.path.relpath(path, root), trees.settings_of)
+    verdict = explain(trees.place.index_path, root.resolve(), os.path.relpath(path, root), trees.settings_of)
     what = "a folder that is walked" if verdict is None else "indexed"
     if isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""

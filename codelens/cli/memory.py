@@ -13,7 +13,7 @@ from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import agreed, inform, say, write, write_answer, write_json
 from codelens.cli.workplace import Workplace, reading_place, target_here
 from codelens.errors import MemoryFault, UsageError
-from codelens.index import Index, MemoryTopic
+from codelens.index import Index, learnable_words
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, PlaceRecord
 from codelens.model.search import MEMORY_UNUSED, Notice
@@ -41,7 +41,7 @@ def record(
     if any(notice.code == MEMORY_UNUSED for notice in notices):
         return
     try:
-        index.memory.record(query, results, words=words, now=now)
+        index.record_answer(query, results, words=words, now=now)
     except MemoryFault as fault:
         say(f"note: not recorded: {fault}; {fault.hint}")
 
@@ -51,7 +51,7 @@ def notebook_here(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplac
     """The memory of the nearest index, open for as long as the context lasts; with a function that finds what a TARGET means."""
     place = reading_place(flags)
     with place.open() as index:
-        notebook = index.memory.notebook(now=parse_time(getattr(flags, "now", None)))
+        notebook = index.notebook(now=parse_time(getattr(flags, "now", None)))
         yield notebook, place, lambda target: target_here(target, place, index)
 
 
@@ -223,7 +223,7 @@ def feedback(flags: FeedbackFlags) -> int:
 
     Later searches that share words with the query rank a useful hit higher.
     """
-    words = MemoryTopic.learnable(flags.query) if flags.query is not None else ()
+    words = learnable_words(flags.query) if flags.query is not None else ()
     with notebook_here(flags) as (notebook, _, find_target):
         hit = flags.hit if flags.hit.isdigit() else find_target(flags.hit)
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)

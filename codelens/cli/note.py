@@ -67,7 +67,8 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
         for place in places:
             text = _below_root(place, tree.root)
             if index is not None:
-                anchor, remark = index.notes.anchor(tree.root, text)
+                with index.anchors(tree.root) as finder:
+                    anchor, remark = finder.place(text, tree.root)
                 if remark:
                     say(f"note: {remark}")
             else:
@@ -95,7 +96,8 @@ def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Seque
     with tree.open() as index:
         if index is None:
             return {}
-        return {n.path: index.notes.find(tree.root, n.note.links) for n in notes if n.note.links}
+        with index.anchors(tree.root) as finder:
+            return {n.path: [finder.find(link) for link in n.note.links] for n in notes if n.note.links}
 
 
 def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
@@ -111,8 +113,10 @@ def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
     if tree.place is None:
         inform(flags, f"note: there is no index here; `codelens index` includes {INDEX_FOLDER}/notes")
         return
+    from codelens.indexing.build import update_file
+
     try:
-        Index.update_file(tree.place.index_path, tree.root, note.path, tree.place.settings)
+        update_file(tree.place.index_path, tree.root, note.path, tree.place.settings)
     except IndexBusy:
         say("note: another process writes the index; the next `codelens index` includes the note")
 
@@ -237,10 +241,13 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
 
 
 def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[Anchor]:
-    links, unlinked = list(note.note.links), flags.unlink or ()
+    links = renewed = list(note.note.links)
+    now, unlinked = None, flags.unlink or ()
     with tree.open() as index:
-        now = index.notes.find(tree.root, links) if index is not None else None
-        renewed = index.notes.renew_anchors(tree.root, links) if index is not None else links
+        if index is not None:
+            with index.anchors(tree.root) as finder:
+                now = [finder.find(link) for link in links]
+                renewed = [finder.renew(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):

@@ -67,7 +67,7 @@ def symbols(flags: SymbolsFlags) -> int:
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = shown_path(path)
         units = index.symbols(path)
-        last = index.history.last_changes(units) if flags.changes else None
+        last = index.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
 
     def lines() -> Iterator[str]:

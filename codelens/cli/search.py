@@ -182,7 +182,7 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import commit_line, commits_record
 
-    commits, total = index.history.commits(query.text, options.limit, options.offset)
+    commits, total = index.commits(query.text, options.limit, options.offset)
     several = len(index.info().repositories) > 1
     if flags.json:
         write_record(commits_record(commits, total, index.info()))
@@ -191,7 +191,7 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
         write(texts, paged=not flags.no_pager)
     if not query.text.strip() and not flags.quiet:
         say("note: the query is empty")
-    elif not (flags.quiet or total or index.history.has_messages()):
+    elif not (flags.quiet or total or index.has_messages()):
         say("note: the index has no messages of commits; `codelens doctor` and the setting `history` say why")
     return 0 if commits else 1
 
@@ -229,7 +229,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
     open_at_line(file, hit.line)
     if result.options.memory:
         _record(index, result, "")
-        index.memory.notebook(now=result.options.now).open_hit(number)
+        index.notebook(now=result.options.now).open_hit(number)
 
 
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
@@ -258,6 +258,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
     """Say why there is nothing below a PATH that the index leaves out."""
     if place.fleet:
         return
+    from codelens.indexing.status import explain
     from codelens.render.reports import format_skip
 
     roots = [Path(os.path.realpath(row.root)) for row in index.info().repositories]
@@ -267,7 +268,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
         if root is None or real == root:
             continue
         below = real.relative_to(root).as_posix()
-        skip = Index.explain_path(place.index_path, root, below, lambda r: settings_at(r, place.index_path, flags))
+        skip = explain(place.index_path, root.resolve(), below, lambda r: settings_at(r, place.index_path, flags))
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")

@@ -22,6 +22,7 @@ from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.model.history import SnapshotDocument
+from codelens.store.connection import holds_index
 from codelens.text.counts import quantity
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) ->
                 facts.append(facts_of_commits.pop(0))
             elif state.file:
                 with Index.open(state.file) as other:
-                    facts.append(other.history.facts())
+                    facts.append(other.facts())
             elif index:
-                facts.append(index.history.facts(state.number))
+                facts.append(index.facts(state.number))
     if root_name and len(commits) < len(states):  # a revision says nothing of the other repositories of an index
         facts = [[f for f in documents if f.repository == root_name] for documents in facts]
     return facts
@@ -81,14 +82,14 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
         if index is None:
             raise UsageError("there is no index to compare with", "name two revisions, or run `codelens index`")
         return State("what is indexed")
-    log = index.history.snapshots() if index else []
+    log = index.snapshots() if index else []
     listing = "`codelens snapshot list` lists them"
     if back := re.fullmatch(r"@\{(\d+)\}", name):
         if int(back[1]) >= len(log):
             raise UsageError(f"{name}: the log has {quantity(len(log), 'snapshot')}", listing)
         return State(name, number=log[int(back[1])].number)
     if (cwd / name).is_file():
-        if not Index.is_one(cwd / name):
+        if not holds_index(cwd / name):
             raise UsageError(f"{name} is not an index", HINT)
         return State(name, file=cwd / name)
     fitting = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
@@ -123,7 +124,7 @@ def _index_commits(states: Sequence[State], root: Path, name: str, settings: Set
                 raise UsageError(f"{state.name}: {fault}") from None
             Index.build(db, [tree], quick)
             with Index.open(db, quick) as index:
-                facts.append(index.history.facts())
+                facts.append(index.facts())
     return facts
 
 
@@ -136,7 +137,7 @@ def list_snapshots(flags: ListFlags) -> int:
     from codelens.render.reports import log_lines, log_record
 
     with reading_place(flags).open() as index:
-        log = index.history.snapshots()
+        log = index.snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: log_record(log, exit_code), lambda: log_lines(log))
     return exit_code

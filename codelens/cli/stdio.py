@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StdioFlags(CommonFlags):
-    """What may be written for the folders that are served."""
+    """Options: whether files may be written for the folders that are served."""
 
     no_index: bool = option("--no-index", "Write nothing: neither make an index that is missing nor update a stale one")
 

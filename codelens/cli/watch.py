@@ -71,7 +71,7 @@ def watch(flags: WatchFlags) -> int:
 
 def _make_reporter(flags: WatchFlags) -> WatchSink:
     from codelens.render.records import to_json
-    from codelens.render.reports import watch_lines, watch_record
+    from codelens.render.reports import watch_line, watch_record
 
     def report(event: WatchEvent) -> None:
         if flags.progress == "json":
@@ -79,8 +79,7 @@ def _make_reporter(flags: WatchFlags) -> WatchSink:
         elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:
             if event.step is WatchStep.LOOKED and not flags.verbose:
                 return
-            for line in watch_lines(event):
-                say(line)
+            say(watch_line(event))
             for notice in (n for report in event.reports for n in report.notices):
                 inform(flags, f"note: {notice.text}")
 

@@ -55,8 +55,7 @@ ROW_IDS = (UnitId, DocumentId, _strip(MessageId))  # Ids that are numbered shard
 # Arguments
 
 Parts = Mapping[int, Any]  # Shard → its part of an argument
-Cut = Callable[[Numbers, Any], Parts | None]
-"""Argument → the parts of shards; None if it names nothing, so that all shards are asked."""
+Cut = Callable[[Numbers, Any], Parts | None]  # Argument → parts of shards; None to ask all
 
 
 def cut_ids(whole: Numbers, ids: Any) -> Parts | None:

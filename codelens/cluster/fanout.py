@@ -25,15 +25,12 @@ class FanOut:
 
     def __init__(self, transport: Transport, numbers: Numbers) -> None:
         self.transport, self.numbers = transport, numbers
-        self._lasting_answers: dict[Any, Any] = {}
-        """Answers that hold for all searches."""
+        self._lasting_answers: dict[Any, Any] = {}  # Answers that hold for all searches
         self._answers: dict[Any, Any] = {}
         self._elements_by_call: dict[Any, dict[Any, list[Any]]] = {}
         """(method, further arguments) → element of the first argument → its elements of the answer."""
-        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}
-        """The same for what holds for all searches."""
-        self._sent_sets: list[_SentSet] = []
-        """The last ones."""
+        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}  # The same for what holds for all searches
+        self._sent_sets: list[_SentSet] = []  # The last ones
         self._counter = itertools.count()
         self._thread_state = threading.local()
 
@@ -205,8 +202,7 @@ class _TaskThread:
         self.is_done = False
         self.result: Any = None
         self.fault: BaseException | None = None
-        self.calls: Sequence[MethodCall] = ()
-        """The calls that it waits for."""
+        self.calls: Sequence[MethodCall] = ()  # The calls that it waits for
         self.answers: list[Any] = []
         self._work, self._thread_state = task, of_thread
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
@@ -245,8 +241,7 @@ class _OpenCall:
     def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
         """`pending`: what calls before it in the same round ask for."""
         self.call = find_call(method)
-        self.places: dict[int, int] = {}
-        """Shard → place of the request in its message."""
+        self.places: dict[int, int] = {}  # Shard → place of the request in its message
         self._fan, self._method, self._arguments = fan, method, arguments
         self._key = (method, freeze(arguments))
         self._answers = fan.answers_to(self.call)

@@ -48,8 +48,7 @@ class Numbers:
         self._external_of_node: dict[tuple[int, int], int] = {}
         self._places_of_external: dict[int, list[tuple[int, int]]] = {}
         self._number_of_external: dict[str, int] = {}
-        self.unknown: set[tuple[int, int]] = set()
-        """Externals (shard, node there) that an answer named and `name_externals` does not know yet."""
+        self.unknown: set[tuple[int, int]] = set()  # Externals that `name_externals` must number
 
     def home(self, repository: int) -> tuple[int, RepositoryId]:
         """(shard, id there) of a repository."""

@@ -30,8 +30,7 @@ GATEWAYS: Mapping[str, type] = {
     "parts": Parts,
     "lines": LineHistories,
 }
-IN_PARTS, REHEARSE = "in_parts", "rehearse"
-"""The two requests for work that the shard does on its store, which name no method."""
+IN_PARTS, REHEARSE = "in_parts", "rehearse"  # Requests for work that the shard does on its store, by no method
 
 
 def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:

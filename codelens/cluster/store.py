@@ -117,20 +117,6 @@ class ShardWords(ShardGateway):
         return self._ask("postings.bm25_given", *self._gather_statistics(*arguments))
 
 
-class ShardOccurrences(ShardGateway):
-    """Mean lengths from the sums of all shards."""
-
-    def __init__(self, ask: FanOut, words: ShardWords) -> None:
-        super().__init__("occurrences", ask)
-        self._shard_words = words
-
-    def mean_lengths(self, term: str) -> Sequence[float]:
-        if not self._shard_words.document_frequency(term):
-            return ()
-        rows, tokens = self._ask("postings.totals")
-        return [count / max(1, rows) for count in tokens]
-
-
 class ShardVectors(ShardGateway):
     """The first pass over signs ends where it would in one index."""
 
@@ -196,21 +182,18 @@ class ShardedStore(Store):
         homes: Sequence[Home],
         *,
         snapshot: str = "",
-        missing: Sequence[str] = (),
         release: Callable[[], None] = lambda: None,
     ) -> None:
         """`place`: the index that answers name. `homes`: the repositories in the order of one index. `release` is called at the
         end of each use. Raises UsageError if the shards were not built in the same way.
         """
-        self.path, self.ours, self.missing, self._release = place, True, missing, release
+        self.path, self.ours, self._release = place, True, release
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         self.ask = ask = FanOut(transport, Numbers(homes))
         self._meta = {**_share_meta(facts), "snapshot": snapshot}
-        words = ShardWords(ask)
         self._gateways = {name: ShardGateway(name, ask) for name in GATEWAYS} | {
             "documents": ShardDocuments(ask, facts),
-            "postings": words,
-            "occurrences": ShardOccurrences(ask, words),
+            "postings": ShardWords(ask),
             "vectors": ShardVectors("vectors", ask),
             "edges": ShardEdges("edges", ask),
         }

@@ -22,7 +22,7 @@ from codelens.model.search import Candidate, Notice
 from codelens.search.pipeline import UNKNOWN_WORDS, rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
-from codelens.search.recency import open_runtime_reader
+from codelens.search.recency import read_runtime_signals
 from codelens.search.scope import documents_in_scope
 from codelens.search.walk import SpreadSettings, measure_nearness, spread
 from codelens.store.documents import DocumentRow
@@ -114,10 +114,10 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
     """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
-        walked = knowing.walk_from(
+        walked = knowing.walk_with_restart(
             dict.fromkeys(seed_ids, 1.0), knowing.WalkSettings(**profile.composite["walk"]), store
         )
-        masses = {unit: mass for unit, mass in walked.held().items() if is_unit(unit)}
+        masses = {unit: mass for unit, mass in walked.mass_of_units().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
@@ -148,7 +148,7 @@ Scoring = Callable[[UnitRow, float, int], float]
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
     """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
     confidences = _read_confidences(store, [row.id for row in rows])
-    running = open_runtime_reader(store, now, notices)(rows)
+    running = read_runtime_signals(rows, store, now, notices)
 
     def score(row: UnitRow, blast: float, hops: int) -> float:
         confidence, recency = confidences.get(row.id, 0.0), STATIC_RECENCY

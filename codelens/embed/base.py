@@ -57,10 +57,8 @@ near 0, where this is the value of hashing. Chosen."""
 
 
 def format_fields(fields: EmbeddedFields) -> str:
-    """The fields as one text for a general model: name and context, the signature and doc lines that the body lacks, the body.
-
-    The names come first, because such models read only the first 256 or 512 tokens.
-    """
+    """The fields as one text for a general model, the names first, because such models read only the first 256 or 512 tokens;
+    of the signature and doc only the lines that the body lacks."""
     body = fields.body.strip()
     head = " ".join(part for part in (fields.name, fields.context.strip()) if part)
     signature = [line for line in map(str.strip, fields.signature.splitlines()) if line and line not in body]
@@ -74,9 +72,7 @@ MOST_DIMENSIONS = 16_384  # Four times the largest known models; a longer answer
 
 def to_int8_vector(values: Sequence[float]) -> bytes:
     """One vector as int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as bytes.
-
-    Zeros stay zeros. Raises ValueError for no numbers, too many, infinite ones or NaN.
-    """
+    Raises ValueError for no numbers, too many, infinite ones or NaN."""
     if not 0 < len(values) <= MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(values)} dimensions")
     norm = math.sqrt(math.fsum(v * v for v in values)) if all(map(math.isfinite, values)) else math.inf
@@ -87,10 +83,8 @@ def to_int8_vector(values: Sequence[float]) -> bytes:
 
 
 def sum_vectors(vectors: Sequence[bytes]) -> bytes:
-    """The normalised sum of several vectors; a single vector as it is; empty without vectors or if they cancel out.
-
-    Sums of integers are exact, so the order does not matter. Plain Python, because importing numpy takes longer.
-    """
+    """The normalised sum of several vectors; a single vector as it is; empty without vectors or if they cancel out. Plain
+    Python, because importing numpy takes longer."""
     if len(vectors) < 2:
         return vectors[0] if vectors else b""
     sums = [sum(column) for column in zip(*(memoryview(v).cast("b") for v in vectors), strict=True)]

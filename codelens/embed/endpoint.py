@@ -26,8 +26,10 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before the second try, doubled each time, and the maximum, whatever the server asks for. Chosen."""
+FIRST_WAIT, LONGEST_WAIT = (
+    0.5,
+    30.0,
+)  # Seconds before the second try, doubled each time; the most, whatever the server wants
 MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
 MOST_TOLD = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536
@@ -43,10 +45,7 @@ class RetryLimits:
 
 
 def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
-    """The answer, parsed. The key is sent as a bearer's if it is not empty, and is part of no message.
-
-    Raises EmbedderFault where no answer comes, or none that is JSON.
-    """
+    """The answer, parsed. A key is sent as a bearer's, and is part of no message. Raises EmbedderFault where no JSON comes."""
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "codelens"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
@@ -59,7 +58,11 @@ def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
             if refused.status not in AGAIN:
                 raise fault from None
         except (OSError, http.client.HTTPException, ValueError) as cause:
-            fault, wait = _connection_fault(url, cause), 0.0
+            reason, wait = getattr(cause, "reason", None) or cause, 0.0
+            if isinstance(cause, ValueError) and not isinstance(cause, OSError):
+                fault = EmbedderFault(f"{url} does not answer with JSON: {reason}")
+            else:
+                fault = EmbedderFault(f"{url} does not answer: {reason or type(cause).__name__}")
         wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
         if attempt == patience.tries or time.monotonic() - begun + wait > patience.in_all:
             break
@@ -113,18 +116,12 @@ class _ErrorStatus(Exception):
         return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
 
 
-def _connection_fault(url: str, cause: Exception) -> EmbedderFault:
-    reason = getattr(cause, "reason", None) or cause
-    if isinstance(cause, ValueError) and not isinstance(cause, OSError):
-        return EmbedderFault(f"{url} does not answer with JSON: {reason}")
-    return EmbedderFault(f"{url} does not answer: {reason or type(cause).__name__}")
-
-
 KEY = "CODELENS_API_KEY"
 RULES = "endpoint 1"  # Raise the number with any change of what is sent
 BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
-MOST_CHARACTERS = 8000
-"""Characters of a text. A piece has at most 2048 and a short head; longer texts would exceed the limit of 8192 tokens. Chosen."""
+MOST_CHARACTERS = (
+    8000  # Characters of a text. A piece has at most 2048 and a short head; the usual limit is 8192 tokens.
+)
 INDEXING = RetryLimits(seconds=60, tries=6, in_all=300)
 ASKING = RetryLimits(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
 NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption
@@ -183,8 +180,7 @@ class EndpointEmbedder:
     def fingerprint(self) -> str:
         """16 hex digits over address, model and requested dimensions."""
         address = self._address
-        parts = (RULES, address.url, address.model, address.dimensions)
-        return xxhash.xxh3_64_hexdigest(repr(parts).encode())
+        return xxhash.xxh3_64_hexdigest(repr((RULES, address.url, address.model, address.dimensions)).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, provided the endpoint treats the texts of a request separately."""
@@ -206,7 +202,10 @@ class EndpointEmbedder:
         }
         if self._address.dimensions:
             body["dimensions"] = self._address.dimensions
-        answer = post_json(self._address.url, body, _read_key() if self._address.takes_key else "", patience)
+        key = os.environ.get(KEY, "").strip() if self._address.takes_key else ""
+        if not all("!" <= c <= "~" for c in key):  # no header can hold it: errors of libraries would print it
+            raise UsageError(f"{KEY} contains invalid characters")
+        answer = post_json(self._address.url, body, key, patience)
         try:
             rows = _read_rows(answer, len(texts))
             if {len(row) for row in rows} - {self.dimensions or len(rows[0])}:
@@ -216,14 +215,6 @@ class EndpointEmbedder:
             raise EmbedderFault(f"{self._address.url} does not return usable vectors: {fault}") from None
         self.dimensions = len(rows[0])
         return vectors
-
-
-def _read_key() -> str:
-    """The key from the environment. Raises UsageError if no header can hold it: errors of libraries would print it."""
-    key = os.environ.get(KEY, "").strip()
-    if not all("!" <= c <= "~" for c in key):
-        raise UsageError(f"{KEY} contains invalid characters")
-    return key
 
 
 def _read_rows(answer: Any, wanted: int) -> list[list[float]]:

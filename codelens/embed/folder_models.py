@@ -1,9 +1,7 @@
 """Embedders for models of others in a folder: ONNX graphs, model2vec tables, sentence-transformers; and the files they read.
 
 A graph runs each text separately on one thread, because kernels round differently in batches of other shapes; several texts run
-in parallel. A piece of 2048 characters takes MiniLM (6 layers, 256 tokens) about 270 ms on two busy cores.
-sentence-transformers is kept off the network in three ways, and runs no code from the folder. A text becomes one vector by pooling,
-with a maximum length and prompts. Normalisation does not matter: all vectors are stored with the same length.
+in parallel. sentence-transformers is kept off the network in three ways, and runs no code from the folder.
 """
 
 from __future__ import annotations
@@ -54,9 +52,8 @@ def stamp_files(path: Path) -> tuple[object, ...]:
 def model_files(path: Path) -> list[Path]:
     """The files that may decide vectors, sorted by name: settings, tokenizers and weights."""
     others = ("*.json", "*.txt", "*.model", "*.safetensors", "*.onnx", "*.onnx_data", "*.onnx.data")
-    return sorted(
-        {file for kind in others for below in ("", "*/") for file in path.glob(below + kind) if file.is_file()}
-    )
+    patterns = (below + kind for kind in others for below in ("", "*/"))
+    return sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
 
 
 def hash_files(rules: str, path: Path, files: Iterable[Path]) -> str:
@@ -104,15 +101,21 @@ def read_settings(path: Path) -> SentenceSettings:
             pooling = folder / "config.json"
         elif kind != "Normalize":
             raise UsageError(f"the model {path} has an unknown module: {kind}", "use another model")
-    limits = _read_mapping(transformer / "sentence_bert_config.json") or _read_mapping(
-        path / "sentence_bert_config.json"
-    )
-    return SentenceSettings(
-        _read_pooling(path, _read_mapping(pooling) if pooling.name else {}),
-        _most_tokens(limits, _read_mapping(transformer / "config.json")),
-        limits.get("do_lower_case") is True,
-        *read_prompts(path),
-    )
+    config = _read_mapping(pooling) if pooling.name else {}
+    if isinstance(named := config.get("pooling_mode"), str):  # since version 5.2, before it `pooling_mode_…: true`
+        modes = [named]
+    else:
+        modes = [k.removeprefix("pooling_mode_") for k, value in config.items() if value is True and "_mode_" in k]
+    mode = ", ".join(sorted(modes)) or MEAN
+    pooled_by = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode, mode)
+    if pooled_by not in (MEAN, CLS):
+        raise UsageError(f"the model {path} pools by {pooled_by}; only mean and cls are supported", "use another model")
+    name = "sentence_bert_config.json"
+    limits = _read_mapping(transformer / name) or _read_mapping(path / name)
+    places = _read_mapping(transformer / "config.json").get("max_position_embeddings")
+    numbers = (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None)
+    most_tokens = next((number for number in numbers if isinstance(number, int) and number > 0), LONGEST)
+    return SentenceSettings(pooled_by, most_tokens, limits.get("do_lower_case") is True, *read_prompts(path))
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
@@ -132,29 +135,6 @@ def read_prompts(path: Path) -> tuple[str, str]:
 def _read_mapping(path: Path) -> Mapping[str, Any]:
     content = read_json(path)
     return content if isinstance(content, dict) else {}
-
-
-def _read_pooling(path: Path, config: Mapping[str, Any]) -> str:
-    """The enabled mode: `pooling_mode_…: true`, or since version 5.2 `pooling_mode: "…"`."""
-    if isinstance(named := config.get("pooling_mode"), str):
-        modes = {named}
-    else:
-        modes = {
-            key.removeprefix("pooling_mode_") for key, value in config.items() if value is True and "_mode_" in key
-        }
-    mode = ", ".join(sorted(modes)) or MEAN
-    pooling = {"mean_tokens": MEAN, "cls_token": CLS}.get(mode, mode)
-    if pooling not in (MEAN, CLS):
-        raise UsageError(f"the model {path} pools by {pooling}; only mean and cls are supported", "use another model")
-    return pooling
-
-
-def _most_tokens(limits: Mapping[str, Any], config: Mapping[str, Any]) -> int:
-    places = config.get("max_position_embeddings")
-    for limit in (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None):
-        if isinstance(limit, int) and limit > 0:
-            return limit
-    return LONGEST
 
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -280,20 +260,6 @@ class GraphEmbedder(FolderEmbedder):
         """The graph's pooled output, the first token's vector, or the mean of all attended tokens."""
         import numpy as np
 
-        output = np.asarray(self._session.run([self._output], self._inputs(tokens))[0], np.float64)[0]
-        if output.ndim == 1:
-            pooled = output
-        elif self._settings.pooling == CLS:
-            pooled = output[0]
-        else:
-            mask = np.array(tokens.attention_mask, np.float64)
-            pooled = mask @ output / max(mask.sum(), 1.0)
-        values: list[float] = pooled.tolist()
-        return values
-
-    def _inputs(self, tokens: Encoding) -> Mapping[str, Any]:
-        import numpy as np
-
         given = {
             "input_ids": tokens.ids,
             "attention_mask": tokens.attention_mask,
@@ -306,7 +272,16 @@ class GraphEmbedder(FolderEmbedder):
                 raise UsageError(f"the model {self._path} needs an unknown input: {wanted.name}")
             kind = np.int32 if "int32" in wanted.type else np.int64
             inputs[wanted.name] = np.array([given[wanted.name]], kind)
-        return inputs
+        output = np.asarray(self._session.run([self._output], inputs)[0], np.float64)[0]
+        if output.ndim == 1:
+            pooled = output
+        elif self._settings.pooling == CLS:
+            pooled = output[0]
+        else:
+            mask = np.array(tokens.attention_mask, np.float64)
+            pooled = mask @ output / max(mask.sum(), 1.0)
+        values: list[float] = pooled.tolist()
+        return values
 
     @cached_property
     def _output(self) -> str:
@@ -422,8 +397,6 @@ class SentenceEmbedder(FolderEmbedder):
 
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
-
-
 HINT = (
     f"it needs {TOKENIZER} and either {WEIGHTS} with a config.json of model2vec, or {' or '.join(GRAPHS)}, "
     f"or sentence-transformers' modules.json and {WEIGHTS}"
@@ -431,11 +404,10 @@ HINT = (
 
 
 def open_folder(path: Path) -> Embedder:
-    """The embedder of a model's folder, the lightest that can run it: model2vec, onnxruntime, sentence-transformers.
-
-    The model is loaded with the first text. Raises UsageError if the folder holds no model, or its package is not installed.
-    """
-    if is_static(path):
+    """The embedder of a model's folder, the lightest that can run it. The model is loaded with the first text. Raises
+    UsageError if the folder holds no model, or its package is not installed."""
+    is_table = all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json"))
+    if is_table and _read_mapping(path / "config.json").get("model_type") == "model2vec":
         return StaticTableEmbedder(path)
     graph = next((path / name for name in GRAPHS if (path / name).is_file()), None)
     if graph and (path / TOKENIZER).is_file():
@@ -443,11 +415,3 @@ def open_folder(path: Path) -> Embedder:
     if (path / "modules.json").is_file() and any(path.glob(f"**/{WEIGHTS}")):
         return SentenceEmbedder(path)
     raise UsageError(f"the folder {path} contains no usable model", HINT)
-
-
-def is_static(path: Path) -> bool:
-    """True if the folder was written by model2vec."""
-    if not all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json")):
-        return False
-    config = read_json(path / "config.json")
-    return isinstance(config, dict) and config.get("model_type") == "model2vec"

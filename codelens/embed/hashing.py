@@ -9,8 +9,9 @@ importing numpy costs 100 ms. Hashes are xxh3, which depends neither on PYTHONHA
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cache, cached_property
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +23,20 @@ from codelens.text.identifiers import is_cjk
 from codelens.text.terms import index_terms, token_counts
 
 if TYPE_CHECKING:
-    from codelens.embed.hashing_batch import HashingBatch
+    import numpy as np
+    import numpy.typing as npt
+
+    Whole = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
 
 DIMENSIONS = 256
+_LOW, _BITS = DIMENSIONS - 1, DIMENSIONS.bit_length() - 1
 VERSION = "2"  # Change it with any change of a vector
-
-Features = tuple[int, ...]  # Each is weight × 256 + dimension; weights are signed, and a dimension may repeat
+MOST_TEXTS = 512  # Entries per pass: 512 × 4 fields × 256 dimensions are 4 MB of sums
+MOST_TOKENS = (
+    400_000  # Cached tokens, about 100 MB of source; then the cache is cleared, which bounds a worker's memory
+)
+MOST_WORDS = 200_000  # Cached words, which tokens share
 
 # Fitted on 5 400 pairs of a docstring's first sentence and its function without it, the answer among up to 2 000 functions
 # of its package. The 13 packages: asyncio, concurrent and multiprocessing, email, logging and unittest, the single modules
@@ -56,47 +65,26 @@ def common_words() -> frozenset[str]:
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-class FeatureCache(dict[str, Features]):
-    """Token → its features, made on first use. Queries give words that say little no weight, code gives them little."""
-
-    def __init__(self, query: bool) -> None:
-        super().__init__()
-        self._filler = 0 if query else FILLER_IN_CODE
-        self._words: dict[str, Features] = {}
-
-    def __missing__(self, token: str) -> Features:
-        features = self[token] = self._features(token)
-        return features
-
-    def clear(self) -> None:
-        """Forgets tokens and words alike; what was made stays right, so this only frees memory."""
-        super().clear()
-        self._words.clear()
-
-    def _features(self, token: str) -> Features:
-        """Its words and their stems. The words are those of the full-text index, without the whole of several."""
-        words = index_terms(token).split()
-        several = words[1:] if len(words) > 1 and not is_cjk(words[0]) else words
-        return tuple(chain.from_iterable(map(self._word, several)))
-
-    def _word(self, word: str) -> Features:
-        if (features := self._words.get(word)) is None:
-            features = self._words[word] = _word_features(word, self._filler)
-        return features
+def token_features(token: str, filler: int) -> Iterator[int]:
+    """The features of a token's words: those of the full-text index, without the whole of several."""
+    words = index_terms(token).split()
+    several = words[1:] if len(words) > 1 and not is_cjk(words[0]) else words
+    return chain.from_iterable(_word_features(word, filler) for word in several)
 
 
-def _word_features(word: str, filler: int) -> Features:
-    if word in common_words():
-        return (_feature(word, filler),) if filler else ()
-    if len(word) < STEMS[0] or is_cjk(word):
-        return (_feature(word, WORD),)
-    return (_feature(word, WORD), *[_feature(f"{length}{word[:length]}", WORD) for length in STEMS])
-
-
-def _feature(text: str, weight: int) -> int:
-    """Each feature moves one dimension up or down: signed feature hashing (Weinberger et al. 2009)."""
-    digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
-    return (weight if digest >> 32 & 1 else -weight) * DIMENSIONS + digest % DIMENSIONS
+@lru_cache(maxsize=MOST_WORDS)
+def _word_features(word: str, filler: int) -> Sequence[int]:
+    """The features of a word and its stems, each weight × 256 + dimension; a dimension may repeat. Each moves one dimension up
+    or down: signed feature hashing (Weinberger et al. 2009)."""
+    is_filler = word in common_words()
+    weight, texts = (filler, [word] if filler else []) if is_filler else (WORD, [word])
+    if not is_filler and len(word) >= STEMS[0] and not is_cjk(word):
+        texts += [f"{length}{word[:length]}" for length in STEMS]
+    features = []
+    for text in texts:
+        digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+        features.append((weight if digest >> 32 & 1 else -weight) * DIMENSIONS + digest % DIMENSIONS)
+    return features
 
 
 class HashingEmbedder:
@@ -109,6 +97,11 @@ class HashingEmbedder:
     """Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; this is 2.4 times that deviation, exceeded by one in a
     hundred. The multiple is chosen, not measured."""
 
+    def __init__(self) -> None:
+        rules = (VERSION, STEMS, WORD, FILLER_IN_CODE, sorted(common_words()), sorted(FIELD_FACTORS.items()))
+        self._fingerprint = xxhash.xxh3_64_hexdigest(repr(rules).encode())
+        self._batch = HashingBatch(FILLER_IN_CODE)
+
     def knows(self, text: str) -> bool:
         """False: a word's hash says only which texts contain it."""
         return False
@@ -116,11 +109,6 @@ class HashingEmbedder:
     def fingerprint(self) -> str:
         """16 hex digits over the rules' version, the word list, the weights and the factors."""
         return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        rules = (VERSION, STEMS, WORD, FILLER_IN_CODE, sorted(common_words()), sorted(FIELD_FACTORS.items()))
-        return xxhash.xxh3_64_hexdigest(repr(rules).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry; zeros if no field holds a token."""
@@ -131,7 +119,7 @@ class HashingEmbedder:
         sums = [0] * DIMENSIONS
         for token, count in token_counts(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
-            for feature in self._query_features[token]:
+            for feature in token_features(token, filler=0):
                 sums[feature % DIMENSIONS] += feature // DIMENSIONS * weight
         norm = math.sqrt(sum(v * v for v in sums))
         if not norm:
@@ -141,12 +129,70 @@ class HashingEmbedder:
         scale = 127 / math.sqrt(sum(v * v for v in fixed))
         return bytes(round(v * scale) & 0xFF for v in fixed)
 
-    @cached_property
-    def _query_features(self) -> FeatureCache:
-        return FeatureCache(query=True)
 
-    @cached_property
-    def _batch(self) -> HashingBatch:
-        from codelens.embed.hashing_batch import HashingBatch
+class HashingBatch(dict[str, int]):
+    """Hashes many texts at once with numpy. Holds token → its row; the features of all rows are in one array."""
 
-        return HashingBatch(FeatureCache(query=False), tuple(FIELD_FACTORS.values()))
+    def __init__(self, filler: int) -> None:
+        super().__init__()
+        self._filler = filler
+        self._features, self._ends = array("q"), array("q", [0])
+
+    def __missing__(self, token: str) -> int:
+        self._features.extend(token_features(token, self._filler))
+        self._ends.append(len(self._features))
+        row = self[token] = len(self._ends) - 2
+        return row
+
+    def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+        """One vector per entry of four fields, int8 of length 127; zeros if there is nothing to embed."""
+        import numpy as np
+
+        if len(self) > MOST_TOKENS:
+            self.clear()
+            self._features, self._ends = array("q"), array("q", [0])
+
+        def inverse_norm(sums: Whole, length: float) -> Floats:
+            """length / norm of each row of the last axis, 0 for zero rows. The sums of squares are exact."""
+            norm = np.sqrt(np.einsum("...i,...i->...", sums, sums).astype(np.float64))[..., None]
+            inverse: Floats = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
+            return inverse
+
+        vectors: list[bytes] = []
+        factors = np.array(list(FIELD_FACTORS.values()))
+        for start in range(0, len(entries), MOST_TEXTS):
+            batch = entries[start : start + MOST_TEXTS]
+            sums = self._sum_features([text for entry in batch for text in entry])
+            sums = sums.reshape(len(batch), len(factors), DIMENSIONS)
+            fixed = np.rint(sums * (FIXED_POINT * factors[:, None] * inverse_norm(sums, 1.0))).astype(np.int64)
+            total = fixed.sum(axis=1)
+            packed = np.rint(total * inverse_norm(total, 127.0)).astype(np.int8).tobytes()
+            vectors += [packed[i : i + DIMENSIONS] for i in range(0, len(packed), DIMENSIONS)]
+        return vectors
+
+    def _sum_features(self, texts: Sequence[str]) -> Whole:
+        """The weighted sum of features of each text: [texts × dimensions]. Integers below 2^53, hence exact in any order."""
+        import numpy as np
+
+        rows, counts, sizes = array("q"), array("q"), array("q")
+        known: dict[str, tuple[array[int], array[int]]] = {}
+        for text in texts:
+            if (of_text := known.get(text)) is None:
+                counter = token_counts(text)
+                of_text = known[text] = (array("q", map(self.__getitem__, counter)), array("q", counter.values()))
+            rows.extend(of_text[0])
+            counts.extend(of_text[1])
+            sizes.append(len(of_text[0]))
+        row, ends = np.frombuffer(rows, np.int64), np.frombuffer(self._ends, np.int64)
+        starts, lengths = ends[row], ends[row + 1] - ends[row]  # of each row's features
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+        features = np.frombuffer(self._features, np.int64)[places]
+        weights = np.array(ROOTS)[np.minimum(np.frombuffer(counts, np.int64), len(ROOTS) - 1)]
+        first = np.repeat(np.arange(len(texts)) * DIMENSIONS, np.frombuffer(sizes, np.int64))
+        summed = np.bincount(
+            (features & _LOW) + np.repeat(first, lengths),
+            weights=(features >> _BITS) * np.repeat(weights, lengths),
+            minlength=len(texts) * DIMENSIONS,
+        )
+        return summed.astype(np.int64)

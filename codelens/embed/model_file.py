@@ -13,7 +13,7 @@ import json
 import mmap
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,36 +45,28 @@ class ModelFile:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise UsageError(
-                f"cannot read the model {path}: {error}", "`codelens model list` shows the available models"
-            ) from None
+            hint = "`codelens model list` shows the available models"
+            raise UsageError(f"cannot read the model {path}: {error}", hint) from None
         if self._map[: len(MAGIC)] != MAGIC:
             raise UsageError(f"{path} is not a model file of codelens", "`codelens model export` makes one")
         self.path = path
+        at, view, parts = len(MAGIC) + 4, memoryview(self._map), []
+        length = int.from_bytes(self._map[at - 4 : at], "little")
+        start = _align(at + length)
         try:
-            self._read_header()
+            self.header: Mapping[str, Any] = parse_json(self._map[at : at + length])
+            n, self.dimensions = int(self.header["rows"]), int(self.header["dimensions"])
+            for size in (8 * n, 2 * n, 2 * n, n * self.dimensions):
+                parts.append(view[start : start + size])
+                if len(parts[-1]) != size:
+                    raise ValueError("it ends too early")
+                start = _align(start + size)
+            self.factors = tuple(float(f) for f in self.header["factors"])
+            self.keys, self.rows = parts[0].cast("Q"), parts[3].cast("b")
+            self.query_weights, self.code_weights = parts[1].cast("H"), parts[2].cast("H")
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{path} is damaged: {error}", "make or copy it again") from None
-
-    def _read_header(self) -> None:
-        at = len(MAGIC)
-        length = int.from_bytes(self._map[at : at + 4], "little")
-        self.header: Mapping[str, Any] = parse_json(self._map[at + 4 : at + 4 + length])
-        n, dimensions = int(self.header["rows"]), int(self.header["dimensions"])
-        start = _align(at + 4 + length)
-        view = memoryview(self._map)
-        parts = []
-        for size in (8 * n, 2 * n, 2 * n, n * dimensions):
-            parts.append(view[start : start + size])
-            if len(parts[-1]) != size:
-                raise ValueError("it ends too early")
-            start = _align(start + size)
-        self.keys = parts[0].cast("Q")
-        self.query_weights, self.code_weights = parts[1].cast("H"), parts[2].cast("H")
-        self.rows = parts[3].cast("b")
         self._words_at = start
-        self.dimensions = dimensions
-        self.factors = tuple(float(f) for f in self.header["factors"])
 
     def row_of(self, name: str) -> int | None:
         """Index of a row, or None."""
@@ -125,9 +117,8 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     ]
     factors = [float(f) for f in table.factors]
     digest = xxhash.xxh3_64()
-    for part in parts:
+    for part in (*parts, repr(factors).encode()):
         digest.update(part)
-    digest.update(repr(factors).encode())
     header = {**card, "rows": n, "dimensions": dimensions, "factors": factors, "hash": digest.hexdigest()}
     text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
     out = bytearray(MAGIC + len(text).to_bytes(4, "little") + text)
@@ -195,18 +186,14 @@ def write_npz(file: ModelFile, path: Path) -> None:
 
 def write_text(file: ModelFile, path: Path) -> None:
     """Write word2vec's text format: the sizes of the table, then a line per word with its row times its weight in code."""
-    with path.open("w", encoding="utf-8", newline="\n") as out:
-        out.writelines(_text(file))
-
-
-def _text(file: ModelFile) -> Iterator[str]:
     import numpy as np
 
     rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions) / 127
     weights = np.frombuffer(file.code_weights, np.uint16) / 65535
-    yield f"{len(rows)} {file.dimensions}\n"
-    for name, row, weight in zip(_export_names(file), rows, weights.tolist(), strict=True):
-        yield f"{name} {' '.join(f'{value:.5g}' for value in (row * weight).tolist())}\n"
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.write(f"{len(rows)} {file.dimensions}\n")
+        for name, row, weight in zip(_export_names(file), rows, weights.tolist(), strict=True):
+            out.write(f"{name} {' '.join(f'{value:.5g}' for value in (row * weight).tolist())}\n")
 
 
 def _export_names(file: ModelFile) -> list[str]:

@@ -54,52 +54,41 @@ def absolute_setting(setting: str) -> str:
 
 def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
     """The embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder, or an
-    endpoint's address. Nothing is sent before a text is embedded.
-
-    Raises UsageError if there is no such model, its package is missing, or it needs the network and that is not allowed.
-    """
+    endpoint's address. Raises UsageError if there is no such model, its package is missing, or it needs the network and that is
+    not allowed."""
     if is_address(setting):
-        return _open_endpoint(setting, allow_network)
-    path = find_model(setting)
-    return _open_hashing() if path is None else _open_path(path)
+        from codelens.embed.endpoint import EndpointEmbedder, parse_address
 
-
-def _open_endpoint(setting: str, allow_network: bool) -> Embedder:
-    from codelens.embed.endpoint import EndpointEmbedder, parse_address
-
-    address = parse_address(setting)
-    if not allow_network:
-        raise UsageError(
-            f"{address.model} at {address.host} needs the network, which is not allowed",
-            "--allow-network allows it for this command, the setting allow_network for all",
-        )
-    return EndpointEmbedder(address)
-
-
-@cache
-def _open_hashing() -> Embedder:
-    from codelens.embed.hashing import HashingEmbedder
-
-    return HashingEmbedder()
-
-
-def _open_path(path: Path) -> Embedder:
+        address = parse_address(setting)
+        if not allow_network:
+            raise UsageError(
+                f"{address.model} at {address.host} needs the network, which is not allowed",
+                "--allow-network allows it for this command, the setting allow_network for all",
+            )
+        return EndpointEmbedder(address)
+    path, stamp = find_model(setting), tuple[object, ...]()
     try:
-        if path.is_dir():
+        if path and path.is_dir():
             from codelens.embed.folder_models import stamp_files
 
-            return _open_stamped(path, stamp_files(path))
-        if not path.is_file():  # a pipe would never end
-            raise UsageError(f"no model at {path}", "name a model's file or folder, `codelens` or `hashing`")
-        status = path.stat()
+            stamp = stamp_files(path)
+        elif path:
+            if not path.is_file():  # a pipe would never end
+                raise UsageError(f"no model at {path}", "name a model's file or folder, `codelens` or `hashing`")
+            status = path.stat()
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
     except (OSError, ValueError) as fault:
         raise UsageError(f"cannot read the model {path}: {fault}") from None
-    return _open_stamped(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+    return _open_stamped(path, stamp)
 
 
 @lru_cache(maxsize=8)
-def _open_stamped(path: Path, stamp: tuple[object, ...]) -> Embedder:
+def _open_stamped(path: Path | None, stamp: tuple[object, ...]) -> Embedder:
     """A changed file or folder has another stamp, and is opened again."""
+    if path is None:
+        from codelens.embed.hashing import HashingEmbedder
+
+        return HashingEmbedder()
     if path.is_dir():
         from codelens.embed.folder_models import open_folder
 
@@ -111,10 +100,8 @@ def _open_stamped(path: Path, stamp: tuple[object, ...]) -> Embedder:
 
 def open_indexed_embedder(setting: str) -> Embedder:
     """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
-    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings.
-
-    Raises UsageError.
-    """
+    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises
+    UsageError."""
     if is_address(setting) or Path(setting).is_dir():
         raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
     return open_embedder(setting)

@@ -11,19 +11,25 @@ ten rows and does not import numpy (100 ms).
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile, rows_of, words_of
-from codelens.text.terms import token_counts, tokens
+from codelens.embed.model_file import ModelFile, key_of, rows_of, words_of
+from codelens.text.terms import kept_tokens, token_counts, tokens
 
 if TYPE_CHECKING:
-    from codelens.embed.static_batch import StaticBatch
+    import numpy as np
+    import numpy.typing as npt
 
 QUERIES_ENDING = ".queries"
+MOST_WORDS = 4096  # Words per pass
+MOST_TOKENS = 25_000  # Cached tokens; then the cache is cleared, which bounds a worker's memory
+ROW = 4  # Bytes of a row number
 ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 """Weight of a word by how often the text has it, √tf in 16ths; more often than the table is long counts as its end."""
 
@@ -35,7 +41,10 @@ class StaticEmbedder:
 
     def __init__(self, path: Path) -> None:
         self._file = ModelFile(path)
-        self._queries = _query_table(path, self._file)
+        beside = path.with_suffix(QUERIES_ENDING)
+        queries = ModelFile(beside) if beside.is_file() else None
+        # The rows for words of queries that were trained with this very model
+        self._queries = queries if queries and queries.header.get("model") == self._file.digest() else None
         self.name = str(self._file.header["name"])
         self.dimensions = self._file.dimensions
         card = (self._queries or self._file).header
@@ -58,7 +67,12 @@ class StaticEmbedder:
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in token_counts(text).items():
             for word in words_of(token):
-                for place in self._query_rows(word):
+                row = self._queries.row_of(word) if self._queries else None
+                if self._queries and row is not None:
+                    places = [(self._queries, row)]
+                else:
+                    places = [(self._file, row) for row in rows_of(word, self._file.row_of)]
+                for place in places:
                     counts[place] = counts.get(place, 0) + count
         size = self.dimensions
         sums = [0] * size
@@ -68,21 +82,79 @@ class StaticEmbedder:
         norm = math.sqrt(sum(v * v for v in sums))
         return bytes(round(v * (127 / norm)) & 0xFF for v in sums) if norm else b""
 
-    def _query_rows(self, word: str) -> list[tuple[ModelFile, int]]:
-        """The row of a word of a query, or the rows of its pieces, each with its table."""
-        if self._queries and (row := self._queries.row_of(word)) is not None:
-            return [(self._queries, row)]
-        return [(self._file, row) for row in rows_of(word, self._file.row_of)]
-
     @cached_property
     def _batch(self) -> StaticBatch:
-        from codelens.embed.static_batch import StaticBatch
-
         return StaticBatch(self._file)
 
 
-def _query_table(path: Path, model: ModelFile) -> ModelFile | None:
-    """The rows for words of queries that were trained with this very model, or None."""
-    beside = path.with_suffix(QUERIES_ENDING)
-    table = ModelFile(beside) if beside.is_file() else None
-    return table if table and table.header.get("model") == model.digest() else None
+class StaticBatch(dict[str, bytes]):
+    """Embeds many texts at once with numpy: rows of the model, each times one integer, summed for each entry.
+
+    The integer is the rounded product of the word's weight in code, √(count / length of the field) and the field's factor. So
+    sums are exact, in whatever order BLAS adds them. Holds token → its rows as packed 32-bit numbers, since joining bytes is
+    the fastest way to collect many; and words, which tokens share.
+    """
+
+    def __init__(self, file: ModelFile) -> None:
+        import numpy as np
+
+        super().__init__()
+        self._rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions)
+        self._weights = np.frombuffer(file.code_weights, np.uint16).astype(np.float64)
+        self._factors = np.array(file.factors)
+        self._row_of_key = {key: row for row, key in enumerate(file.keys)}
+        self._words: dict[str, bytes] = {}
+
+    def __missing__(self, token: str) -> bytes:
+        parts = []
+        for word in words_of(token):
+            if (packed := self._words.get(word)) is None:
+                rows = rows_of(word, lambda name: self._row_of_key.get(key_of(name)))
+                packed = self._words[word] = array("i", rows).tobytes()
+            parts.append(packed)
+        packed = self[token] = b"".join(parts)
+        return packed
+
+    def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+        """One vector per entry of as many fields as the model has factors, int8 of length 127; zeros for nothing to embed."""
+        import numpy as np
+
+        if len(self) > MOST_TOKENS:
+            self.clear()
+            self._words.clear()
+        vectors: list[bytes] = []
+        known: dict[str, bytes] = {}
+        """Rows of the texts of this call: names and enclosing names repeat within a file."""
+        rows, sizes, length = list[bytes](), list[int](), 0
+        for number, entry in enumerate(entries, start=1):
+            for text in entry:
+                if (token_rows := known.get(text)) is None:
+                    token_rows = known[text] = b"".join(map(self.__getitem__, kept_tokens(text)))
+                rows.append(token_rows)
+                sizes.append(len(token_rows))
+                length += len(token_rows)
+            if length >= MOST_WORDS * ROW or number == len(entries):
+                vectors += self._embed_rows(np.frombuffer(b"".join(rows), np.int32), np.array(sizes) // ROW)
+                rows, sizes, length = [], [], 0
+        return vectors
+
+    def _embed_rows(self, ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> list[bytes]:
+        """`ids` are the rows of all words of all fields, `sizes` their number in each field of each entry."""
+        import numpy as np
+
+        fields, known = len(self._factors), len(self._rows)
+        keys, counts = np.unique(np.repeat(np.arange(len(sizes)) * known, sizes) + ids, return_counts=True)
+        field, row = keys // known, keys % known
+        share = np.sqrt(counts / np.maximum(sizes, 1)[field])
+        numbers = np.rint(self._weights[row] * share * self._factors[field % fields])
+        ends = np.searchsorted(field, np.arange(0, len(sizes) + 1, fields)).tolist()
+        sums = np.zeros((len(ends) - 1, self._rows.shape[1]))  # integers below 2^53
+        for entry, (start, end) in enumerate(pairwise(ends)):
+            if start < end:
+                np.matmul(
+                    numbers[start:end], self._rows.take(row[start:end], axis=0).astype(np.float64), out=sums[entry]
+                )
+        norm = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+        unit = np.rint(sums * np.divide(127.0, norm, out=np.zeros_like(norm), where=norm > 0)).astype(np.int8)
+        packed, size = unit.tobytes(), self._rows.shape[1]
+        return [packed[i : i + size] for i in range(0, len(packed), size)]

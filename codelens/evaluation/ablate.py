@@ -79,9 +79,7 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """The ablations that apply to this profile; the first changes nothing."""
     ablations = [
         Ablation(options.profile),
-        *_channels(profile, options),
-        *_fields(profile),
-        *_weighted_names(profile),
+        *_weighted_names(profile, options),
         *_graph(profile),
     ]
     if profile.composite:
@@ -91,23 +89,18 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     return ablations
 
 
-def _channels(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
-    """A channel that is left out gives neither ranks nor candidates, nor features computed from it."""
+def _weighted_names(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
+    """A row for each channel, each field, and each weighted name of the remaining sections.
+
+    A channel that is left out gives neither ranks nor candidates, nor features computed from it. A field is left out of the
+    channel's BM25 and of the candidates' BM25.
+    """
     channels = [name for name in MODES.get(options.mode, ()) if profile.takes(name)]
     for name in sorted(channels) if len(channels) > 1 else ():
         yield Ablation(f"- channel {name}", ((("channels", name), 0.0), (("cuts", name), 0)))
-
-
-def _fields(profile: Profile) -> Iterator[Ablation]:
-    """A field is left out of the channel's BM25 and of the candidates' BM25."""
     for name in profile.fields:
-        weighing = [section for section in FIELDS if getattr(profile, section).get(name)]
-        if weighing:
+        if weighing := [section for section in FIELDS if getattr(profile, section).get(name)]:
             yield Ablation(f"- field {name}", tuple(((section, name), 0.0) for section in weighing))
-
-
-def _weighted_names(profile: Profile) -> Iterator[Ablation]:
-    """A row for each weighted name of the remaining sections."""
     for field in fields(profile):
         section = getattr(profile, field.name)
         if field.name in NOT_LISTED or not isinstance(section, Mapping):

@@ -99,24 +99,19 @@ def compare(before: Values, after: Values) -> Comparison:
         raise UsageError("the runs have no task in common")
     differences = [after[task] - before[task] for task in common]
     low, high = bootstrap(differences)
+    generator, observed = random.Random(SEED), abs(sum(differences)) - 1e-12
+    nonzero = [d for d in differences if d]  # the p value: random sign flips whose mean is at least as far from zero
+    extreme = sum(abs(sum(d if generator.random() < 0.5 else -d for d in nonzero)) >= observed for _ in range(TRIALS))
     return Comparison(
         tasks=len(common),
         before=statistics.mean(before[task] for task in common),
         after=statistics.mean(after[task] for task in common),
-        p_value=_p_value(differences),
+        p_value=(extreme + 1) / (TRIALS + 1),
         low=low,
         high=high,
         better=sum(difference > 0 for difference in differences),
         worse=sum(difference < 0 for difference in differences),
     )
-
-
-def _p_value(differences: Sequence[float]) -> float:
-    """Share of random sign flips whose mean is at least as far from zero as the observed one."""
-    generator, observed = random.Random(SEED), abs(sum(differences)) - 1e-12
-    nonzero = [d for d in differences if d]
-    extreme = sum(abs(sum(d if generator.random() < 0.5 else -d for d in nonzero)) >= observed for _ in range(TRIALS))
-    return (extreme + 1) / (TRIALS + 1)
 
 
 def bootstrap(values: Sequence[float]) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,15 @@ from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
 from codelens.evaluation.metrics import NamedHit, loose, match_filter, same_file
-from codelens.evaluation.tasks import Relevant, Task
+from codelens.evaluation.tasks import Task
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import Candidate
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.intent import SHAPES
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
-from codelens.search.run import Profile
 from codelens.search.walk import WALK
 from codelens.store.store import Store
 
@@ -77,69 +75,58 @@ def sample_tasks(
     """
     options = SearchOptions()
     settings = replace(settings, query_seconds=0.0)  # what is learned must not depend on how busy the machine is
-    profile = _with_all_features(load_profile(options, settings.weights))
-    samples = []
-    with Store.read(index) as store, store.reading():
-        for task in tasks:
-            try:
-                samples.append(_sample(task, rank(task.query, store, options, settings, profile)))
-            except UsageError:
-                raise
-            except CodelensError:
-                samples.append(_empty_sample(task, (0.0,) * len(SHAPES)))
-            if on_done:
-                on_done(len(samples))
-    return samples
-
-
-def _with_all_features(profile: Profile) -> Profile:
-    """The profile with a weight for every feature in every set, so that all of them are computed."""
-    features: dict[str, float | Mapping[str, float]] = {}
+    profile = load_profile(options, settings.weights)
+    features: dict[
+        str, float | Mapping[str, float]
+    ] = {}  # with a weight for each in every set, so that all are computed
     for name in (*FEATURES, WALK, *COMPANY):
         weight = profile.features.get(name, {})
         if isinstance(weight, float | int):
             features[name] = weight or TINY
         else:
             features[name] = {shape: weight.get(shape) or TINY for shape in SHAPES}
-    return replace(profile, features=features)
+    profile = replace(profile, features=features)
+    samples = []
+    with Store.read(index) as store, store.reading():
+        for task in tasks:
+            ranking = None
+            try:
+                ranking = rank(task.query, store, options, settings, profile)
+            except UsageError:
+                raise
+            except CodelensError:
+                pass
+            samples.append(_sample(task, ranking))
+            if on_done:
+                on_done(len(samples))
+    return samples
 
 
-def _sample(task: Task, ranking: Ranking) -> Sample:
-    intent = ranking.run.trace.intent
-    shares = tuple(intent.shares.get(shape, 0.0) for shape in SHAPES) if intent else (0.0,) * len(SHAPES)
-    credits = _credits(ranking.candidates, task.relevant)
+def _sample(task: Task, ranking: Ranking | None) -> Sample:
+    """The sample of a task; `ranking` is None for a query that failed."""
+    intent = ranking.run.trace.intent if ranking else None
+    shares = tuple(intent.shares.get(shape, 0.0) if intent else 0.0 for shape in SHAPES)
+    candidates = ranking.candidates if ranking else []
+    hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in candidates]
+    may_match = match_filter(task.relevant)
+    credits = []  # For each candidate the first relevant entry it matches by name and file
+    for hit in hits:
+        entries = enumerate(task.relevant) if may_match(hit) else ()
+        credits.append(next((at for at, entry in entries if same_file(hit, entry)), -1))
     if max(credits, default=-1) < 0:
-        return _empty_sample(task, shares)
+        candidates, hits, credits = [], [], []
     column = {name: at for at, name in enumerate(COLUMNS)}
     values = np.zeros((len(credits), len(COLUMNS)), np.float32)
-    for row, candidate in zip(values, ranking.candidates, strict=True):
+    for row, candidate in zip(values, candidates, strict=True):
         for name, _, value in candidate.measured:
             row[column[name]] = value
         for contribution in candidate.recorded:
-            if contribution.source in candidate.channels:
+            if ranking and contribution.source in candidate.channels:
                 row[column[RANKS]] += contribution.amount * (ranking.run.profile.rrf_k + 1)
-    aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in ranking.candidates]
-    hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in ranking.candidates]
+    aside = [bool(ASIDE & set(candidate.unit.roles)) for candidate in candidates]
     right = [any(loose(hit, entry) for entry in task.relevant) for hit in hits]
     arrays = values, np.array(credits, np.int16), np.array(aside, np.bool_), np.array(right, np.bool_)
     return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), *arrays)
-
-
-def _empty_sample(task: Task, shares: tuple[float, ...]) -> Sample:
-    flags = np.zeros(0, np.bool_)
-    arrays = np.zeros((0, len(COLUMNS)), np.float32), np.zeros(0, np.int16), flags, flags
-    return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), *arrays)
-
-
-def _credits(candidates: Sequence[Candidate], truth: Sequence[Relevant]) -> list[int]:
-    """For each candidate the first relevant entry it matches by name and file."""
-    may_match = match_filter(truth)
-    credits = []
-    for candidate in candidates:
-        hit = NamedHit(candidate.unit.qualified_name, candidate.unit.path)
-        entries = enumerate(truth) if may_match(hit) else ()
-        credits.append(next((at for at, entry in entries if same_file(hit, entry)), -1))
-    return credits
 
 
 # Kind of task → total weight of all its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the
@@ -197,15 +184,16 @@ NEVER_NEGATIVE = frozenset(
 )
 
 
+Bounds = tuple[float | None, float | None]  # The least and the most that a weight may be in each set; None for no limit
+
+
 def bounds_of(feature: str) -> Bounds:
     """Limits of a feature's weight in each set."""
     if feature == RANKS:
-        return Bounds(1.0, 1.0)  # the unit
+        return 1.0, 1.0  # the unit
     if feature in UNTAUGHT:
-        return Bounds(0.0, 0.0)
-    if feature in NEVER_POSITIVE:
-        return Bounds(None, 0.0)
-    return Bounds(0.0, None) if feature in NEVER_NEGATIVE else Bounds()
+        return 0.0, 0.0
+    return 0.0 if feature in NEVER_NEGATIVE else None, 0.0 if feature in NEVER_POSITIVE else None
 
 
 STEPS = 300  # Limit of L-BFGS-B iterations; it converges after about 100
@@ -222,14 +210,6 @@ class TrainingQuery:
     weight: float = 1.0  # Weight of the query in the loss
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Limits of a weight in each set; None means no limit."""
-
-    least: float | None = None
-    most: float | None = None
-
-
 def fit(
     questions: Sequence[TrainingQuery], start: Sequence[Sequence[float]], pull: float, bounds: Sequence[Bounds]
 ) -> tuple[list[list[float]], float]:
@@ -243,7 +223,13 @@ def fit(
     answered = [q for q in questions if q.relevance.any()]
     if not answered:
         raise ValueError("no question has an answer among its candidates")
-    blocks = [_QueryBlock(part) for part in _split_queries(answered)]
+    blocks, part, rows = list[_QueryBlock](), list[TrainingQuery](), 0
+    for question in answered:  # in groups of about ROWS candidates
+        part.append(question)
+        rows += len(question.relevance)
+        if rows >= ROWS or question is answered[-1]:
+            blocks.append(_QueryBlock(part))
+            part, rows = [], 0
     total = sum(q.weight for q in answered)
     origin = np.asarray(start, np.float64)
 
@@ -254,25 +240,12 @@ def fit(
         slope = sum(slopes, np.zeros(origin.shape)) / total + 2 * pull * away
         return sum(losses) / total + pull * float((away * away).sum()), slope.ravel()
 
-    limits = [(b.least, b.most) for b in bounds for _ in range(origin.shape[1])]
+    limits = [limit for limit in bounds for _ in range(origin.shape[1])]
     lowest = [-np.inf if low is None else low for low, _ in limits]
     highest = [np.inf if high is None else high for _, high in limits]
     begin = np.clip(origin.ravel(), lowest, highest)
     fitted = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": STEPS})
     return fitted.x.reshape(origin.shape).tolist(), float(fitted.fun)
-
-
-def _split_queries(questions: Sequence[TrainingQuery]) -> Iterator[list[TrainingQuery]]:
-    """The queries in order, in groups of about ROWS candidates."""
-    part, rows = list[TrainingQuery](), 0
-    for question in questions:
-        part.append(question)
-        rows += len(question.relevance)
-        if rows >= ROWS:
-            yield part
-            part, rows = [], 0
-    if part:
-        yield part
 
 
 class _QueryBlock:
@@ -329,7 +302,15 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")
     origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
-    fitted, loss = fit(list(_training_queries(taught, counts)), origin, pull, [bounds_of(name) for name in COLUMNS])
+    queries = []
+    for sample in taught:
+        weight = KINDS[sample.kind] / max(counts[sample.kind], FEWEST_OF_A_KIND)
+        values, relevance = sample.values, relevance_of(sample)
+        if sample.kind == TOPIC:  # the section that the task was made from is no candidate
+            is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
+            values, relevance = values[is_other], relevance[is_other]
+        queries.append(TrainingQuery(values, relevance, sample.shares, weight))
+    fitted, loss = fit(queries, origin, pull, [bounds_of(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}
     shipped: Weights = load_weights()["codelens"]["features"]
     for name, row in zip(COLUMNS, fitted, strict=True):
@@ -349,17 +330,6 @@ def score_candidates(sample: Sample, weights: Weights) -> Floats:
 def _weight(weights: Weights, name: str, shape: str) -> float:
     weight = weights.get(name, 0.0)
     return float(weight if isinstance(weight, float | int) else weight.get(shape, 0.0))
-
-
-def _training_queries(samples: Sequence[Sample], counts: Mapping[str, int]) -> Iterator[TrainingQuery]:
-    """The training queries. The section that a topic task was made from is removed from its candidates."""
-    for sample in samples:
-        weight = KINDS[sample.kind] / max(counts[sample.kind], FEWEST_OF_A_KIND)
-        values, relevance = sample.values, relevance_of(sample)
-        if sample.kind == TOPIC:
-            is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
-            values, relevance = values[is_other], relevance[is_other]
-        yield TrainingQuery(values, relevance, sample.shares, weight)
 
 
 def relevance_of(sample: Sample) -> Floats:

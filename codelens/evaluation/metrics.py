@@ -15,7 +15,7 @@ ways:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -64,8 +64,8 @@ def hit_name_parts(hit: NamedHit) -> tuple[str, ...]:
 def loose(hit: NamedHit, truth: Relevant) -> bool:
     """True if the last names agree and either is bare or they share an enclosing one, or if one contains the other. Ignores
     case."""
-    if not _may_lie_there(hit, truth) or not truth.symbol:
-        return _is_that_file(hit, truth)
+    if not truth.symbol or (truth.pinned and hit.path not in truth.files):
+        return not truth.symbol and hit.path in truth.files
     a, b = [part.lower() for part in hit_name_parts(hit)], [part.lower() for part in name_parts(truth.symbol)]
     if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
         return True
@@ -74,26 +74,16 @@ def loose(hit: NamedHit, truth: Relevant) -> bool:
 
 def strict(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name, and the same enclosing name if the entry has one."""
-    if not _may_lie_there(hit, truth) or not truth.symbol:
-        return _is_that_file(hit, truth)
+    if not truth.symbol or (truth.pinned and hit.path not in truth.files):
+        return not truth.symbol and hit.path in truth.files
     a, b = hit_name_parts(hit), name_parts(truth.symbol)
     return a[-1:] == b[-1:] and (len(b) == 1 or a[-2:-1] == b[-2:-1])
 
 
 def same_file(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name in a relevant file: the strict rule for answers taken from commits."""
-    if not truth.symbol:
-        return _is_that_file(hit, truth)
-    return hit.path in truth.files and hit_name_parts(hit)[-1:] == name_parts(truth.symbol)[-1:]
-
-
-def _may_lie_there(hit: NamedHit, truth: Relevant) -> bool:
-    return not truth.pinned or hit.path in truth.files
-
-
-def _is_that_file(hit: NamedHit, truth: Relevant) -> bool:
-    """True if the entry is a whole file and the hit lies in it."""
-    return not truth.symbol and hit.path in truth.files
+    is_there = hit.path in truth.files
+    return is_there and (not truth.symbol or hit_name_parts(hit)[-1:] == name_parts(truth.symbol)[-1:])
 
 
 def _holds(outer: Sequence[str], inner: Sequence[str]) -> bool:
@@ -113,18 +103,26 @@ class Judgement:
     among_candidates: tuple[int, ...]  # Entries that any candidate matches by the strict rule
 
 
-def judge(task: Task, hits: Sequence[NamedHit], rule: Rule, candidates: Iterable[NamedHit] = ()) -> Judgement:
-    """Judge `hits`, best first; `rule` is `strict` or `same_file`, `candidates` the whole order."""
+def judge(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
+    """Judge all candidates, best first; `rule` is `strict` or `same_file`."""
     top, truth = hits[:CUTOFF], task.relevant
     files = {file for entry in truth for file in entry.files}
     matches = [[loose(hit, entry) for entry in truth] for hit in top]
+    credited: list[int | None] = []
+    for hit in top:
+        credited.append(next((i for i, entry in enumerate(truth) if i not in credited and rule(hit, entry)), None))
+    missing = dict(enumerate(truth))  # Entries that no candidate matches
+    for hit in filter(match_filter(truth), hits):
+        missing = {i: entry for i, entry in missing.items() if not rule(hit, entry)}
+        if not missing:
+            break
     return Judgement(
         entries=len(truth),
-        credited=_credit_hits(top, truth, rule),
+        credited=tuple(credited),
         loosely_right=tuple(map(any, matches)),
         loosely_found=tuple(i for i in range(len(truth)) if any(row[i] for row in matches)),
         in_files=tuple(hit.path in files for hit in top) if files else None,
-        among_candidates=_find_entries(candidates, truth, rule),
+        among_candidates=tuple(i for i in range(len(truth)) if i not in missing),
     )
 
 
@@ -133,23 +131,6 @@ def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
     names = {part for entry in truth for part in name_parts(entry.symbol)[-1:]}
     whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
     return lambda hit: not names.isdisjoint(name_parts(hit.qualified_name)[-1:]) or hit.path in whole_files
-
-
-def _credit_hits(hits: Sequence[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int | None, ...]:
-    credited: list[int | None] = []
-    for hit in hits:
-        credited.append(next((i for i, entry in enumerate(truth) if i not in credited and rule(hit, entry)), None))
-    return tuple(credited)
-
-
-def _find_entries(candidates: Iterable[NamedHit], truth: Sequence[Relevant], rule: Rule) -> tuple[int, ...]:
-    """Entries that any candidate matches."""
-    missing = dict(enumerate(truth))
-    for candidate in filter(match_filter(truth), candidates):
-        missing = {i: entry for i, entry in missing.items() if not rule(candidate, entry)}
-        if not missing:
-            break
-    return tuple(i for i in range(len(truth)) if i not in missing)
 
 
 METRICS = (

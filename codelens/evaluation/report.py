@@ -52,31 +52,18 @@ def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
     `by` is all, macro, tier, repo, kind or shape, `n` the number of tasks, `metrics` each metric's mean with the interval of
     HEADLINES; `cpu_ms` and `wall_ms` have p50 and p95.
     """
-    repositories = _split(results, SPLITS["repo"])
-    means = [mean_metrics(_values_of(part, values)) for part in repositories.values()]
-    groups = [_group("all", "ALL", results, _values_of(results, values)), _group("macro", "MACRO", results, means)]
+    by_task = [(result, values[result.task.key]) for result in results]
+    groups: list[Record] = []
     for by, name_of in SPLITS.items():
-        parts = _split(results, name_of)
-        names = sorted(filter(None, parts), key=_order)
-        groups += [_group(by, name, parts[name], _values_of(parts[name], values)) for name in names]
-    return groups
-
-
-def _split(results: Sequence[TaskResult], name_of: Callable[[Task], str]) -> dict[str, list[TaskResult]]:
-    parts: dict[str, list[TaskResult]] = {}
-    for result in results:
-        parts.setdefault(name_of(result.task), []).append(result)
-    return parts
-
-
-def _values_of(results: Sequence[TaskResult], values: Values) -> list[Mapping[str, float]]:
-    return [values[result.task.key] for result in results]
-
-
-def _order(name: str) -> tuple[int, str]:
-    """Sort key: tiers and number ranges in ascending order, other names alphabetically."""
-    digits = name.split("-")[0].split("+")[0]
-    return (TIERS.index(name) if name in TIERS else int(digits) if digits.isdecimal() else 0, name)
+        parts: dict[str, list[tuple[TaskResult, Mapping[str, float]]]] = {}
+        for result, metrics in by_task:
+            parts.setdefault(name_of(result.task), []).append((result, metrics))
+        if by == "repo":
+            means = [mean_metrics([metrics for _, metrics in part]) for part in parts.values()]
+            groups.insert(0, _group("macro", "MACRO", results, means))
+        names = sorted(filter(None, parts), key=lambda name: (name in TIERS and TIERS.index(name), name))
+        groups += [_group(by, name, *zip(*parts[name], strict=True)) for name in names]
+    return [_group("all", "ALL", results, [metrics for _, metrics in by_task]), *groups]
 
 
 def _group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Mapping[str, float]]) -> Record:

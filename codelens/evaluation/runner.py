@@ -141,5 +141,5 @@ def _run_task(task: Task, store: Store, options: SearchOptions, setup: Setup) ->
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     hits = [NamedHit(c.unit.qualified_name, c.unit.path) for c in candidates]
     top = tuple((c.unit.qualified_name, c.unit.path, c.unit.start_line) for c in candidates[:CUTOFF])
-    judged = judge(task, hits, setup.rule, hits)
+    judged = judge(task, hits, setup.rule)
     return TaskResult(task, judged, top, len(candidates), 1000 * cpu, 1000 * wall, fault)

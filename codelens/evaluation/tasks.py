@@ -126,6 +126,13 @@ def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
     return tasks, notes
 
 
+_FIELD = re.compile(
+    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?\w+>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""In many collections fields begin with a label, and in most they are not closed."""
+
+
 def read_topics(path: Path) -> dict[str, str]:
     """Topic → query, from the title of `<top>` elements, from lines with number, tab and query, or from objects with id and
     query.
@@ -134,54 +141,32 @@ def read_topics(path: Path) -> dict[str, str]:
     """
     lines = list(_read_lines(path))
     text = "\n".join(line for _, line in lines)
-    return _read_elements(text, path) if re.search(r"<top>", text, re.IGNORECASE) else _read_topic_lines(lines, path)
-
-
-_FIELD = re.compile(
-    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?\w+>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-"""In many collections fields begin with a label, and in most they are not closed."""
-
-
-def _read_elements(text: str, path: Path) -> dict[str, str]:
-    topics: dict[str, str] = {}
+    entries: list[tuple[int, str, str, str]] = []  # Line, topic, query, what is wrong if one of them is empty
     for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
-        place = f"{path}:{text.count(chr(10), 0, element.start()) + 1}"
         fields = {name.lower(): " ".join(content.split()) for name, content in _FIELD.findall(element[1])}
-        number, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
-        if not number or not query:
-            raise UsageError(f"{place}: a topic has no {'title' if number else 'number'}")
-        if number in topics:
-            raise UsageError(f"{place}: a second topic {number}")
-        topics[number] = query
-    return topics
-
-
-def _read_topic_lines(lines: Sequence[tuple[int, str]], path: Path) -> dict[str, str]:
+        topic, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
+        fault = f"a topic has no {'title' if topic else 'number'}"
+        entries.append((text.count("\n", 0, element.start()) + 1, topic, query, fault))
+    has_elements = re.search(r"<top>", text, re.IGNORECASE)
+    for number, line in lines if not has_elements else ():
+        if line.startswith("{"):
+            try:
+                row = parse_json(line)
+                topic, query = str(row["id"]), str(row["query"])
+            except (ValueError, KeyError, TypeError):
+                topic = query = ""
+        else:
+            topic, _, query = map(str.strip, line.partition("\t"))
+        if line.strip():
+            entries.append((number, topic, query, "not a topic's number, a tab and its query"))
     topics: dict[str, str] = {}
-    for number, line in lines:
-        if not line.strip():
-            continue
-        topic, query = _parse_topic(line)
+    for number, topic, query, fault in entries:
         if not (topic and query):
-            raise UsageError(f"{path}:{number}: not a topic's number, a tab and its query")
+            raise UsageError(f"{path}:{number}: {fault}")
         if topic in topics:
             raise UsageError(f"{path}:{number}: a second topic {topic}")
         topics[topic] = query
     return topics
-
-
-def _parse_topic(line: str) -> tuple[str, str]:
-    """Topic and query; both empty if the line is invalid."""
-    if not line.startswith("{"):
-        topic, _, query = line.partition("\t")
-        return topic.strip(), query.strip()
-    try:
-        row = parse_json(line)
-        return str(row["id"]), str(row["query"])
-    except (ValueError, KeyError, TypeError):
-        return "", ""
 
 
 def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
@@ -195,14 +180,9 @@ def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
             raise UsageError(f"{path}:{number}: not a topic, an iteration, a document and a judgement")
         entries = judged.setdefault(row[1], {})
         if int(row[4]) > 0:
-            entries[_parse_document(row[3])] = None
+            file, _, symbol = row[3].partition(":")  # names may contain colons (`Foo::bar`), source paths hardly do
+            entries[Relevant(symbol, (file,), pinned=True)] = None
     return {topic: tuple(entries) for topic, entries in judged.items()}
-
-
-def _parse_document(name: str) -> Relevant:
-    """Split at the first colon: names may contain colons (`Foo::bar`), source paths hardly do."""
-    path, _, symbol = name.partition(":")
-    return Relevant(symbol, (path,), pinned=True)
 
 
 Row = dict[str, object]  # A task as a JSON object

@@ -79,14 +79,11 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
     if by_kind.get("commit"):
         by_kind.pop("task", None)  # they follow the commit's subject
     newest = {task.key for same in by_kind.values() for task in same[len(same) - round(len(same) * NEWEST) :]}
-    newest |= {task.key for task in tasks if _subject_key(task) in newest}
+    for task in tasks:
+        name, explained, commit = task.id.rpartition(EXPLAINED)
+        if task.kind == "task" and explained and f"{task.repository}/{name}-{commit}" in newest:
+            newest.add(task.key)
     return [task for task in tasks if task.key not in newest], [task for task in tasks if task.key in newest]
-
-
-def _subject_key(task: Task) -> str:
-    """Key of the task made from the same commit's subject."""
-    name, explained, commit = task.id.rpartition(EXPLAINED)
-    return f"{task.repository}/{name}-{commit}" if task.kind == "task" and explained else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,36 +134,28 @@ def tune_weights(
     made = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
     batches = index_tasks(name, folder, settings, progress)
     older, newest = split_by_age([task for batch in batches for task in batch.tasks])
-    counts = _count_kinds(older), _count_kinds(newest)
+    of_older, of_newest = (dict(sorted(Counter(task.kind for task in part).items())) for part in (older, newest))
     if len(older) < FEWEST_TO_LEARN or len(newest) < FEWEST_TO_ASK:
-        return TunedWeights(made, *counts)
-    fitted = _fit(_select(batches, older), settings, progress)
+        return TunedWeights(made, of_older, of_newest)
+    samples = list[Sample]()
+
+    def report(before: int, index: str, done: int) -> None:
+        if progress:
+            progress(Progress("measure", before + done, len(older), index))
+
+    for batch in _select(batches, older):
+        samples += sample_tasks(batch.tasks, batch.index, settings, partial(report, len(samples), batch.index.name))
+    answered = sum(sample.answered for sample in samples)
+    fitted = fit_weights(samples, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
     weights = parse_toml(format_features(fitted.weights))["codelens"]["features"]
     groups = _compare_weights(_select(batches, newest), settings, weights, progress)
-    return TunedWeights(made, *counts, fitted, weights, groups)
-
-
-def _count_kinds(tasks: Sequence[Task]) -> dict[str, int]:
-    return dict(sorted(Counter(task.kind for task in tasks).items()))
+    return TunedWeights(made, of_older, of_newest, fitted, weights, groups)
 
 
 def _select(batches: Sequence[TaskBatch], tasks: Sequence[Task]) -> list[TaskBatch]:
     keys = {task.key for task in tasks}
     selected = [replace(b, tasks=tuple(task for task in b.tasks if task.key in keys)) for b in batches]
     return [batch for batch in selected if batch.tasks]
-
-
-def _fit(batches: Sequence[TaskBatch], settings: Settings, progress: ProgressSink | None) -> FittedWeights:
-    samples, total = list[Sample](), sum(len(batch.tasks) for batch in batches)
-
-    def report(before: int, index: str, done: int) -> None:
-        if progress:
-            progress(Progress("measure", before + done, total, index))
-
-    for batch in batches:
-        samples += sample_tasks(batch.tasks, batch.index, settings, partial(report, len(samples), batch.index.name))
-    answered = sum(sample.answered for sample in samples)
-    return fit_weights(samples, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
 
 
 def _compare_weights(

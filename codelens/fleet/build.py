@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import xxhash
@@ -21,15 +20,12 @@ from codelens.text.counts import quantity
 
 SHARD_BYTES = 500_000_000  # Most bytes of source that small repositories share a shard for
 LEAST_SHARD_BYTES = 8_000_000
-SHARDS_PER_WORKER = 4
-"""A small fleet has smaller shards, so that every worker has some to build, and the last to end is not long alone. Chosen."""
+SHARDS_PER_WORKER = 4  # In a small fleet every worker has some to build, and the last is not long alone
 GO_ON = "run the command again: it goes on where it was"
 RETRIES = 2  # Times that a shard is tried again, each time on another worker while there is one
 LOOK_SECONDS = 5.0  # Time between two looks at which workers are there, while none of them has finished
-WRITING_SHARE = 0.05
-"""Most of the time that goes to replacing the manifest while shards are being built: it names all repositories. Chosen."""
-GRACE_SECONDS = 3600
-"""How long a superseded shard stays. A search that read the manifest before may yet open it; an hour is far more than one takes."""
+WRITING_SHARE = 0.05  # Most of the time that goes to replacing the manifest, which names all repositories
+GRACE_SECONDS = 3600  # How long a superseded shard stays: a search that read an earlier manifest may open it
 
 
 def index_fleet(
@@ -64,26 +60,6 @@ def index_fleet(
         finally:
             if run.futures:  # a worker ends the shard that it is at; the next run finds it
                 client.cancel(list(run.futures), force=True)
-
-
-class Throttle:
-    """When to do again what takes longer the more there is: at most this share of the time goes to it."""
-
-    def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._share, self._clock = share, clock
-        self._due = clock()
-
-    def is_due(self) -> bool:
-        """True if enough time has passed since it was done."""
-        return self._clock() >= self._due
-
-    @contextmanager
-    def measure(self) -> Iterator[None]:
-        """Do it."""
-        begun = self._clock()
-        yield
-        ended = self._clock()
-        self._due = ended + (ended - begun) / self._share
 
 
 @dataclass(slots=True)
@@ -129,11 +105,12 @@ class _FleetRun:
         self._report(f"{repositories}: {len(waiting)} of {quantity(len(groups), 'shard')} to build")
         # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
         shown = self._before.recipe in ("", self._recipe)
-        writing = Throttle(WRITING_SHARE)
+        due = 0.0  # When enough time has passed since the manifest was replaced
         for group in self._build_groups(waiting):
-            if shown and writing.is_due():
-                with writing.measure():
-                    self._replace_manifest(groups)
+            if shown and (begun := time.monotonic()) >= due:
+                self._replace_manifest(groups)
+                ended = time.monotonic()
+                due = ended + (ended - begun) / WRITING_SHARE
             self.stored += 1
             size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
             names = quantity(len(group.names), "repository", "repositories")

@@ -37,10 +37,8 @@ class OpenShards:
     """The shards of a store, numbered as the manifest lists them. Close it."""
 
     def __init__(self) -> None:
-        self.lost: dict[int, str] = {}
-        """Shard → why it does not answer."""
-        self.facts: dict[int, ShardFacts] = {}
-        """Shard → its facts, for those that answer."""
+        self.lost: dict[int, str] = {}  # Shard → why it does not answer
+        self.facts: dict[int, ShardFacts] = {}  # Shard → its facts, for those that answer
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """Shard → its answers, from all at once. Raises ShardLostError."""
@@ -108,8 +106,7 @@ class HeldShards:
     def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int, shared: bool = True) -> None:
         self._shared = shared
         self._shards: dict[int, HeldShard] = {}
-        self.faults: dict[int, str] = {}
-        """Shard → why it could not be opened."""
+        self.faults: dict[int, str] = {}  # Shard → why it could not be opened
         for number, entry in entries.items():
             try:
                 self._shards[number] = HeldShard(url, entry, most_bytes, shared)

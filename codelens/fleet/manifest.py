@@ -170,8 +170,7 @@ def group_into_shards(members: Mapping[str, Member], most: int, before: Sequence
     `members` are all repositories, in order; `before` the names of each shard.
     """
     shards: list[list[str]] = []
-    open_ones: dict[str, int] = {}
-    """Group → the number of its last shard."""
+    open_ones: dict[str, int] = {}  # Group → the number of its last shard
     left, filled = dict(members), list[int]()
     for names in before:
         present = [name for name in names if name in left]

@@ -119,15 +119,9 @@ class FleetConnection:
         key = answering, (*absent, *missing)
         if key not in self._stores:
             facts = {number: of_shard for number, of_shard in self.shards.facts.items() if number in answering}
-            self._stores[key] = ShardedStore(
-                Path(place.store),
-                self.shards,
-                facts,
-                self._homes(answering),
-                snapshot=self.manifest.snapshot,
-                missing=key[1],
-                release=self._keep_for_next,
-            )
+            whole = Path(place.store), self.shards, facts, self._homes(answering)
+            self._stores[key] = ShardedStore(*whole, snapshot=self.manifest.snapshot, release=self._keep_for_next)
+            self._stores[key].missing = key[1]
         self._uses += 1
         if self._uses == USES_BEFORE:
             store = open_store(place.store)

@@ -39,8 +39,7 @@ URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
 """The protocols that git may use: no other program is started, and nothing is asked."""
 LONGEST_NAME = 200
 LOOKS_AT_ONCE = 16  # Sources that are looked at together: most of the time goes to waiting for servers and disks
-UNKNOWN_BYTES = 20_000_000
-"""Bytes that a repository is taken to have before it was fetched. Chosen: the median of a company's is smaller."""
+UNKNOWN_BYTES = 20_000_000  # What a repository counts before it was fetched: more than the median of a company's
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,11 +105,9 @@ class ShardJob:
     recipe: str
     settings: Settings
     wanted: tuple[tuple[FleetSource, SourceLook], ...]
-    base: ShardEntry | None = None
-    """The shard to start from. The wanted repositories are updated in it, or added after its own."""
+    base: ShardEntry | None = None  # The shard to start from: repositories are updated in it, or added at its end
     kept: tuple[FleetRepository, ...] = ()  # The repositories in the base
-    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()
-    """Those of them that are not wanted: they are read, too, where the base is of no use."""
+    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()  # Those not wanted, if the base is of no use
     last: bool = True  # Go on without sources that cannot be reached here; else another worker may try
 
 

@@ -40,26 +40,31 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
 
     def find_bases(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
         stored = [*view.leaving(nodes, kinds), *(e for node in nodes for e in outer.leaving(node, kinds))]
-        edges = dict.fromkeys(map(_of_definition, stored))
+        edges = dict.fromkeys(map(_drop_line, stored))
         return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
 
     def find_subclasses(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
-        edges = [replace(e, source=outer.named(e) or e.source) for e in view.arriving(nodes, kinds)]
-        distinct = dict.fromkeys(_of_definition(e) for e in edges if is_unit(e.source))
+        edges = [replace(e, source=outer.find_type(e) or e.source) for e in view.arriving(nodes, kinds)]
+        distinct = dict.fromkeys(_drop_line(e) for e in edges if is_unit(e.source))
         return {node: [Link(e, e.source) for e in distinct if e.target == node] for node in nodes}
+
+    def list_under_base(node: Node, depth: int) -> Iterator[Relation]:
+        yield from _list_overrides(view, node, depth, outgoing=True) if options.members else ()
+        yield from _list_unknown_bases(view, node, depth, kinds)
+
+    def list_under_subclass(node: Node, depth: int) -> Iterator[Relation]:
+        if options.members and node not in start.nodes:
+            yield from _list_overrides(view, node, depth, outgoing=False)
+        # Types that name this base outside of their definition and that the index does not define, or several times.
+        for edge in view.arriving([node], kinds):
+            name = outer.name(edge)
+            if (name or not is_unit(edge.source)) and outer.find_type(edge) is None:
+                relation = view.relation(edge, outgoing=False, depth=depth)
+                yield replace(relation, source=make_external(name)) if name else relation
 
     above = reach(view, start.nodes, find_bases, depth)
     below = reach(view, start.nodes, find_subclasses, depth)
-
-    def under_base(node: Node, depth: int) -> Iterator[Relation]:
-        yield from _overrides(view, node, depth, outgoing=True) if options.members else ()
-        yield from _unknown_bases(view, node, depth, kinds)
-
-    def under_subclass(node: Node, depth: int) -> Iterator[Relation]:
-        yield from _overrides(view, node, depth, outgoing=False) if options.members and node not in start.nodes else ()
-        yield from _unknown_types(view, node, depth, kinds, outer)
-
-    relations = list_tree(view, above, True, under_base) + list_tree(view, below, False, under_subclass)
+    relations = list_tree(view, above, True, list_under_base) + list_tree(view, below, False, list_under_subclass)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(below.links)
     return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
@@ -84,7 +89,7 @@ class OuterTypes:
             self._names[document.id] = {(use.line, use.name): outer[use.start] for use in uses}
         return self._names[document.id].get((edge.line, self._view.named(edge.target).name), "")
 
-    def named(self, edge: Edge) -> Node | None:
+    def find_type(self, edge: Edge) -> Node | None:
         """The type, if the index has only one of that name in the language."""
         name, document = self.name(edge).rpartition(".")[2], self._view.document_of(edge.source)
         if not name or document is None:
@@ -100,57 +105,39 @@ class OuterTypes:
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
             return
-        documents = [d for d in self._view.store.references.documents_using(unit.name) if d != unit.document]
+        documents = [d for d in self._view.store.references.documents_using([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
             for edge in self._view.leaving([document_node(document)], kinds):
-                if self.name(edge).rpartition(".")[2] == unit.name and self.named(edge) == node:
+                if self.name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
                     yield replace(edge, source=node)
 
 
-def _unknown_types(
-    view: GraphView, node: Node, depth: int, kinds: Sequence[str], outer: OuterTypes
-) -> Iterator[Relation]:
-    """Types that name this base outside of their definition and that the index does not define, or several times."""
-    for edge in view.arriving([node], kinds):
-        if is_unit(edge.source) and not outer.name(edge):
-            continue
-        if outer.named(edge) is None:
-            relation = view.relation(edge, outgoing=False, depth=depth)
-            name = outer.name(edge)
-            yield replace(relation, source=make_external(name)) if name else relation
-
-
-def _of_definition(edge: Edge) -> Edge:
+def _drop_line(edge: Edge) -> Edge:
     """The edge without its line, so that its place is the definition at its end; edges to externals keep it."""
-    line = edge.line if edge.target >= EXTERNAL else 0
-    return Edge(edge.source, edge.kind, edge.target, line, edge.provenance, edge.confidence)
+    return edge if edge.target >= EXTERNAL else replace(edge, line=0)
 
 
-def _overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[Relation]:
+def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[Relation]:
     """Relations to the members that a type's members override."""
     members = [e.target for e in contains(view.store, [node])]
-    edges = dict.fromkeys(map(_of_definition, view.leaving(members, {"overrides"}, anywhere=True)))
+    edges = dict.fromkeys(map(_drop_line, view.leaving(members, {"overrides"}, anywhere=True)))
     return [view.relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
 
 
-def _unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
+def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
     """Bases that the text names and that have no edge: usually from a library."""
     unit = view.unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
     place_in_document = [other for other, _ in view.store.units.ids_of(unit.document)].index(unit.id)
-    named = [
-        use
-        for use in view.store.references.of_document(unit.document)
-        if use.unit == place_in_document
-        and KIND_OF_USE.get(use.kind) in kinds
-        and KIND_OF_USE[use.kind] in HIERARCHY_KINDS
-    ]
+    wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
+    uses = view.store.references.of_document(unit.document)
+    bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
     known = list(view.leaving([node], HIERARCHY_KINDS, anywhere=True))
-    if len({e.target for e in known}) >= len(named):
+    if len({e.target for e in known}) >= len(bases):
         return
     names = {view.named(e.target).name for e in known}
-    for use in named:
+    for use in bases:
         if use.name not in names:
             base = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             edge = Edge(node, KIND_OF_USE[use.kind], node, use.line, BY_NAME, BY_NAME_CONFIDENCE)

@@ -7,7 +7,6 @@ knowing, which runs HITS on the 200 best nodes of the walk.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from codelens.graph.walk import Adjacency, Node
@@ -50,13 +49,11 @@ def compute_hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> HitsScor
             sources[target].append(node)
     authority, hub = dict.fromkeys(nodes, 0.0), _scale_to_unit_length(dict.fromkeys(nodes, 1.0))
     for _ in range(iterations):
-        authority = _scale_to_unit_length({node: _add_scores(hub, sources[node]) for node in nodes})
-        hub = _scale_to_unit_length({node: _add_scores(authority, targets.get(node, ())) for node in nodes})
+        authority = {node: math.fsum(hub[source] for source in sources[node]) for node in nodes}
+        authority = _scale_to_unit_length(authority)
+        hub = {node: math.fsum(authority[target] for target in targets.get(node, ())) for node in nodes}
+        hub = _scale_to_unit_length(hub)
     return HitsScores(authority, hub)
-
-
-def _add_scores(scores: Mapping[Node, float], nodes: Iterable[Node]) -> float:
-    return math.fsum(scores[node] for node in nodes)
 
 
 def _scale_to_unit_length(scores: dict[Node, float]) -> dict[Node, float]:

@@ -16,15 +16,8 @@ from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
 from codelens.model.graph import RESOLVED, CentralSymbol, Node, RepositoryMap, document_node, is_unit
 
 MAP_KINDS = (
-    "calls",
-    "references",
-    "type_hint_of",
-    "accesses_field",
-    "extends",
-    "implements",
-    "decorates",
-    "throws",
-    "imports",
+    *("calls", "references", "type_hint_of", "accesses_field"),
+    *("extends", "implements", "decorates", "throws", "imports"),
 )
 ALWAYS = (*TYPE_KINDS, "function", "method", "macro")
 """Kinds that may be on a map even if no other file uses them. Constants and variables must be used."""
@@ -45,25 +38,29 @@ class _MapSymbol(NamedTuple):
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
     """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
     documents = {row.id: row for row in view.documents_in_order()}
-    symbols = _symbols(view, documents)
+    symbols = _list_symbols(view, documents)
     home = {s.node: s.document for s in symbols} | {document_node(d): d for d in documents}
     tests = {d for d in documents if "test" in documents[d].roles}
     vendored = {d for d in documents if "vendored" in documents[d].roles and d not in (focus or ())}
-    uses = _uses(view, home, tests | vendored)
+    uses = _read_uses(view, home, tests | vendored)
     begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests | vendored)]
     mass = _walk(uses, begins, list(home))
-    used_by = _files_using(uses, home)
+    files_using: dict[Node, set[DocumentId]] = {}
+    for source, targets in uses.items():
+        for target in targets:
+            files_using.setdefault(target, set()).add(home[source])
+    used_by = {node: len(files) for node, files in files_using.items()}
     listed = [s for s in symbols if s.document not in tests and view.includes(s.document)]
     listed = [s for s in listed if used_by.get(s.node) or (s.kind in ALWAYS and mass.get(s.node))]
     ranked = sorted(listed, key=lambda s: (s.document in vendored, -mass.get(s.node, 0.0)))  # stable: ties by content
-    files, tokens = _packed(view, [s.node for s in ranked], mass, used_by, budget)
+    files, tokens = _fill_budget(view, [s.node for s in ranked], mass, used_by, budget)
     place = {node: i for i, node in enumerate(node for file in files for node in file)}
     links = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
-    laid = tuple(tuple(file.values()) for file in files)
-    return RepositoryMap(laid, tuple(links), len(listed), budget, tokens, tuple(view.notices(())), view.info)
+    laid_out = tuple(tuple(file.values()) for file in files)
+    return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.notices(())), view.info)
 
 
-def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbol]:
+def _list_symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbol]:
     """All symbols except local ones, in the order of contents; `documents` are in that order."""
     place = {document: i for i, document in enumerate(documents)}
     local = view.store.units.local()
@@ -73,27 +70,19 @@ def _symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbo
     return [_MapSymbol(Node(unit), document, kind) for unit, document, kind, *_ in rows if unit not in local]
 
 
-def _uses(
+def _read_uses(
     view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]
 ) -> dict[Node, dict[Node, float]]:
     """Source → target → confidence, between files and not from those `apart`. A source may be a document; a target is a symbol."""
-    found: dict[Node, dict[Node, float]] = {}
+    uses: dict[Node, dict[Node, float]] = {}
     for edge in view.store.edges.every(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
         if here is None or there is None or here == there or here in apart or edge.confidence < RESOLVED:
             continue
         if is_unit(edge.target):
-            row = found.setdefault(edge.source, {})
+            row = uses.setdefault(edge.source, {})
             row[edge.target] = max(row.get(edge.target, 0.0), edge.confidence)
-    return found
-
-
-def _files_using(uses: Mapping[Node, Mapping[Node, float]], home: Mapping[Node, DocumentId]) -> dict[Node, int]:
-    files: dict[Node, set[DocumentId]] = {}
-    for source, targets in uses.items():
-        for target in targets:
-            files.setdefault(target, set()).add(home[source])
-    return {node: len(some) for node, some in files.items()}
+    return uses
 
 
 def _walk(
@@ -107,18 +96,23 @@ def _walk(
         for target, sure in row.items()
     )
     seeds = {place[node]: 1.0 for node in begins}
-    found = walk(build_adjacency(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
-    return {order[i]: held for i, held in found.mass.items()}
+    result = walk(build_adjacency(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
+    return {order[i]: share for i, share in result.mass.items()}
 
 
-def _packed(
+def _fill_budget(
     view: GraphView, ranked: Sequence[Node], mass: Mapping[Node, float], used_by: Mapping[Node, int], budget: int
 ) -> tuple[list[dict[Node, CentralSymbol]], int]:
     """The best symbols that fit the budget, below the types that contain them, by file; and the tokens they take."""
     files: dict[tuple[str, str], dict[Node, CentralSymbol]] = {}
     room, characters = budget * CHARACTERS_A_TOKEN, 0
     for symbol in ranked:
-        chain = _chain(view, symbol)
+        chain = [symbol]  # the types that contain the symbol, outermost first, then the symbol
+        while around := view.store.units.around([chain[0]]):
+            outer = Node(next(iter(around.values())))
+            if view.named(outer).kind not in TYPE_KINDS:
+                break
+            chain.insert(0, outer)
         named = view.named(symbol)
         file = files.get((named.repository, named.path), {})
         new = {
@@ -131,17 +125,5 @@ def _packed(
             break
         characters += cost
         files.setdefault((named.repository, named.path), {}).update(new)
-    laid = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
-    return laid, -(-characters // CHARACTERS_A_TOKEN)
-
-
-def _chain(view: GraphView, node: Node) -> list[Node]:
-    """The types that contain a symbol, outermost first, then the symbol."""
-    chain, around = [node], view.store.units.around([node])
-    while around:
-        outer = Node(next(iter(around.values())))
-        if view.named(outer).kind not in TYPE_KINDS:
-            break
-        chain.insert(0, outer)
-        around = view.store.units.around([outer])
-    return chain
+    in_order = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
+    return in_order, -(-characters // CHARACTERS_A_TOKEN)

@@ -8,12 +8,12 @@ Ties are broken by the order of contents, because people read the result; `graph
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, ResolvedTarget, add_contents, overridden, overriding, resolve_start
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Relation, RelationAnswer, RelationOptions
 from codelens.model.search import Notice
 from codelens.text.counts import quantity
@@ -51,7 +51,7 @@ class Reach:
 
 
 def reach(
-    view: GraphView, starts: Sequence[Node], ring_of: LinkReader, depth: int, until: Collection[Node] = frozenset()
+    view: GraphView, starts: Sequence[Node], read_links: LinkReader, depth: int, until: Collection[Node] = frozenset()
 ) -> Reach:
     """All nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
     links: dict[Node, Sequence[Link]] = {}
@@ -59,8 +59,8 @@ def reach(
     depths = dict.fromkeys(starts, 0)
     ring = sorted(depths, key=view.order)
     for hop in range(1, depth + 1):
-        found = ring_of(ring)
-        links.update({node: found.get(node, ()) for node in ring})
+        read = read_links(ring)
+        links.update({node: read.get(node, ()) for node in ring})
         new: dict[Node, None] = {}
         for node in ring:
             for link in links[node]:
@@ -74,42 +74,43 @@ def reach(
     return Reach(tuple(starts), links, first, depths)
 
 
-Extra = Callable[[Node, int], Iterable[Relation]]
-"""(node, depth) → relations listed under a node before its links, at that depth."""
+def list_tree(
+    view: GraphView,
+    reached: Reach,
+    outgoing: bool,
+    list_more: Callable[[Node, int], Iterable[Relation]] = lambda node, depth: (),
+) -> list[Relation]:
+    """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`.
 
-
-def list_tree(view: GraphView, reached: Reach, outgoing: bool, extra: Extra | None = None) -> list[Relation]:
-    """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`."""
-    return list(_list_lines(view, reached, outgoing, extra or (lambda node, depth: ())))
-
-
-def _list_lines(view: GraphView, reached: Reach, outgoing: bool, extra: Extra) -> Iterator[Relation]:
-    starts = frozenset(reached.starts)
-    yield from (line for start in sorted(starts, key=view.order) for line in extra(start, 1))
-    roots = dict.fromkeys(link for start in sorted(starts, key=view.order) for link in reached.links.get(start, ()))
+    `list_more`: (node, depth) → relations listed under a node before its links, at that depth.
+    """
+    starts = sorted(frozenset(reached.starts), key=view.order)
+    lines = [line for start in starts for line in list_more(start, 1)]
+    roots = dict.fromkeys(link for start in starts for link in reached.links.get(start, ()))
 
     def order(link: Link) -> tuple[object, ...]:
         source = view.named(link.edge.source)
-        return (_is_tests(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+        return (_leads_to_test(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
 
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
-    stack = [(1, starts, link) for link in sorted(roots, key=order)][::-1]
+    stack = [(1, frozenset(starts), link) for link in sorted(roots, key=order)][::-1]
     expanded = set(starts)
     while stack:
         depth, before, link = stack.pop()
         behind = reached.links.get(link.node, ())
-        mine = link.node in reached.first and reached.first[link.node][0] in before
-        again = bool(behind) and not mine and not (depth == 1 and link.node in starts)
-        yield view.relation(link.edge, outgoing, depth, link.via, again)
+        is_first = link.node in reached.first and reached.first[link.node][0] in before
+        again = bool(behind) and not is_first and not (depth == 1 and link.node in starts)
+        lines.append(view.relation(link.edge, outgoing, depth, link.via, again))
         # Several lines may lead to one node: its own links follow the last of them.
-        last = not stack or stack[-1][0] != depth or stack[-1][2].node != link.node
-        if mine and last and link.node not in expanded:
+        is_last = not stack or stack[-1][0] != depth or stack[-1][2].node != link.node
+        if is_first and is_last and link.node not in expanded:
             expanded.add(link.node)
-            yield from extra(link.node, depth + 1)
+            lines += list_more(link.node, depth + 1)
             stack += [(depth + 1, frozenset([link.node]), inner) for inner in reversed(behind)]
+    return lines
 
 
-def _is_tests(view: GraphView, link: Link) -> bool:
+def _leads_to_test(view: GraphView, link: Link) -> bool:
     """True if the link leads to a test. Tests are listed last: they seldom are what a reader looks for."""
     return view.is_test(link.node) or (link.edge.kind == "tests" and link.node == link.edge.source)
 
@@ -119,11 +120,10 @@ CALLS = ("calls", "tests")
 
 def callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that call the target, and their callers, to `depth` (default 1)."""
-    start = resolve_and_read(target, view)
-    ring = drop_inner_links(start, make_caller_reader(view, options.kinds or CALLS))
-    reached = reach(view, start.nodes, ring, options.depth or 1)
+    start, kinds = resolve_and_read(target, view), options.kinds or CALLS
+    reached = reach(view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=False)
-    unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
+    unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
 
@@ -139,44 +139,42 @@ def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
 
 def callees(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that the target and its contents call, and their callees, to `depth` (default 1)."""
-    start = resolve_start(target, view)
-    nodes = tuple(add_contents(start.nodes, view, types_too=True))
-    ring = drop_inner_links(start, make_callee_reader(view, options.kinds or CALLS))
-    reached = reach(view, nodes, ring, options.depth or 1)
+    start, kinds = resolve_start(target, view), options.kinds or CALLS
+    nodes = add_contents(start.nodes, view, types_too=True)
+    reached = reach(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=True)
-    unresolved = UnresolvedUses(view, options.kinds or CALLS, options.unresolved)
+    unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
 
 
-def drop_inner_links(start: ResolvedTarget, ring_of: LinkReader) -> LinkReader:
-    """The same ring without links between nodes of the target, if the target is a whole file."""
-    own = frozenset(start.nodes) if start.whole_file else frozenset()
+def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReader:
+    """The same reader without links between nodes of the target, if the target is a whole file."""
+    inner = frozenset(start.nodes)
 
     def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
-        found = ring_of(nodes)
-        return {node: [k for k in links if k.node not in own] for node, links in found.items()} if own else found
+        return {node: [k for k in links if k.node not in inner] for node, links in read_links(nodes).items()}
 
-    return ring
+    return ring if start.whole_file else read_links
 
 
 def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
 
     def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
-        named_for = overridden(view, nodes) if "calls" in kinds else {}
-        bases = {base for some in named_for.values() for base in some}
+        bases_of = overridden(view, nodes) if "calls" in kinds else {}
+        bases = {base for some in bases_of.values() for base in some}
         arriving: dict[Node, list[Edge]] = {}
         for edge in view.arriving([*nodes, *bases], kinds):
             arriving.setdefault(edge.target, []).append(edge)
-        found = {}
+        rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
-            for base in sorted(named_for.get(node, ()), key=view.order):
+            for base in sorted(bases_of.get(node, ()), key=view.order):
                 via = f"overrides {view.named(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
-            found[node] = sorted(links, key=lambda link: (_is_tests(view, link), view.edge_order(link.edge)))
-        return found
+            rings[node] = sorted(links, key=lambda link: (_leads_to_test(view, link), view.edge_order(link.edge)))
+        return rings
 
     return ring
 
@@ -193,26 +191,18 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
             leaving.setdefault(edge.source, []).append(edge)
         targets = {e.target for edges in leaving.values() for e in edges if e.kind in CALLS}
         running = overriding(view, targets) if "calls" in kinds else {}
-        found = {}
+        rings = {}
         for node in nodes:
             links = []
             for edge in (e for part in parts[node] for e in leaving.get(part, ())):
                 links.append(Link(edge, edge.target))
-                if edge.kind in CALLS:
-                    links += _overriding_links(edge, running.get(edge.target, ()), view)
-            found[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
-        return found
+                others = running.get(edge.target, ()) if edge.kind in CALLS else ()
+                via = f"overrides {view.named(edge.target).qualified_name}" if others else ""
+                links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order)]
+            rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
+        return rings
 
     return ring
-
-
-def _overriding_links(edge: Edge, overriding: Iterable[Node], view: GraphView) -> list[Link]:
-    via = f"overrides {view.named(edge.target).qualified_name}"
-    others = sorted(overriding, key=view.order)
-    return [
-        Link(Edge(edge.source, edge.kind, other, edge.line, edge.provenance, edge.confidence), other, via)
-        for other in others
-    ]
 
 
 PATH_KINDS = (
@@ -231,60 +221,47 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
     """
     starts = [resolve_start(first, view), resolve_start(second, view)]
-    reached, links = _shortest(view, starts[0], starts[1], options)
+    kinds, deepest = options.kinds or PATH_KINDS, options.depth or LONGEST_PATH
+
+    def find_shortest(start: ResolvedTarget, goal: ResolvedTarget) -> tuple[Reach, list[Link]]:
+        nodes = add_contents(start.nodes, view, types_too=True)
+        goals = frozenset(add_contents(goal.nodes, view, types_too=True))
+        reached = reach(view, nodes, make_callee_reader(view, kinds), deepest, goals)
+        ends = [node for node in reached.first if node in goals]
+        nearest = min(ends, key=lambda node: (reached.depth[node], view.order(node)), default=None)
+        return reached, reached.path_to(nearest) if nearest is not None else []
+
+    reached, links = find_shortest(*starts)
     relations = [view.relation(link.edge, True, i, link.via) for i, link in enumerate(links, start=1)]
     notices = view.notices(relations)
     if not links:
-        _, back = _shortest(view, starts[1], starts[0], options)
+        _, back = find_shortest(*starts[::-1])
         hops = quantity(len(back), "hop")
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
-        deepest = options.depth or LONGEST_PATH
-        notices.append(
-            Notice("no-path", f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}")
-        )
-    unresolved = UnresolvedUses(view, options.kinds or PATH_KINDS, options.unresolved)
+        text = f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}"
+        notices.append(Notice("no-path", text))
+    unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = () if links else unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("path", starts, relations, options, notices, uses)
-
-
-def _shortest(
-    view: GraphView, start: ResolvedTarget, goal: ResolvedTarget, options: RelationOptions
-) -> tuple[Reach, list[Link]]:
-    starts = add_contents(start.nodes, view, types_too=True)
-    goals = frozenset(add_contents(goal.nodes, view, types_too=True))
-    reached = reach(
-        view, starts, make_callee_reader(view, options.kinds or PATH_KINDS), options.depth or LONGEST_PATH, goals
-    )
-    hit = [node for node in reached.first if node in goals]
-    nearest = min(hit, key=lambda node: (reached.depth[node], view.order(node)), default=None)
-    return reached, reached.path_to(nearest) if nearest is not None else []
 
 
 def impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
     start = resolve_and_read(target, view)
     kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
-    nodes = start.nodes if start.whole_file else tuple(add_contents(start.nodes, view, types_too=True))
-    reached = _affected(view, start, nodes, kinds, options)
-    found = sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node)))
+    nodes = start.nodes if start.whole_file else add_contents(start.nodes, view, types_too=True)
+    read_links = drop_inner_links(start, make_caller_reader(view, kinds))
+    read_all = make_caller_reader(view, options.kinds or [*KINDS])  # an external has no kind of its own
+
+    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        return read_all(nodes) if nodes[0] >= EXTERNAL else read_links(nodes)
+
+    reached = reach(view, nodes, ring, options.depth or IMPACT_DEPTH)
     relations = []
-    for node in found:
+    for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node))):
         _, link = reached.first[node]
         relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.into(reached.links)
     return unresolved.answer("impact", [start], relations, options, view.notices(relations), uses)
-
-
-def _affected(
-    view: GraphView, start: ResolvedTarget, nodes: Sequence[Node], kinds: Sequence[str], options: RelationOptions
-) -> Reach:
-    """The reach of a change. An external has no kind of its own, so edges of every kind lead to it."""
-    ring = drop_inner_links(start, make_caller_reader(view, kinds))
-    every = make_caller_reader(view, options.kinds or [*KINDS])
-
-    def ring_of(ring_nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
-        return every(ring_nodes) if ring_nodes[0] >= EXTERNAL else ring(ring_nodes)
-
-    return reach(view, nodes, ring_of, options.depth or IMPACT_DEPTH)

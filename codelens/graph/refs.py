@@ -60,11 +60,13 @@ def place_order(relation: Relation) -> tuple[object, ...]:
     return (place.repository, place.path, place.line, place.column, relation.kind, *relation.target.content_order())
 
 
-def find_uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> list[Relation]:
-    """Uses of a module in the files that import it: names with the module before their dot, and names imported from it."""
-    relations, tier = list[Relation](), TIERS["import"]
-    externals = view.store.edges.externals_named(f"module:{module}")
-    edges = view.arriving([n for n, name in externals.items() if name == f"module:{module}"], {"imports"})
+def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequence[str]) -> list[Relation]:
+    """The edges to something outside of the index; of a module also names with it before their dot, and imported from it."""
+    relations = [view.relation(edge, outgoing=False) for edge in view.arriving(external.nodes, kinds)]
+    name, tier = external.named.qualified_name, TIERS["import"]
+    module = name.removeprefix("module:") if name.startswith("module:") else ""
+    externals = view.store.edges.externals_named(name) if module else {}
+    edges = view.arriving([n for n, known in externals.items() if known == name], {"imports"})
     documents = {row.id for e in edges if (row := view.document_of(e.source)) is not None}
     for document in sorted(documents):
         imports = [i for i in view.store.references.imports_of(document) if i.module == module]
@@ -79,7 +81,7 @@ def find_uses_of_module(view: GraphView, module: str, kinds: Sequence[str]) -> l
                 target = make_external(f"{module}.{use.name}")
                 place = view.place(view.document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
-    return relations
+    return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]
 
 
 def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
@@ -105,9 +107,9 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnsw
             with suppress(TargetError):
                 return _find_uses(view, target, options, fault)
         starts = [ResolvedTarget(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
-        told = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
-        found = _answer_definitions(view, starts, units, options, is_name)
-        return replace(found, notices=(told, *found.notices))
+        notice = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
+        answer = _answer_definitions(view, starts, units, options, is_name)
+        return replace(answer, notices=(notice, *answer.notices))
     if start.named.kind == OUTSIDE:
         return _find_uses(view, target, options, TargetError(target), start)
     unit = find_named_unit(view, start)
@@ -117,13 +119,13 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnsw
             return _find_uses(view, target, options, TargetError(target))
     if unit is not None:
         return _answer_definitions(view, [start], [unit], options, is_name)
-    own = frozenset(start.nodes) if start.whole_file else frozenset()
-    edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in own]
+    inner = frozenset(start.nodes) if start.whole_file else frozenset()
+    edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in inner]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     relations.sort(key=lambda r: (r.test, place_order(r)))
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
-    lost = [one for one in unresolved.into(start.nodes) if document_node(one.document) not in own]
-    return unresolved.answer("refs", [start], relations, options, view.notices(relations), lost)
+    uses = [use for use in unresolved.into(start.nodes) if document_node(use.document) not in inner]
+    return unresolved.answer("refs", [start], relations, options, view.notices(relations), uses)
 
 
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
@@ -132,11 +134,10 @@ def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptio
     near, named = find_nearby(view, place.document, place.name, place.line), make_external(place.name)
     if not near:
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
-    relations = [] if options.sure else [_make_relation(view, one, named, None) for one in near]
+    relations = [] if options.sure else [_make_relation(view, use, named, None) for use in near]
     text = f"{place.name} cannot be resolved here; these are its places in the function or file around it"
-    return make_answer(
-        view, "refs", [ResolvedTarget(named, ())], relations, options, (len(near), [Notice("place", text)])
-    )
+    notices = [Notice("place", text)]
+    return make_answer(view, "refs", [ResolvedTarget(named, ())], relations, options, (len(near), notices))
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
@@ -194,7 +195,7 @@ def _answer(
     options: RelationOptions,
 ) -> RelationAnswer:
     """The answer of these places, the surest first, with a summary."""
-    kept = [
+    listed = [
         r
         for r in relations
         if r.confidence >= view.least
@@ -202,10 +203,10 @@ def _answer(
         and (not options.sure or r.certainty == SURE)
         and (not options.unresolved or r.certainty == ONLY_BY_NAME)
     ]
-    kept.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
-    notices = [Notice("places", finder.summarize(kept)), *view.notices(())]
-    by_name = sum(r.certainty == ONLY_BY_NAME for r in kept)
-    return make_answer(view, "refs", starts, kept, options, (by_name, notices))
+    listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
+    notices = [Notice("places", finder.summarize(listed)), *view.notices(())]
+    by_name = sum(r.certainty == ONLY_BY_NAME for r in listed)
+    return make_answer(view, "refs", starts, listed, options, (by_name, notices))
 
 
 def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: Edge | None) -> Relation:
@@ -256,10 +257,10 @@ def _find_uses(
     else:
         finder = PlaceFinder(view, field._replace(kind=OUTSIDE, holder=holder, fields=False), options.text)
         places = finder.find_places()
-        relations = _find_external_uses(view, external, options) if external else []
+        relations = _find_external_uses(view, external, options.kinds) if external else []
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
-    found = [_make_relation(view, place, start.named, None) for place in places]
-    relations += [r for r in found if (r.place.repository, r.place.path, r.place.line) not in listed]
+    uses = [_make_relation(view, place, start.named, None) for place in places]
+    relations += [r for r in uses if (r.place.repository, r.place.path, r.place.line) not in listed]
     if not relations:
         counted = finder.summarize(()) if finder.documents else ""
         raise TargetError(str(fault), fault.candidates, f"the name occurs: {counted}") if counted else fault
@@ -268,12 +269,3 @@ def _find_uses(
         return answer
     notice = Notice("external", f"{target} is not defined in the index: these places use the name")
     return replace(answer, notices=(notice, *answer.notices))
-
-
-def _find_external_uses(view: GraphView, external: ResolvedTarget, options: RelationOptions) -> list[Relation]:
-    """The edges to something outside of the index, and the uses of what a module has."""
-    relations = [view.relation(edge, outgoing=False) for edge in view.arriving(external.nodes, options.kinds)]
-    name = external.named.qualified_name
-    if name.startswith("module:"):
-        relations += find_uses_of_module(view, name.removeprefix("module:"), options.kinds)
-    return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]

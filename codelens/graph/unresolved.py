@@ -43,23 +43,29 @@ class UnresolvedUses:
 
     def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
         self._view, self._kinds, self._listed = view, kinds, listed
-        self._defined: dict[tuple[str, bool], bool] = {}
+
         self.is_partial = False  # True if there were too many files to read for a count
 
     def into(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
         """Uses of the names of these nodes, which may mean them."""
-        wanted: dict[str, set[str]] = {}
+        view, families = self._view, dict[str, set[str]]()  # Name → families of the languages that define it
         for node in nodes:
-            unit = self._view.unit(node)
+            unit = view.unit(node)
             if unit is not None and unit.kind not in CHUNK_KINDS and not unit.local:
-                wanted.setdefault(unit.name, set()).add(find_family(unit.language))
-        if not wanted:
+                families.setdefault(unit.name, set()).add(find_family(unit.language))
+        if not families:
             return []
-        found = list[UnresolvedUse]()
-        for document, kin in self._documents(wanted):
-            uses = self._in(document)
-            found += [UnresolvedUse(document, use) for use in uses if kin in wanted.get(use.name, ())]
-        return found
+        documents = [d for d in view.store.references.documents_using(families) if view.includes(d)]
+        documents.sort(key=self._order)
+        if not self._listed and len(documents) > MOST_FILES:
+            self.is_partial = True
+            documents = documents[:MOST_FILES]
+        uses = list[UnresolvedUse]()
+        for document in documents:
+            row = view.document(document)
+            kin = find_family(row.language) if row else ""
+            uses += [UnresolvedUse(document, u) for u in self._read(document) if kin in families.get(u.name, ())]
+        return uses
 
     def inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
         """Uses inside these nodes of names that the index defines."""
@@ -67,14 +73,17 @@ class UnresolvedUses:
         for node in nodes:
             if (document := view.document_of(node)) is not None:
                 inner.setdefault(document.id, set()).add(node)
-        found = []
-        for document_id in sorted(inner, key=self._place):
+        uses, defined = [], dict[str, set[str]]()  # Name → kinds of its definitions
+        for document_id in sorted(inner, key=self._order):
             units = [Node(unit) for unit, _ in view.store.units.ids_of(document_id)]
-            for use in self._in(document_id):
-                around = document_node(document_id) if use.unit is None else units[use.unit]
-                if around in inner[document_id] and self._is_defined(use):
-                    found.append(UnresolvedUse(document_id, use))
-        return found
+            for use in self._read(document_id):
+                if (document_node(document_id) if use.unit is None else units[use.unit]) not in inner[document_id]:
+                    continue
+                if use.name not in defined:
+                    defined[use.name] = {kind for _, _, kind, _ in view.store.units.namesakes(use.name)}
+                if defined[use.name] - (NOT_CALLED if KIND_OF_USE[use.kind] == "calls" else set()):
+                    uses.append(UnresolvedUse(document_id, use))
+        return uses
 
     def relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
         """The uses as relations to a name, code first and tests last."""
@@ -116,28 +125,9 @@ class UnresolvedUses:
             notices = [*notices, *self.notices(uses, listed_by)]
         return make_answer(self._view, question, starts, relations, options, (len(uses), notices))
 
-    def _documents(self, names: Iterable[str]) -> Iterator[tuple[DocumentId, str]]:
-        """(document, family of its language) of the documents that use one of these names, in order of path."""
-        found = [d for d in self._view.store.references.documents_using_any(names) if self._view.includes(d)]
-        found.sort(key=self._place)
-        if not self._listed and len(found) > MOST_FILES:
-            self.is_partial = True
-            found = found[:MOST_FILES]
-        for document in found:
-            row = self._view.document(document)
-            yield document, find_family(row.language) if row else ""
-
-    def _in(self, document: DocumentId) -> list[Reference]:
+    def _read(self, document: DocumentId) -> list[Reference]:
         uses = self._view.store.references.unresolved_in(document)
         return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
 
-    def _place(self, document: DocumentId) -> tuple[object, ...]:
+    def _order(self, document: DocumentId) -> tuple[object, ...]:
         return self._view.order(document_node(document))
-
-    def _is_defined(self, use: Reference) -> bool:
-        """True if the index defines something that this use may mean."""
-        key = (use.name, KIND_OF_USE[use.kind] == "calls")
-        if key not in self._defined:
-            kinds = {kind for _, _, kind, _ in self._view.store.units.namesakes(use.name)}
-            self._defined[key] = bool(kinds - NOT_CALLED if key[1] else kinds)
-        return self._defined[key]

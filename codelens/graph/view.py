@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from codelens.errors import TargetError
@@ -51,69 +52,76 @@ MOST_CALLERS = 50  # Callees with more callers are so common that they show no s
 
 def outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
     """Edges of these kinds that begin at these nodes. Without kinds, every stored edge; implied kinds must be named."""
-    wanted = sorted(set(nodes))
-    found = _stored(store.edges.outgoing(wanted, _stored_of(kinds)), kinds)
-    makers = {"contains": contains, "member_of": member_of, "tested_by": tested_by}
-    found += [e for kind, make in makers.items() if kind in kinds for e in make(store, wanted)]
-    return found + _both_ways(store, wanted, kinds)
+    wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
+    # The store takes an empty list of kinds for all kinds.
+    edges = list(store.edges.outgoing(wanted, stored)) if stored or not kinds else []
+    makers = {"contains": contains, "member_of": member_of, "tested_by": tested_by, **_BOTH_WAYS}
+    return edges + [edge for kind, make in makers.items() if kind in kinds for edge in make(store, wanted)]
 
 
 def incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
     """Edges of these kinds that end at these nodes. Without kinds, every stored edge; implied kinds must be named."""
-    wanted = sorted(set(nodes))
-    found = _stored(store.edges.incoming(wanted, _stored_of(kinds)), kinds)
-    if "contains" in kinds:
-        found += [_implied(e.target, "contains", e.source, e.confidence) for e in _holders(store, wanted)]
+    wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
+    edges = list(store.edges.incoming(wanted, stored)) if stored or not kinds else []
+    if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
+        around = member_of(store, wanted)
+        inner = {e.source for e in around}
+        tops = store.units.rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
+        edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
+        edges += [_make_implied(document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
+        stored_members = store.edges.outgoing(wanted, {"member_of"})
+        edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in stored_members]
     if "member_of" in kinds:
-        found += [_implied(Node(inner), "member_of", Node(o)) for o, inner in sorted(store.units.inside(wanted))]
+        edges += [_make_implied(Node(i), "member_of", Node(o)) for o, i in sorted(store.units.inside(wanted))]
     if "tested_by" in kinds:
         tests = store.edges.outgoing(wanted, {"tests"})
-        found += [_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
-    turned = _both_ways(store, wanted, kinds)
-    return found + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
+        edges += [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
+    turned = [edge for kind, make in _BOTH_WAYS.items() if kind in kinds for edge in make(store, wanted)]
+    return edges + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
 
 
 def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a document to its top-level units, from a unit to those directly inside it, from a type to its stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
-    tops = [_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
-    inside = [_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(wanted))]
+    tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
+    inside = [
+        _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(wanted))
+    ]
     members = store.edges.incoming(wanted, {"member_of"})
-    return tops + inside + [_implied(e.target, "contains", e.source, e.confidence) for e in members]
+    return tops + inside + [_make_implied(e.target, "contains", e.source, e.confidence) for e in members]
 
 
 def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a unit to the unit directly around it."""
     around = store.units.around(n for n in nodes if is_unit(n))
-    return [_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
+    return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
 
 def tested_by(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """The reverse of `tests`."""
     tests = store.edges.incoming(list(nodes), {"tests"})
-    return [_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
+    return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
 
 
 def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
-    wanted = list(nodes)
     testing: dict[Node, dict[Node, float]] = {}
-    for edge in store.edges.incoming(wanted, {"tests"}):
+    for edge in store.edges.incoming(list(nodes), {"tests"}):
         testing.setdefault(edge.source, {})[edge.target] = edge.confidence
     subjects: dict[Node, dict[Node, float]] = {}
     for edge in store.edges.outgoing(testing, {"tests"}):
         subjects.setdefault(edge.source, {})[edge.target] = edge.confidence
     sure: dict[tuple[Node, Node], float] = {}
     for test, tested in testing.items():
-        together = subjects[test]
-        if len(together) > MOST_SUBJECTS:
+        if len(subjects[test]) > MOST_SUBJECTS:
             continue
-        for one, first in tested.items():
-            for other, second in together.items():
-                if one != other:
-                    sure[one, other] = max(sure.get((one, other), 0.0), min(first, second))
-    return [_implied(one, "co_tested_with", other, confidence) for (one, other), confidence in sorted(sure.items())]
+        for (one, first), (other, second) in product(tested.items(), subjects[test].items()):
+            if one != other:
+                sure[one, other] = max(sure.get((one, other), 0.0), min(first, second))
+    return [
+        _make_implied(one, "co_tested_with", other, confidence) for (one, other), confidence in sorted(sure.items())
+    ]
 
 
 def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
@@ -136,7 +144,7 @@ def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
         for other in near:
             alike = len(callees_of[node] & others[other]) / len(callees_of[node] | others[other])
             if alike >= LEAST_ALIKE:
-                edges.append(_implied(node, "similar_to", other))
+                edges.append(_make_implied(node, "similar_to", other))
     return edges
 
 
@@ -149,31 +157,10 @@ def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
     return callees
 
 
-def _both_ways(store: Store, nodes: Collection[int], kinds: Collection[str]) -> list[Edge]:
-    makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
-    return [edge for kind, make in makers.items() if kind in kinds for edge in make(store, nodes)]
+_BOTH_WAYS = {"co_tested_with": co_tested_with, "similar_to": similar_to}
 
 
-def _holders(store: Store, nodes: Collection[int]) -> list[Edge]:
-    """From these nodes to their containers: the unit around, the document of a top-level unit, the type of a stored member."""
-    around = member_of(store, nodes)
-    inner = {e.source for e in around}
-    outer = [n for n in nodes if is_unit(n) and n not in inner]
-    rows = store.units.rows(outer)  # type: ignore[arg-type]
-    tops = [_implied(Node(u), "member_of", document_node(row.document)) for u, row in sorted(rows.items())]
-    return [*around, *tops, *store.edges.outgoing(nodes, {"member_of"})]
-
-
-def _stored_of(kinds: Collection[str]) -> list[str]:
-    return [k for k in kinds if k in KINDS]
-
-
-def _stored(edges: Iterable[Edge], kinds: Collection[str]) -> list[Edge]:
-    """The edges; none if only implied kinds are wanted, because the store takes an empty list of kinds for all kinds."""
-    return [] if kinds and not _stored_of(kinds) else list(edges)
-
-
-def _implied(source: Node, kind: str, target: Node, confidence: float = 1.0) -> Edge:
+def _make_implied(source: Node, kind: str, target: Node, confidence: float = 1.0) -> Edge:
     assert kind in IMPLIED_KINDS
     return Edge(source, kind, target, 0, IMPLIED.provenance, min(IMPLIED.confidence, confidence))
 
@@ -310,8 +297,8 @@ class GraphView:
         self.learn([n for e in sure for n in (e.source, e.target)])
         if anywhere or self._allowed is None:
             return sure
-        documents = [self.document_of(e.target if ahead else e.source) for e in sure]
-        return [e for e, document in zip(sure, documents, strict=True) if document and self.includes(document.id)]
+        ends = ((e, self.document_of(e.target if ahead else e.source)) for e in sure)
+        return [e for e, document in ends if document and self.includes(document.id)]
 
     def includes(self, document: DocumentId) -> bool:
         """True if the question includes this document."""
@@ -343,7 +330,12 @@ class GraphView:
             self._fresh[document.id] = Freshness(state)
         lines = self._texts.lines(document)
         text = lines[line - 1] if 0 < line <= len(lines) else ""
-        column = column or column_utf8(text, _where(text, names))
+        if not column:  # of the name, or of the last part of its container (a class that is called)
+            container = names.qualified_name.rpartition(".")[0].rpartition(".")[2]
+            wanted = filter(None, (names.name, names.name.rpartition(".")[0], container))
+            found = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
+            indent = len(text) - len(text.lstrip())
+            column = column_utf8(text, next((match.start() for match in found if match), indent))
         return SourceLine(
             repository,
             str(root),
@@ -363,40 +355,26 @@ class GraphView:
 
     def notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
-        found = [Notice("missing", sentence) for sentence in self.store.missing]
+        notices = [Notice("missing", sentence) for sentence in self.store.missing]
         if unlinked := self.store.edges.unlinked_documents():
             files = quantity(unlinked, "file is", "files are")
-            found.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))
+            notices.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))
         listed = list(relations)
         if guesses := sum(r.confidence < RESOLVED for r in listed):
             text = f"{guesses} of {len(listed)} are guesses among several definitions of one name"
-            found.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
+            notices.append(Notice("ambiguous", f"{text}; --min-confidence {RESOLVED:g} leaves them out"))
         if self.unread:
             files = quantity(self.unread, "file has", "files have")
-            found.append(Notice("places", f"{files} the name and could not be read for further uses"))
+            notices.append(Notice("places", f"{files} the name and could not be read for further uses"))
         if self.too_unsure:
             text = f"{self.too_unsure} edges of less confidence than {self.least:g} were not followed"
-            found.append(Notice("unsure", f"{text}; --by-name or --min-confidence follows them"))
-        return found
+            notices.append(Notice("unsure", f"{text}; --by-name or --min-confidence follows them"))
+        return notices
 
 
 def make_external(name: str) -> NamedNode:
     """An external node, by its name."""
     return NamedNode(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
-
-
-def list_document_nodes(document: DocumentId, store: Store) -> list[Node]:
-    """A document and its contents."""
-    return [document_node(document), *(Node(u) for u in store.units.of_documents([document]))]
-
-
-def _where(text: str, named: NamedNode) -> int:
-    """Index of the character at which a line has this name, or the last part of its container (a class that is called)."""
-    container = named.qualified_name.rpartition(".")[0].rpartition(".")[2]
-    for name in (named.name, named.name.rpartition(".")[0], container):
-        if name and (found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE])):
-            return found.start()
-    return len(text) - len(text.lstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,19 +404,19 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
 
     It is the one that the line defines, or that its surest edge leads to, or that the file imports by this name.
     """
-    found = _NAME_ON_LINE.fullmatch(text)
-    document = resolve_target(found[1], view.store).document if found else None
-    if found is None or document is None:
+    parts = _NAME_ON_LINE.fullmatch(text)
+    document = resolve_target(parts[1], view.store).document if parts else None
+    if parts is None or document is None:
         return NameOnLine(text)
-    line, name = int(found[2]), found[3]
+    line, name = int(parts[2]), parts[3]
     units = view.store.units.of_document(document.id)
-    own = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
+    defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
     edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
     view.learn([edge.target for edge in edges])
     edges = [edge for edge in edges if view.named(edge.target).name == name]
     edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
     surest = max((e.confidence for e in edges), default=0.0)
-    meant = own[:1] or list({e.target for e in edges if e.confidence == surest})
+    meant = defined[:1] or list({e.target for e in edges if e.confidence == surest})
     return NameOnLine(name, line, document, meant[0] if len(meant) == 1 else None)
 
 
@@ -456,29 +434,31 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
             hint=f"`codelens refs {place.name}` lists its places",
         )
     try:
-        return _of_target(resolve_target(text, view.store), view)
+        return _find_nodes(resolve_target(text, view.store), view)
     except TargetError:
-        if (node := _external(text, view)) is not None:
-            return ResolvedTarget(view.named(node), (node,))
-        if (found := _inherited(text, view)) is not None:
-            return found
+        for name in (text, f"module:{text}"):
+            if external := [n for n, known in view.store.edges.externals_named(name).items() if known == name]:
+                return ResolvedTarget(view.named(external[0]), (external[0],))
+        if (member := _find_inherited(text, view)) is not None:
+            return member
         raise
 
 
 def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
     """These nodes and their contents at any depth: local functions and, with `types_too`, contents of types."""
-    found, ring = dict.fromkeys(nodes), list(nodes)
+    contents, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
         ring = [n for n in ring if is_unit(n) and (types_too or view.named(n).kind not in TYPE_KINDS)]
-        ring = [e.target for e in contains(view.store, ring) if e.target not in found]
-        found.update(dict.fromkeys(ring))
-    return sorted(found, key=view.order)
+        ring = [e.target for e in contains(view.store, ring) if e.target not in contents]
+        contents.update(dict.fromkeys(ring))
+    return sorted(contents, key=view.order)
 
 
-def _of_target(target: UserTarget, view: GraphView) -> ResolvedTarget:
+def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
     if target.document is not None and target.line is None:
-        nodes = list_document_nodes(target.document.id, view.store)
-        return ResolvedTarget(view.named(nodes[0]), tuple(nodes), whole_file=True)
+        start = document_node(target.document.id)
+        contents = map(Node, view.store.units.of_documents([target.document.id]))
+        return ResolvedTarget(view.named(start), (start, *contents), whole_file=True)
     if target.unit is None:
         if target.document is None:
             raise TargetError(
@@ -486,12 +466,12 @@ def _of_target(target: UserTarget, view: GraphView) -> ResolvedTarget:
             )
         raise TargetError(f"no symbol covers line {target.line} of {target.path}")
     node = Node(target.unit.id)
-    if target.unit.kind in CHUNK_KINDS:  # text outside of all symbols belongs to the document
-        return ResolvedTarget(view.named(node), (node, document_node(target.unit.document)))
-    return ResolvedTarget(view.named(node), (node,))
+    # Text outside of all symbols belongs to the document.
+    around = (document_node(target.unit.document),) if target.unit.kind in CHUNK_KINDS else ()
+    return ResolvedTarget(view.named(node), (node, *around))
 
 
-def _inherited(text: str, view: GraphView) -> ResolvedTarget | None:
+def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
     holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
     same = view.store.units.named(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
@@ -500,14 +480,6 @@ def _inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     edges = view.store.edges.outgoing(owners, {"inherits"})
     members = {e.target for e in edges if view.named(e.target).name == name}
     return ResolvedTarget(view.named(min(members)), (min(members),), inherited_by=holder) if len(members) == 1 else None
-
-
-def _external(text: str, view: GraphView) -> Node | None:
-    for name in (text, f"module:{text}"):
-        exact = [n for n, known in view.store.edges.externals_named(name).items() if known == name]
-        if exact:
-            return exact[0]
-    return None
 
 
 def make_answer(
@@ -532,29 +504,26 @@ MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
 
 def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
     """Method → the methods that it overrides, at any distance."""
-    return _chains(nodes, lambda some: [(e.source, e.target) for e in view.leaving(some, {"overrides"}, anywhere=True)])
+    return _follow_overrides(view, nodes, upward=True)
 
 
 def overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
     """Method → the methods that override it, at any distance."""
-    return _chains(
-        nodes, lambda some: [(e.target, e.source) for e in view.arriving(some, {"overrides"}, anywhere=True)]
-    )
+    return _follow_overrides(view, nodes, upward=False)
 
 
-def _chains(
-    nodes: Iterable[Node], pairs_of: Callable[[Iterable[Node]], list[tuple[Node, Node]]]
-) -> dict[Node, set[Node]]:
-    found: dict[Node, set[Node]] = {node: set() for node in nodes}
-    ends: dict[Node, set[Node]] = {node: {node} for node in found}
-    ring = set(found)
+def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> dict[Node, set[Node]]:
+    reached: dict[Node, set[Node]] = {node: set() for node in nodes}
+    origins = {node: {node} for node in reached}  # End of a chain → the methods that it begins at
     for _ in range(MOST_OVERRIDES):
-        next_ends: dict[Node, set[Node]] = {}
-        for before, after in pairs_of(ring) if ring else ():
-            new = {node for node in ends.get(before, ()) if after != node and after not in found[node]}
+        read_edges = view.leaving if upward else view.arriving
+        next_origins: dict[Node, set[Node]] = {}
+        for edge in read_edges(origins, {"overrides"}, anywhere=True) if origins else ():
+            before, after = (edge.source, edge.target) if upward else (edge.target, edge.source)
+            new = {node for node in origins.get(before, ()) if after != node and after not in reached[node]}
             for node in new:
-                found[node].add(after)
+                reached[node].add(after)
             if new:
-                next_ends.setdefault(after, set()).update(new)
-        ends, ring = next_ends, set(next_ends)
-    return {node: others for node, others in found.items() if others}
+                next_origins.setdefault(after, set()).update(new)
+        origins = next_origins
+    return {node: others for node, others in reached.items() if others}

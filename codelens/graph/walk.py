@@ -100,7 +100,21 @@ def walk(
     top: list[Node] | None = None  # the first step is not compared: seeds alone always come first
     stable = 0
     for step in range(1, max_steps + 1):
-        before, mass = mass, _move_mass(adjacency, rows, restart, mass, alpha)
+        # Nodes keep the order in which they were reached, so sums do not depend on the order of the input.
+        before, mass = mass, dict.fromkeys(mass, 0.0)
+        stuck = []
+        for node, here in before.items():
+            row = rows.get(node)
+            if row is None:
+                row = rows[node] = normalize_weights(sorted(adjacency.get(node, ())))
+            if not row:
+                stuck.append(here)
+            going = (1 - alpha) * here
+            for target, part in row:
+                mass[target] = mass.get(target, 0.0) + going * part
+        back = alpha + (1 - alpha) * math.fsum(stuck)
+        for seed, part in restart:
+            mass[seed] += back * part
         moved = math.fsum(abs(here - before.get(node, 0.0)) for node, here in mass.items())
         if moved < tolerance:
             return WalkResult(mass, step, "converged")
@@ -120,43 +134,15 @@ def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbo
 
 def find_heaviest(mass: Mapping[Node, float], count: int) -> list[Node]:
     """The nodes with the most mass, in descending order; of equals, the smaller number first."""
-    if len(mass) > count > 0:
-        least = sorted(mass.values())[-count]
-        return sorted((node for node, held in mass.items() if held >= least), key=lambda n: (-mass[n], n))[:count]
-    return sorted(mass, key=lambda node: (-mass[node], node))[:count]
-
-
-def _move_mass(
-    adjacency: Adjacency,
-    rows: dict[Node, list[Neighbour]],
-    restart: list[Neighbour],
-    mass: dict[Node, float],
-    alpha: float,
-) -> dict[Node, float]:
-    """One step of all mass. Nodes keep the order in which they were reached, so sums do not depend on the order of the input."""
-    after = dict.fromkeys(mass, 0.0)
-    stuck = []
-    for node, held in mass.items():
-        row = rows.get(node)
-        if row is None:
-            row = rows[node] = normalize_weights(sorted(adjacency.get(node, ())))
-        if not row:
-            stuck.append(held)
-        going = (1 - alpha) * held
-        for target, part in row:
-            after[target] = after.get(target, 0.0) + going * part
-    back = alpha + (1 - alpha) * math.fsum(stuck)
-    for seed, part in restart:
-        after[seed] += back * part
-    return after
+    least = sorted(mass.values())[-count] if len(mass) > count > 0 else 0.0
+    return sorted((node for node, here in mass.items() if here >= least), key=lambda n: (-mass[n], n))[:count]
 
 
 EPSILON = 3e-4
 """On generated graphs of 200 000 edges (tools.bench.walks) with 15 seeds, of the mass of nodes with at least .02 of the largest
 in a walk, the push finds .988 to 1.000; with 1e-3, .982 to 1.000. Without backward edges, 1e-4 gives .996 to 1.000 for twice the
 nodes."""
-MAX_NODES = 5000
-"""A safety limit, chosen and not measured. With EPSILON, graphs of up to 2 000 000 edges needed at most 543 nodes."""
+MAX_NODES = 5000  # A safety limit: with EPSILON, graphs of up to 2 000 000 edges needed at most 543 nodes
 WIDE = 16
 """On such graphs of 500 000 edges with backward edges, 16, 64 and 256 find equally many of the 50 best nodes; 64 walks three times
 the edges of 16, 256 nearly eight times."""
@@ -171,22 +157,13 @@ class PushResult:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
     mass: dict[Node, float]  # Settled mass, in no order; the true mass is at least this
-    waiting: Mapping[Node, int]  # Node → the mass that waits there, as `WHOLE` counts it
-    alpha: float
+    waiting: Mapping[Node, int]
+    """Node → the mass that came there and waits, as `WHOLE` counts it. All but alpha of it is missing in the settled mass, so
+    the sum of that is the error."""
     rows: dict[Node, Sequence[Neighbour]]
     """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
     pushes: int
     edges: int  # Edges walked, counted each time
-
-    @property
-    def residual(self) -> dict[Node, float]:
-        """Waiting mass, of the same nodes. It sums to 1 with the settled mass."""
-        return {node: (1 - self.alpha) * held / WHOLE for node, held in self.waiting.items()}
-
-    @property
-    def unspread(self) -> float:
-        """The L1 distance of the masses from the true walk; no node lacks more than this."""
-        return math.fsum(self.residual.values())
 
 
 def push_mass(
@@ -209,49 +186,42 @@ def push_mass(
     that). The paper's threshold has `wide` = 1; but a node's degree is known only after its neighbours are read, and a query
     costs more than an edge.
 
-    At most `max_nodes` are read, those first where most mass waits; then the known nodes are settled. `unspread` is the error in
-    any case. Raises ValueError as `walk` does.
+    At most `max_nodes` are read, those first where most mass waits, and of equals all or none; then the known nodes are settled.
+    Raises ValueError as `walk` does.
     """
     if not epsilon > 0 or wide < 1:
         raise ValueError(f"epsilon must be above 0 and wide at least 1, not {epsilon} and {wide}")
     restart = spread_over_seeds(seeds, alpha)
-    started = {node: int(part * WHOLE) for node, part in restart}
-    waiting = defaultdict(int, started)  # Node → how much of the mass that came to it waits
+    waiting = defaultdict(int, {node: int(part * WHOLE) for node, part in restart})
     sent: dict[Node, int] = {}  # Node → how much it has sent on or settled
     least = epsilon * WHOLE / (1 - alpha) if alpha < 1 else math.inf
     read: dict[Node, Sequence[Neighbour]] = {}
     rows: dict[Node, list[Neighbour]] = {}
-    touched = set(started)
+    touched = set(waiting)
     pushes = edges = 0
-    while full := {node: held for node in touched if (held := waiting[node]) >= least}:
-        new = _choose_nodes([node for node in full if node not in read], full, max_nodes - len(read))
-        found = neighbours(new) if new else {}
-        for node in new:
-            read[node] = found.get(node, ())
+    while full := {node: here for node in touched if (here := waiting[node]) >= least}:
+        new, room = [node for node in full if node not in read], max_nodes - len(read)
+        if len(new) > room:
+            enough = sorted((full[node] for node in new), reverse=True)[room] if room > 0 else math.inf
+            new = [node for node in new if full[node] > enough]
+        adjacency = neighbours(new) if new else {}
+        read.update((node, adjacency.get(node, ())) for node in new)
         touched = set()
-        for node, held in full.items():
-            if node not in read or held < least * max(1.0, len(read[node]) / wide):
+        for node, here in full.items():
+            if node not in read or here < least * max(1.0, len(read[node]) / wide):
                 continue
             row = rows.get(node)
             if row is None:
                 row = rows[node] = normalize_weights(read[node]) or restart
-            going = (1 - alpha) * held
-            sent[node] = sent.get(node, 0) + held
-            waiting[node] -= held
+            going = (1 - alpha) * here
+            sent[node] = sent.get(node, 0) + here
+            waiting[node] -= here
             pushes, edges = pushes + 1, edges + len(row)
             for target, part in row:
                 waiting[target] += int(going * part)
             touched.update([target for target, _ in row])
-    mass = {node: alpha * (held + sent.get(node, 0)) / WHOLE for node, held in waiting.items()}
-    return PushResult(mass, waiting, alpha, read, pushes, edges)
-
-
-def _choose_nodes(new: list[Node], waiting: Mapping[Node, int], room: int) -> list[Node]:
-    """The nodes that may be read; if there is no room for all, those where most mass waits, and of equals all or none."""
-    if len(new) <= room:
-        return new
-    enough = sorted((waiting[node] for node in new), reverse=True)[room] if room > 0 else math.inf
-    return [node for node in new if waiting[node] > enough]
+    mass = {node: alpha * (here + sent.get(node, 0)) / WHOLE for node, here in waiting.items()}
+    return PushResult(mass, waiting, read, pushes, edges)
 
 
 HOPS = 4  # Radius of knowing's walk around its seeds

@@ -1,28 +1,34 @@
-"""Creates and updates index files: a build next to the final path, an update in place, one writer at a time."""
+"""Creates and updates index files: a build next to the final path, a copy, an update in place; one writer at a time."""
 
 from __future__ import annotations
 
 import gc
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.errors import IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
-from codelens.indexing.changes import RepositoryUpdate, rename_records, repositories_at
-from codelens.indexing.copies import copy_index
+from codelens.errors import (
+    CodelensError,
+    IndexBusy,
+    IndexCorrupt,
+    IndexNotTrusted,
+    NoIndex,
+    SchemaTooNew,
+    UsageError,
+)
+from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.derive import Job
-from codelens.indexing.embedding import embedder_of, with_stored_model, workers_embedder
+from codelens.indexing.embedding import with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
-from codelens.indexing.look import note_run
-from codelens.indexing.pipeline import finish_run, update_repository
-from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, with_features
+from codelens.indexing.pipeline import finish_run, update_repositories, with_finish_time
+from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, with_features
 from codelens.indexing.walk_rules import with_stored_rules
-from codelens.indexing.workers import KeptWorkers, derive_file
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SeenFile, Skip, SkipReason
+from codelens.indexing.workers import derive_file
+from codelens.model.code import SeenFile, Skip
 from codelens.model.extraction import Unchanged, UnfinishedFile
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
 from codelens.store.checksums import file_faults, has_checksums
@@ -35,191 +41,221 @@ from codelens.store.connection import (
     report_write_faults,
     writer_lock,
 )
-from codelens.store.documents import RepositoryRow
-from codelens.store.store import Store
-from codelens.store.trust import can_sign, renew
-from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, own_files
+from codelens.store.store import Features, Store
+from codelens.store.trust import can_sign, is_owned, renew
+from codelens.worktree.history import commit_in_files, count_differences, first_commits
+from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, own_files
+from codelens.worktree.repository import GitError, Repository, other_checkouts, repository_at
 from codelens.worktree.walk import explain_path
 
 _UNREADABLE = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
 
 
 def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> tuple[IndexReport, ...]:
-    """Bring the index at `run.index` up to date with these roots; create it if it does not exist. Returns a report for each root.
-
-    Raises IndexBusy if another process writes the index, and UsageError for roots that are not directories.
-    """
-    tops = [_checked_root(root) for root in roots]
-    path = run.index.resolve()  # a symbolic link stays; its target is written
-    run = replace(run, index=path)
-    building = path.with_name(path.name + BUILDING)
+    """Bring the index at `run.index` up to date with these roots, or create it. Returns a report for each root. Raises
+    IndexBusy if another process writes it, and UsageError for roots that are not directories."""
+    for root in roots:
+        if not root.exists():
+            raise UsageError(f"no such folder: {root}")
+        if not root.is_dir():
+            hint = "name the folder to index; files are indexed with the tree they lie in"
+            raise UsageError(f"not a folder: {root}", hint)
+    # A symbolic link to the index stays; its target is written.
+    build = _Build(replace(run, index=run.index.resolve()), [root.resolve() for root in roots])
+    path, building = build.path, build.building
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a regular file", "name a file with --db")
     if building.exists() and not looks_begun(building):
         raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
     with report_write_faults(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    commit = _CommitState()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 100)  # as in workers: collecting cycles took a tenth of a run that changes nothing
     try:
-        with report_write_faults(path), writer_lock(path), report_damage(path), _rare_collection():
-            return _update_or_build(tops, run, rebuild, commit)
+        with report_write_faults(path), writer_lock(path), report_damage(path):
+            return build.update_or_build(rebuild)
     except KeyboardInterrupt as ending:  # SIGINT, or SIGTERM as a subclass of it
-        raise type(ending)(WRITTEN if commit.is_done() else UNFINISHED) from None
+        raise type(ending)(WRITTEN if build.is_committed() else UNFINISHED) from None
+    finally:
+        gc.set_threshold(*thresholds)
 
 
-@dataclass(slots=True)
-class _CommitState:
-    """Tells an interrupted run whether it has committed, so that its message agrees with the index."""
+class _Build:
+    """One call of `build_index`: its run, its roots, and the files that it writes."""
 
-    is_done: Callable[[], bool] = lambda: False
+    def __init__(self, run: IndexRun, roots: list[Path]) -> None:
+        self.run, self.roots, self.path = run, roots, run.index
+        self.building, self._compacted = (self.path.with_name(self.path.name + end) for end in (BUILDING, COMPACTED))
+        self.is_committed: Callable[[], bool] = lambda: False  # Whether the file at `path` has this run's result
 
+    def update_or_build(self, rebuild: bool) -> tuple[IndexReport, ...]:
+        """Choose between an update, a new index and a rebuild, also of an index that proves to be damaged."""
+        path = self.path
+        may_copy = not (rebuild or self.run.force) and len(self.roots) == 1
+        if self.run.copy_from and not may_copy:
+            raise UsageError("--from copies an index for one folder", "leave out --rebuild and --force")
+        if not path.exists() or path.stat().st_size == 0:
+            return self._build(may_copy)
+        if self.run.copy_from:
+            self._add_notice(
+                "not-copied", f"{self.run.copy_from} was not copied, since there is an index already: it was updated"
+            )
+        damage: IndexCorrupt | None = None
+        if not rebuild:
+            try:
+                with report_damage(path):
+                    return self._update()
+            except IndexCorrupt as fault:
+                damage = fault
+        # An index of any version may be replaced, and anything at the default place of indexes.
+        if path.parent.name != INDEX_FOLDER and not holds_index(path):
+            hint = "remove the file yourself if it is one"
+            raise damage or UsageError(f"{path} is not recognisable as a codelens index", hint)
+        known: list[Path] | None = None
+        with suppress(*_UNREADABLE), Store.read(path) as store, store.reading():
+            if damage:
+                with suppress(*_UNREADABLE):
+                    self.run = replace(self.run, settings=with_features(store, self.run.settings))
+            known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
+        if damage:
+            others = ", from this run's folders alone: which others it held cannot be read" if known is None else ""
+            self.run = replace(self.run, force=False, notices=(Notice("rebuilt", f"{damage}; it was rebuilt{others}"),))
+        self.roots += [root for root in known or () if root not in self.roots]
+        return self._build(may_copy=False)
 
-def _update_or_build(
-    tops: Sequence[Path], run: IndexRun, rebuild: bool, commit: _CommitState
-) -> tuple[IndexReport, ...]:
-    path = run.index
-    may_copy = not (rebuild or run.force) and len(tops) == 1
-    if run.copy_from and not may_copy:
-        raise UsageError("--from copies an index for one folder", "leave out --rebuild and --force")
-    if not path.exists() or path.stat().st_size == 0:
-        return _build(tops, run, commit, may_copy)
-    if run.copy_from:
-        text = f"{run.copy_from} was not copied, since there is an index already: it was updated"
-        run = replace(run, notices=(Notice("not-copied", text),))
-    if not rebuild:
+    def _add_notice(self, code: str, text: str) -> None:
+        self.run = replace(self.run, notices=(*self.run.notices, Notice(code, text)))
+
+    def _update(self) -> tuple[IndexReport, ...]:
+        """Raises IndexCorrupt, before anything is written, if a page is damaged or the index is not complete."""
+        path, settings = self.path, self.run.settings
+        store = Store.write(path, accepted=settings.trust_indexes)
+        self.is_committed = lambda: store.committed
         try:
-            with report_damage(path):
-                return _update(tops, run, commit)
-        except IndexCorrupt as fault:
-            if not _is_replaceable(path):
-                raise
-            run = _for_rebuild(run, fault)
-    if not _is_replaceable(path):
-        raise UsageError(f"{path} is not recognisable as a codelens index", "remove the file yourself if it is one")
-    known = _known_roots(path) or ()
-    return _build([*tops, *(root for root in known if root not in tops)], run, commit, may_copy=False)
-
-
-def remove_index(path: Path) -> None:
-    """Delete the index at `path` and the files that belong to it. Raises IndexBusy while another process writes it."""
-    with writer_lock(path):
-        for file in (path, *(path.with_name(path.name + suffix) for suffix in (BUILDING, COMPACTED))):
-            _delete(file)
-
-
-def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
-    """Bring the one file `below` a root up to date, without a walk. Returns whether it is in the index now.
-
-    For a command that has written the file itself. It is derived in this process, since a text without a grammar cannot crash it.
-    Raises IndexBusy if another process writes, and what opening an index raises.
-    """
-    with report_write_faults(index), writer_lock(index), report_damage(index):
-        store = Store.write(index, accepted=settings.trust_indexes)
-        try:
-            if store.meta("state") != "complete":
-                raise IndexCorrupt(f"{index} is not a finished index")
-            store.take_over(index, [root])
-            row = next((r for r in store.documents.repositories() if r.root == root), None)
-            settings = with_stored_model(store, with_features(store, settings))
-            return row is not None and _update_file(store, row, below, settings)
+            _raise_damage(path)
+            _require_complete(store)
+            moved_from = store.take_over(path, self.roots)
+            features = store.features()
+            for what, option, is_there, is_wanted in (
+                ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
+                ("vectors", "--no-vector", features.vector, settings.vector),
+            ):
+                if is_there and not is_wanted:
+                    text = f"the index has {what} and keeps them: `--rebuild {option}` creates one without"
+                    self._add_notice("kept", text)
+            self._add_trust_notice()
+            if moved_from:
+                self._add_notice("moved", f"the index was made at {moved_from} and moved here with its folder")
+            settings = with_features(store, settings)
+            settings = with_stored_model(store, settings) if self.run.as_indexed else settings
+            with store.reading():
+                reports = update_repositories(store, self.roots, replace(self.run, settings=settings))
+            if any(report.wrote for report in reports):
+                store.tidy()
         finally:
             _close(store)
+        renew(path)
+        for left in (self.building, self._compacted):  # by a rebuild that was given up
+            _delete(left)
+        return self._complete(reports)
 
+    def _add_trust_notice(self) -> None:
+        if not self.run.settings.trust_indexes and not can_sign():
+            text = "no key can be stored in your data folder: "
+            self._add_notice("unmarked", f"{text}searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set")
 
-def _update_file(store: Store, repository: RepositoryRow, below: str, settings: Settings) -> bool:
-    settings = with_stored_rules(store, repository.name, settings)
-    run = IndexRun(settings, store.path)
-    state = store.documents.states(repository.id).get(below)
-    is_there = (repository.root / below).exists()
-    seen = explain_path(repository.root, below, settings, own_files(store.path)) if is_there else None
-    is_indexed = False
-    with LazyTransaction(store, None) as transaction:
-        update = RepositoryUpdate(store, repository, run, transaction)
-        if state is not None:
-            update.note(state)
-        result = None
-        if isinstance(seen, SeenFile):
-            result = derive_file(Job(str(repository.root), seen), settings, workers_embedder(settings))
-        if result is None or isinstance(result, Skip | Unchanged):
-            if state is not None:
-                store.remove_document(state.id)
-        else:
-            transaction.begin()
-            with suppress(UnfinishedFile):
-                store.add_document(repository.id, result, state.id if state else None)
-                is_indexed = True
-        link_update(update)
-        finish_run(store, run, transaction)
-    return is_indexed
+    def _complete(self, reports: Sequence[IndexReport]) -> tuple[IndexReport, ...]:
+        """The reports with the index's size and the notices about all of it."""
+        size, notices = self.path.stat().st_size, self.run.notices
+        return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
 
+    def _build(self, may_copy: bool) -> tuple[IndexReport, ...]:
+        self._add_trust_notice()
+        if self.run.settings.vector and not probe_abilities().vector:
+            self._add_notice(
+                "no-sqlite-vec", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
+            )
+            self.run = replace(self.run, settings=replace(self.run.settings, vector=False))
 
-@contextmanager
-def _rare_collection() -> Iterator[None]:
-    """Run the cycle collector rarely: it took a tenth of a run that changes nothing."""
-    before = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 100)  # as in worker processes
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+        def file_id() -> int | None:
+            """Changes when another file takes the path."""
+            return self.path.stat().st_ino if self.path.exists() else None
 
+        before = file_id()
+        self.is_committed = lambda: file_id() != before
+        reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
+        renew(self.path)
+        return self._complete(reports)
 
-def _checked_root(root: Path) -> Path:
-    if not root.exists():
-        raise UsageError(f"no such folder: {root}")
-    if not root.is_dir():
-        hint = "name the folder to index; files are indexed with the tree they lie in"
-        raise UsageError(f"not a folder: {root}", hint)
-    return root.resolve()
+    def _build_from_copy(self) -> list[IndexReport]:
+        """Copy the index of another checkout, update the copy, and move it to its final path. Empty if no index can be copied.
+        A killed run leaves only the copy, which the next one replaces. An unfinished build goes on instead."""
+        if self.building.exists() and not self.run.copy_from:
+            return []
+        copied = self._compacted
+        _delete(copied)
+        try:
+            source, notices = copy_index(self.run, self.roots[0], copied)
+            if source is None:
+                self.run = replace(self.run, notices=(*self.run.notices, *notices))
+                return []
+            store = Store.write(copied, self.path)
+            try:
+                (report,) = update_repositories(store, self.roots, self.run)
+                with store.writing():
+                    store.log.keep_newest()
+                store.tidy()
+            finally:
+                _close(store)
+            _verify_copy(copied, self.path)
+            _swap_in(copied, self.building, self.path)
+        finally:
+            _delete(copied)
+        read = report.added + report.changed
+        self._add_notice("copied", f"the index began as a copy of {source}; {read} of {report.seen} files were read")
+        self.run = replace(self.run, notices=(*self.run.notices, *notices))
+        return [report]
 
+    def _build_beside(self) -> list[IndexReport]:
+        """Build into a temporary file and move it to its final path when it is complete and verified."""
+        store, is_resumed = self._open_building()
+        try:
+            store.begin_build()
+            run = replace(self.run, batches=True, force=False)
+            reports = update_repositories(store, self.roots, run, is_resumed)
+            clock = PhaseClock()
+            if run.progress:
+                run.progress(Progress("verify", 0, 0))
+            store.end_build()
+            store.compact(self._compacted)
+        finally:
+            store.close()
+        _verify_copy(self._compacted, self.path)
+        _swap_in(self._compacted, self.building, self.path)
+        return [*reports[:-1], with_finish_time(reports[-1], clock)]
 
-def _is_replaceable(path: Path) -> bool:
-    """True for an index of any version and for anything at the default place of indexes."""
-    return path.parent.name == INDEX_FOLDER or holds_index(path)
-
-
-def _for_rebuild(run: IndexRun, fault: IndexCorrupt) -> IndexRun:
-    """The run that rebuilds a damaged index with the features it had, as far as they can be read."""
-    settings, text = run.settings, f"{fault}; it was rebuilt"
-    with suppress(*_UNREADABLE), Store.read(run.index) as store, store.reading():
-        settings = with_features(store, settings)
-    if _known_roots(run.index) is None:
-        text += ", from this run's folders alone: which others it held cannot be read"
-    return replace(run, settings=settings, force=False, notices=(Notice("rebuilt", text),))
-
-
-def _known_roots(path: Path) -> list[Path] | None:
-    """The existing folders that the user's own index holds; None if it cannot be read."""
-    with suppress(*_UNREADABLE), Store.read(path) as store, store.reading():
-        return [row.root for row in store.documents.repositories() if row.root.is_dir()]
-    return None
-
-
-def _update(roots: Sequence[Path], run: IndexRun, commit: _CommitState) -> tuple[IndexReport, ...]:
-    """Raises IndexCorrupt, before anything is written, if a page is damaged or the index is not complete."""
-    store = Store.write(run.index, accepted=run.settings.trust_indexes)
-    commit.is_done = lambda: store.committed
-    try:
-        _raise_damage(run.index)
-        if store.meta("state") != "complete":
-            raise IndexCorrupt(f"{run.index} is not a finished index")
-        moved_from = store.take_over(run.index, roots)
-        notices = (*run.notices, *_kept_features(store, run.settings), *_unsigned_notices(run.settings))
-        if moved_from:
-            notices += (Notice("moved", f"the index was made at {moved_from} and moved here with its folder"),)
-        settings = with_features(store, run.settings)
-        run = replace(run, settings=with_stored_model(store, settings) if run.as_indexed else settings)
-        with store.reading():
-            reports = _run(store, roots, run, resumed=False)
-        if any(report.wrote for report in reports):
-            store.tidy()
-    finally:
-        _close(store)
-    renew(run.index)
-    for suffix in (BUILDING, COMPACTED):  # left by a rebuild that was given up
-        _delete(run.index.with_name(run.index.name + suffix))
-    return _with_size(reports, notices, run.index)
+    def _open_building(self) -> tuple[Store, bool]:
+        """(the unfinished index, if it has the wanted features and no tree outside these roots, or a new one; whether the build
+        resumes)"""
+        settings = self.run.settings
+        if self.building.exists():
+            with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
+                store = Store.write(self.building, self.path)
+                with suppress(IndexCorrupt):
+                    store.verify()
+                    known = {row.root for row in store.documents.repositories()}
+                    # Without a state, it was killed before its features were written.
+                    is_fit = store.meta("state") and store.features() == Features(settings.fuzzy, settings.vector)
+                    if is_fit and known <= set(self.roots):
+                        return store, store.units.count() > 0
+                store.close()
+        _delete(self.building)
+        store = Store.write(self.building, self.path)
+        with store.writing():
+            store.set_meta("state", "building")
+            store.set_meta("fuzzy", str(int(settings.fuzzy)))
+            store.set_meta("vector", str(int(settings.vector)))
+        return store, False
 
 
 def _close(store: Store) -> None:
@@ -230,95 +266,14 @@ def _close(store: Store) -> None:
         store.close()  # which clears the log away even if an interrupt came before
 
 
-def _with_size(reports: Sequence[IndexReport], notices: tuple[Notice, ...], path: Path) -> tuple[IndexReport, ...]:
-    size = path.stat().st_size
-    return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
+def _raise_damage(index: Path) -> None:
+    for fault in file_faults(index):
+        raise IndexCorrupt(f"{index} is damaged: {fault}")
 
 
-def _kept_features(store: Store, settings: Settings) -> tuple[Notice, ...]:
-    features = store.features()
-    return tuple(
-        Notice("kept", f"the index has {what} and keeps them: `--rebuild {option}` creates one without")
-        for what, option, is_there, is_wanted in (
-            ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
-            ("vectors", "--no-vector", features.vector, settings.vector),
-        )
-        if is_there and not is_wanted
-    )
-
-
-def _unsigned_notices(settings: Settings) -> tuple[Notice, ...]:
-    text = "no key can be stored in your data folder: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
-    return () if settings.trust_indexes or can_sign() else (Notice("unmarked", text),)
-
-
-def _build(roots: Sequence[Path], run: IndexRun, commit: _CommitState, may_copy: bool) -> tuple[IndexReport, ...]:
-    path, notices = run.index, (*run.notices, *_unsigned_notices(run.settings))
-    if run.settings.vector and not probe_abilities().vector:
-        text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
-        notices += (Notice("no-sqlite-vec", text),)
-        run = replace(run, settings=replace(run.settings, vector=False))
-
-    def file_id() -> int | None:
-        """Changes when another file takes the path."""
-        return path.stat().st_ino if path.exists() else None
-
-    before = file_id()
-    commit.is_done = lambda: file_id() != before
-    reports, copied = _build_from_copy(roots[0], run) if may_copy else ([], [])
-    reports = reports or _build_beside(roots, run)
-    renew(path)
-    return _with_size(reports, (*notices, *copied), path)
-
-
-def _build_from_copy(root: Path, run: IndexRun) -> tuple[list[IndexReport], list[Notice]]:
-    """Copy the index of another checkout, update the copy, and move it to its final path. No reports if no index can be copied.
-
-    A killed run leaves only the copy, which the next one replaces. An unfinished build goes on instead.
-    """
-    path = run.index
-    building, copied = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
-    if building.exists() and not run.copy_from:
-        return [], []
-    _delete(copied)
-    try:
-        source, notices = copy_index(run, root, copied)
-        if source is None:
-            return [], notices
-        store = Store.write(copied, path)
-        try:
-            (report,) = _run(store, [root], run, resumed=False)
-            with store.writing():
-                store.log.keep_newest()
-            store.tidy()
-        finally:
-            _close(store)
-        _verify_copy(copied, path)
-        _swap_in(copied, building, path)
-    finally:
-        _delete(copied)
-    text = f"the index began as a copy of {source}; {report.added + report.changed} of {report.seen} files were read"
-    return [report], [Notice("copied", text), *notices]
-
-
-def _build_beside(roots: Sequence[Path], run: IndexRun) -> list[IndexReport]:
-    """Build into a temporary file and move it to its final path when it is complete and verified."""
-    path = run.index
-    building, compacted = path.with_name(path.name + BUILDING), path.with_name(path.name + COMPACTED)
-    store, resumed = _open_building(building, roots, run)
-    try:
-        store.begin_build()
-        reports = _run(store, roots, replace(run, batches=True, force=False), resumed)
-        clock = PhaseClock()
-        if run.progress:
-            run.progress(Progress("verify", 0, 0))
-        store.end_build()
-        store.compact(compacted)
-    finally:
-        store.close()
-    _verify_copy(compacted, path)
-    _swap_in(compacted, building, path)
-    return [*reports[:-1], _with_finish(reports[-1], clock)]
+def _require_complete(store: Store) -> None:
+    if store.meta("state") != "complete":
+        raise IndexCorrupt(f"{store.path} is not a finished index")
 
 
 def _verify_copy(compacted: Path, path: Path) -> None:
@@ -328,38 +283,6 @@ def _verify_copy(compacted: Path, path: Path) -> None:
         return
     with closing(Store.write(compacted, path, accepted=True)) as store:
         store.verify()
-
-
-def _raise_damage(index: Path) -> None:
-    for fault in file_faults(index):
-        raise IndexCorrupt(f"{index} is damaged: {fault}")
-
-
-def _open_building(building: Path, roots: Sequence[Path], run: IndexRun) -> tuple[Store, bool]:
-    """(the unfinished index or a new one, whether the build resumes)"""
-    if building.exists():
-        with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
-            store = Store.write(building, run.index)
-            with suppress(IndexCorrupt):
-                if _is_resumable(store, roots, run.settings):
-                    return store, store.units.count() > 0
-            store.close()
-    _delete(building)
-    store = Store.write(building, run.index)
-    with store.writing():
-        store.set_meta("state", "building")
-        store.set_meta("fuzzy", str(int(run.settings.fuzzy)))
-        store.set_meta("vector", str(int(run.settings.vector)))
-    return store, False
-
-
-def _is_resumable(store: Store, roots: Sequence[Path], settings: Settings) -> bool:
-    """True if an unfinished index has the wanted features and holds no tree outside these roots. Raises IndexCorrupt."""
-    store.verify()
-    if not store.meta("state"):  # killed before its features were written
-        return False
-    known = {row.root for row in store.documents.repositories()}
-    return store.features_wanted(settings.fuzzy, settings.vector) and known <= set(roots)
 
 
 def _delete(file: Path) -> None:
@@ -377,88 +300,127 @@ def _swap_in(compacted: Path, building: Path, path: Path) -> None:
     _delete(building)
 
 
-def _run(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool) -> list[IndexReport]:
-    embedder_of(run.settings)  # fails early if the model cannot be read
-    reports: list[IndexReport] = []
-    tallies: dict[Path, Tally] = {}
-    run_started = time.perf_counter()
-    before = {row.root: row.name for row in store.documents.repositories()}
-    with (
-        LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
-        closing(KeptWorkers(len(roots))) as workers,
-    ):
-        repositories = repositories_at(store, roots, transaction)
-        nested = _nested_notices(repositories)
-        for root in roots:
-            started = time.perf_counter()
-            tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
-            tally.notices = (*nested.get(root, ()), *tally.notices)
-            tally.wrote |= before.get(root) != repositories[root].name
-            report = _report(store, repositories[root], run, tally)
-            reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
-        clock = PhaseClock()
-        embedded, changed = finish_run(store, run, transaction)
-        note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
-    reports[-1] = _with_finish(reports[-1], clock)
-    renamed = {before[row.root]: row.name for row in store.documents.repositories() if row.root in before}
-    notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
-    reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
-    # Unless the run wrote something, the documents without vectors of this embedder are old ones.
-    if again := changed or (0 if any(report.wrote for report in reports) else embedded):
-        notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.meta('embedder')}")
-        reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
-    return reports
+def remove_index(path: Path) -> None:
+    """Delete the index at `path` and the files that belong to it. Raises IndexBusy while another process writes it."""
+    with writer_lock(path):
+        for file in (path, *(path.with_name(path.name + suffix) for suffix in (BUILDING, COMPACTED))):
+            _delete(file)
 
 
-def _with_finish(report: IndexReport, clock: PhaseClock) -> IndexReport:
-    """The run's last report, which includes the work on the whole index."""
-    clock.end("finish")
-    seconds = report.cpu_seconds.get("finish", 0.0) + clock.seconds["finish"]
-    return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
+def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
+    """Bring the one file `below` a root up to date, without a walk, for a command that has written it. Returns whether it is in
+    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy, and what
+    opening an index raises."""
+    with report_write_faults(index), writer_lock(index), report_damage(index):
+        store = Store.write(index, accepted=settings.trust_indexes)
+        try:
+            _require_complete(store)
+            store.take_over(index, [root])
+            row = next((r for r in store.documents.repositories() if r.root == root), None)
+            if row is None:
+                return False
+            settings = with_stored_model(store, with_features(store, settings))
+            settings = with_stored_rules(store, row.name, settings)
+            run = IndexRun(settings, store.path)
+            state = store.documents.states(row.id).get(below)
+            is_there = (root / below).exists()
+            seen = explain_path(root, below, settings, own_files(store.path)) if is_there else None
+            with LazyTransaction(store, None) as transaction:
+                update = RepositoryUpdate(store, row, run, transaction)
+                if state is not None:
+                    update.note(state)
+                result = None
+                if isinstance(seen, SeenFile):
+                    result = derive_file(Job(str(root), seen), settings, workers_embedder(settings))
+                is_indexed = False
+                if result is None or isinstance(result, Skip | Unchanged):
+                    if state is not None:
+                        store.remove_document(state.id)
+                else:
+                    transaction.begin()
+                    with suppress(UnfinishedFile):
+                        store.add_document(row.id, result, state.id if state else None)
+                        is_indexed = True
+                link_update(update)
+                finish_run(store, run, transaction)
+            return is_indexed
+        finally:
+            _close(store)
 
 
-def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
-    tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
-    no_chunks = {*NOTE_KINDS, TODO}
-    skipped = store.documents.skip_counts(row.id)
-    documents, source_bytes = store.documents.totals(row.id)
-    fault = tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
-    text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
-    return IndexReport(
-        index=str(run.index),
-        root=str(row.root),
-        seen=tally.seen,
-        indexed=documents,
-        added=tally.added,
-        changed=tally.changed,
-        renamed=tally.renamed,
-        removed=tally.removed,
-        unchanged=tally.unchanged,
-        symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
-        chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
-        skipped=skipped,
-        encodings=store.documents.counts("encoding", row.id),
-        encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
-        languages=store.documents.counts("language", row.id),
-        faults=store.documents.faults(row.id),
-        source_bytes=source_bytes,
-        index_bytes=0,
-        seconds=0.0,
-        wrote=tally.wrote,
-        resumed=False,
-        references=store.edges.link_counts(row.id),
-        cpu_seconds=tally.cpu_seconds,
-        notices=(*((Notice("git-tracking", text),) if fault else ()), *tally.notices),
-    )
+_HINT = "name a folder or index of your own, of another clone; without --from `codelens index` reads the files"
 
 
-def _nested_notices(roots: Collection[Path]) -> dict[Path, list[Notice]]:
-    """Root → notices about roots inside it or around it: the inner one's files are indexed twice."""
-    notices: dict[Path, list[Notice]] = {}
-    for inner in roots:
-        for outer in inner.parents:
-            if outer in roots:
-                notice = Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
-                notices.setdefault(outer, []).append(notice)
-                notices.setdefault(inner, []).append(notice)
-    return notices
+def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list[Notice]]:
+    """Copy the nearest usable index of the same repository to `into`, as the index of `root`. Returns its path, and a notice for
+    each index that could not be copied.
+
+    Linked worktrees are found by the git folder that they share. With `run.copy_from` only that index counts, and its fault is
+    raised. Only an index that codelens made for this user is copied.
+    """
+    repository = repository_at(root)
+    if run.copy_from:
+        index = _index_at(run.copy_from)
+        try:
+            if repository is None:
+                raise UsageError(f"{root} is not the top of a git repository")
+            _copy(run, index, repository, into)
+        except CodelensError as fault:
+            raise type(fault)(str(fault), _HINT) from None
+        return index, []
+    if repository is None or run.index != _index_at(root):
+        return None, []
+
+    def count_from(index: Path) -> float:
+        """The number of files that differ between the commits of the two checkouts."""
+        with suppress(GitError):
+            commits = (commit_in_files(top) for top in (index.parent.parent, root))
+            return count_differences(repository, *commits)
+        return math.inf
+
+    notices: list[Notice] = []
+    indexes = [index for top in other_checkouts(repository) if (index := _index_at(top)).is_file()]
+    for index in sorted(indexes, key=count_from) if len(indexes) > 1 else indexes:
+        try:
+            _copy(run, index, repository, into)
+            return index, notices
+        except CodelensError as fault:
+            notices.append(Notice("not-copied", f"the index of another checkout was not copied: {fault}"))
+    return None, notices
+
+
+def _index_at(path: Path) -> Path:
+    path = path.resolve()
+    return path / INDEX_FOLDER / INDEX_NAME if path.is_dir() else path
+
+
+def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:
+    """Raises what opening an index raises, and UsageError for an index that does not fit."""
+    if not index.is_file():
+        raise NoIndex(f"no index at {index}")
+    if not is_owned(index):
+        raise IndexNotTrusted(f"{index} belongs to another user")
+    with Store.read(index) as store, store.reading():
+        rows = store.documents.repositories()
+        if len(rows) != 1:
+            raise UsageError(f"{index} holds {len(rows)} folders")
+        if store.features() != Features(run.settings.fuzzy, run.settings.vector):
+            raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
+        _require_kinship(rows[0].root, repository)
+        store.copy(into)
+    with Store.write(into, run.index, accepted=True) as copy, copy.writing():
+        copy.begin_as(repository.top)
+
+
+def _require_kinship(root: Path, repository: Repository) -> None:
+    """Raise UsageError unless a root is a checkout of the same repository: one with a first commit in common."""
+    other = repository_at(root)
+    fault = f"{root} and {repository.top} have no first commit in common"
+    try:
+        if other and other.common.resolve() == repository.common.resolve():
+            return
+        if other and first_commits(other) & first_commits(repository):
+            return
+    except GitError as error:
+        fault += f": {error}"
+    raise UsageError(fault)

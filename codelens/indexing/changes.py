@@ -1,8 +1,4 @@
-"""The tree on disk against the index: which files are new, changed, moved or gone, and the writes that follow from it.
-
-A file is unchanged if its size, modification time, inode and, where the system has one, change time are the same. If they differ,
-or with --verify, the hash of its content decides.
-"""
+"""The tree on disk against the index: which files are new, changed, moved or gone, and the writes that follow from it."""
 
 from __future__ import annotations
 
@@ -24,9 +20,8 @@ from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow, name_by_roots
-from codelens.store.memory import MemoryWriter
+from codelens.store.records import Memory, Traces
 from codelens.store.store import Store
-from codelens.store.traces import TracesWriter
 from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import memory_place, traces_place
 
@@ -65,17 +60,15 @@ def compare(
             plan.unchanged.append(state)
             if state.stamp != entry.stamp:
                 plan.restamped.append((state.id, entry.stamp))
-        elif not verify and (skip := skipped.get(entry.path)) and _stays_skipped(skip, entry):
-            plan.skips.append(replace(skip, stamp=entry.stamp))
         else:
-            plan.new.append(entry)
+            skip = None if verify else skipped.get(entry.path)
+            is_readable = skip and skip.reason is not SkipReason.UNREADABLE  # other files are always tried again
+            if skip and skip.stamp and is_readable and skip.stamp.agrees(entry.stamp):
+                plan.skips.append(replace(skip, stamp=entry.stamp))
+            else:
+                plan.new.append(entry)
     plan.removed = [gone[path] for path in sorted(gone)]
     return plan
-
-
-def _stays_skipped(skip: Skip, seen: SeenFile) -> bool:
-    """True if a skipped file need not be read again. Unreadable files are always tried again."""
-    return skip.stamp is not None and skip.stamp.agrees(seen.stamp) and skip.reason is not SkipReason.UNREADABLE
 
 
 def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]) -> None:
@@ -106,17 +99,16 @@ def find_renames(
         for state in gone.get(seen.stamp.size, ()):
             with suppress(OSError):
                 path = root / seen.os_path
-                if hash_of_file(path) == state.content_hash and _detect_language(seen.path, path) == state.language:
+                if hash_of_file(path) != state.content_hash:
+                    continue
+                with path.open("rb") as file:
+                    language = detect_language(seen.path, file.read(HEAD))
+                if language == state.language:
                     packed = pickle.dumps(store.extraction_of(state.id))
                     moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
                     gone[seen.stamp.size].remove(state)
                     break
     return moved
-
-
-def _detect_language(path: str, file: Path) -> str:
-    with file.open("rb") as opened:
-        return detect_language(path, opened.read(HEAD))
 
 
 def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
@@ -135,7 +127,7 @@ def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransa
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
     """Let memory and traces next to the index follow repositories that it has renamed; a notice for a file that cannot."""
     notices = []
-    for path, writer in ((memory_place(index), MemoryWriter), (traces_place(index), TracesWriter)):
+    for path, writer in ((memory_place(index), Memory), (traces_place(index), Traces)):
         if names and path.is_file():
             try:
                 with writer.recording(path) as records:
@@ -233,8 +225,7 @@ class RepositoryUpdate:
         new = {s.path: s for s in self.plan.skips}
         gone = [path for path in old if path not in new]
         fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]
-        key, rules = skip_rules_key(repository), skip_rules(self.run.settings)
-        if gone or fresh or store.meta(key) != rules:
+        if gone or fresh:
             self.transaction.begin()
             store.documents.replace_skips(repository.id, gone, fresh)
-            store.set_meta(key, rules)
+        self.transaction.set_meta(skip_rules_key(repository), skip_rules(self.run.settings))

@@ -1,8 +1,7 @@
 """Text outside of symbols → chunks: code between symbols, sections under headings, pieces of plain text; and windows for vectors.
 
-A code chunk may span small declarations, whose text is left out of it. The doc comment of a symbol and words like
-`export` before it belong to the symbol. Sections do not nest: their container is the path of the headings above. All
-cuts take linear time.
+A code chunk may span small declarations, whose text is left out of it. The doc comment of a symbol and words like `export`
+before it belong to the symbol. Sections do not nest: their container is the path of the headings above.
 """
 
 from __future__ import annotations
@@ -62,10 +61,8 @@ def _inside_line(utf8: bytes, start: int, limit: int) -> int:
 
 
 def windows(text: str) -> list[str]:
-    """The text in at most MAX_WINDOWS pieces of up to WINDOW characters, each beginning OVERLAP before the end of the last.
-
-    Pieces end and begin at line ends where one is near; a text that fits is one piece.
-    """
+    """The text in at most MAX_WINDOWS pieces of up to WINDOW characters, each beginning OVERLAP before the end of the last; at
+    line ends where one is near."""
     pieces: list[str] = []
     start = 0
     while len(text) - start > WINDOW and len(pieces) < MAX_WINDOWS - 1:
@@ -89,24 +86,12 @@ Gap = tuple[int, int]
 
 
 def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: Sequence[Unit]) -> list[Unit]:
-    """Chunks for the text outside the top-level `units`; offsets count UTF-8 bytes.
-
-    `style` is the `chunks` of the language's row: code, headings or lines.
-    """
+    """Chunks for the text outside the top-level `units`. `style` is the `chunks` of the language's row: code, headings or
+    lines."""
     utf8, outer = text.utf8, [u for u in units if u.parent is None]
     if style == "headings" and not outer:
         return list(section_units(text, file_name, language, []))
-    gaps = _gaps(utf8, outer)
-    if style == "code":
-        return [chunk("toplevel", file_name, gap, text) for gap in _join_gaps(utf8, gaps, outer)]
-    pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
-    return [chunk("text", file_name, piece, text) for piece in strip_gaps(utf8, pieces)]
-
-
-def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
-    """The spans between the units that hold a word, without the text that belongs to a unit."""
-    gaps: list[Gap] = []
-    start = 0
+    gaps, start = list[Gap](), 0
     for unit in outer:
         if unit.span.start > start:
             gaps.append((start, max(_extend_up(utf8, start, unit), start)))
@@ -114,8 +99,11 @@ def _gaps(utf8: bytes, outer: Sequence[Unit]) -> list[Gap]:
             line_end = utf8.find(b"\n", unit.span.end)
             line_end = len(utf8) if line_end < 0 else line_end
             start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_ON_LINE else unit.span.end
-    gaps.append((start, len(utf8)))
-    return list(strip_gaps(utf8, gaps))
+    gaps = list(strip_gaps(utf8, [*gaps, (start, len(utf8))]))
+    if style == "code":
+        return [chunk("toplevel", file_name, gap, text) for gap in _join_gaps(utf8, gaps, outer)]
+    pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
+    return [chunk("text", file_name, piece, text) for piece in strip_gaps(utf8, pieces)]
 
 
 def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
@@ -162,10 +150,8 @@ def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[
 
 
 def section_units(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
-    """The text before the first heading, then a section for each heading, up to the next one.
-
-    `above` holds the headings around the start of the text; on return, those around its end.
-    """
+    """The text before the first heading, then a section for each heading, up to the next one. `above` holds the headings around
+    the start of the text; on return, those around its end."""
     utf8 = text.utf8
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, strip_gaps
-from codelens.indexing.embedding import embed, embed_document
+from codelens.indexing.embedding import embed_document, embed_pieces, pieces_of
 from codelens.indexing.extract import (
     extract,
     from_original,
@@ -27,7 +26,7 @@ from codelens.indexing.extract import (
     quoted_units,
     searched_texts,
 )
-from codelens.indexing.files import ReadText, let_clock_tick, open_regular
+from codelens.indexing.files import ReadText, Survey, decoded_blocks, let_clock_tick, open_regular, survey
 from codelens.indexing.markup import Heading, find_headings
 from codelens.indexing.run import current_recipe
 from codelens.lang.captures import READERS
@@ -52,7 +51,6 @@ from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
 from codelens.text.terms import body_terms, index_terms, joined_trigrams, place_words
 from codelens.worktree.classify import path_roles
-from codelens.worktree.survey import Survey, decoded_blocks, survey
 from codelens.zstd import zstd
 
 SNAPSHOT_LEVEL = 6
@@ -89,10 +87,8 @@ class Job:
 def derive(
     job: Job, read: ReadText, settings: Settings, embedder: Embedder | None, reuse: Extraction | None = None
 ) -> DerivedDocument:
-    """Everything about one file, without vectors if there is no `embedder`.
-
-    `reuse` is the extraction of the same content under the path `job.moved.old_path`.
-    """
+    """Everything about one file, without vectors if there is no `embedder`. `reuse` is the extraction of the same content under
+    the path `job.moved.old_path`."""
     path, raw, decoded = job.seen.path, read.raw, read.decoded
     language = detect_language(path, raw)
     text = TextMap(decoded)
@@ -100,6 +96,10 @@ def derive(
     texts = searched_texts(text, language, extraction.units)
     mapped = in_original(extraction, text, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
+    searched = decoded.text  # by phrases and patterns: of a notebook the cells, without outputs and JSON
+    if language == NOTEBOOK:
+        cells = read_notebook(searched.encode("utf-8", "replace")).cells
+        searched = "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
     return DerivedDocument(
         seen=job.seen,
         content_hash=read.content_hash,
@@ -116,18 +116,10 @@ def derive(
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder.fingerprint() if embedder else "",
-        trigrams=joined_trigrams(_searchable_text(decoded.text, language)) if settings.fuzzy else None,
+        trigrams=joined_trigrams(searched) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=path_roles(path),
     )
-
-
-def _searchable_text(text: str, language: str) -> str:
-    """The text that phrases and patterns are matched against: for a notebook its cells, without outputs and JSON."""
-    if language != NOTEBOOK:
-        return text
-    cells = read_notebook(text.encode("utf-8", "replace")).cells
-    return "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
 
 
 def _rename(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extraction | None:
@@ -156,11 +148,11 @@ def postings_of(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple
     return tuple(postings)
 
 
-PART_SIZE = 1_000_000
-"""Characters of a part, plus at most a chunk or a section. Deriving a part of source code takes about 25 MB. Chosen."""
+PART_SIZE = (
+    1_000_000  # Characters of a part, plus at most a chunk or a section. Deriving a part of code takes about 25 MB.
+)
 LARGE_SIZE = 4_000_000  # Bytes above which a text is read in parts; twice the default of `max_file_size`
-MOST_HELD = 100_000
-"""Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it. Chosen."""
+MOST_HELD = 100_000  # Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it
 MOST_PARSED = 10_000_000
 """Bytes up to which a whole file is parsed: the SQLite amalgamation has 9 MB. Parsing C takes 45 MB of memory per MB (measured)."""
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
@@ -244,34 +236,29 @@ class _PartReader:
         """All parts of the file, in order. Raises UnfinishedFile."""
         try:
             with open_regular(self.job.file) as file:
-                yield from self._read_parts(file)
+                mark = file.read(self.facts.bom)
+                digest = xxhash.xxh3_128(mark)
+                place, pending = PartPlace(0, 1, 0), ""
+                for raw, text in decoded_blocks(file, self.facts.encoding, self.facts.bom):
+                    digest.update(raw)
+                    pending += text
+                    while len(pending) >= PART_SIZE:
+                        end, pieces = self._find_end(pending)
+                        if not end:
+                            break
+                        part, place = self._derive_part(place, pending[:end], mark, pieces)
+                        yield part
+                        pending, mark = pending[end:], b""
+                if digest.digest() != self.facts.content_hash:
+                    raise UnicodeError("another file")
+                if pending or not place.start:
+                    yield self._derive_part(place, pending, mark, self._pieces(pending.encode("utf-8")))[0]
         except (OSError, UnicodeError) as fault:
             raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
 
-    def _read_parts(self, file: BinaryIO) -> Iterator[DerivedPart]:
-        mark = file.read(self.facts.bom)
-        digest = xxhash.xxh3_128(mark)
-        place, pending = PartPlace(0, 1, 0), ""
-        for raw, text in decoded_blocks(file, self.facts.encoding, self.facts.bom):
-            digest.update(raw)
-            pending += text
-            while len(pending) >= PART_SIZE:
-                end, pieces = self._find_end(pending)
-                if not end:
-                    break
-                part, place = self._derive_part(place, pending[:end], mark, pieces)
-                yield part
-                pending, mark = pending[end:], b""
-        if digest.digest() != self.facts.content_hash:
-            raise UnicodeError("another file")
-        if pending or not place.start:
-            yield self._derive_part(place, pending, mark, self._pieces(pending.encode("utf-8")))[0]
-
     def _find_end(self, pending: str) -> tuple[int, list[Piece]]:
-        """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text.
-
-        A part with sections ends before a heading, otherwise at a line end.
-        """
+        """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text. A part with
+        sections ends before a heading, otherwise at a line end."""
         utf8 = pending.encode("utf-8")
         end, pieces = len(utf8), self._pieces(utf8)
         if self._has_headings:
@@ -292,27 +279,35 @@ class _PartReader:
         start = 0 if self.inside else len(utf8) - len(utf8.lstrip(BLANKS))
         return cut(utf8, start, len(utf8.rstrip(BLANKS)))
 
-    def _units(self, text: TextMap, pieces: Sequence[Piece]) -> list[Unit]:
-        name = self.job.seen.path.rpartition("/")[2]
-        if self._has_headings:
-            return list(section_units(text, name, self.row.name, self.above))
-        kind = "toplevel" if self.row.chunks == "code" else "text"
-        return [chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
-
     def _derive_part(
         self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Piece]
     ) -> tuple[DerivedPart, PartPlace]:
         """The part with this content, which begins at `place`, and the place of the next part."""
         path, raw = self.job.seen.path, content.encode(self.facts.encoding)
         text = TextMap(DecodedText(content, self.facts.encoding, self.facts.confidence, 0))
-        units = self._units(text, pieces)
-        texts, first = own_texts(text, units), place.start + len(mark)
-        moved = map_units(units, lambda offset: first + text.to_original(offset))
+        name = path.rpartition("/")[2]
+        if self._has_headings:
+            units = list(section_units(text, name, self.row.name, self.above))
+        else:
+            kind = "toplevel" if self.row.chunks == "code" else "text"
+            units = [chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
+        texts, first, above = own_texts(text, units), place.start + len(mark), place.line - 1
+        vectors = embed_pieces(pieces_of(path, self.row.name, units, texts), self.embedder) if self.embedder else ()
+        moved = [
+            replace(
+                unit,
+                start_line=unit.start_line + above,
+                end_line=unit.end_line + above,
+                name_line=unit.name_line + above,
+                name_column=unit.name_column + (self.column if unit.name_line == 1 else 0),
+            )
+            for unit in map_units(units, lambda offset: first + text.to_original(offset))
+        ]
         part = DerivedPart(
             place=place,
-            units=tuple([_shift_lines(unit, place.line - 1, self.column) for unit in moved]),
+            units=tuple(moved),
             postings=postings_of(path, units, texts),
-            vectors=embed(path, self.row.name, units, texts, self.embedder),
+            vectors=vectors or ((),) * len(units),
             trigrams=joined_trigrams(content) if self.settings.fuzzy else None,
             snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),
         )
@@ -321,14 +316,3 @@ class _PartReader:
         self.column = len(content[line:].encode("utf-8")) + (0 if line else self.column)
         before = len(content) - line + (0 if line else place.before)
         return part, PartPlace(first + len(raw), place.line + content.count("\n"), before)
-
-
-def _shift_lines(unit: Unit, lines: int, column: int) -> Unit:
-    """The unit with line numbers of the file; `column` counts the bytes before the part on its first line."""
-    return replace(
-        unit,
-        start_line=unit.start_line + lines,
-        end_line=unit.end_line + lines,
-        name_line=unit.name_line + lines,
-        name_column=unit.name_column + (column if unit.name_line == 1 else 0),
-    )

@@ -74,8 +74,7 @@ def workers_embedder(settings: Settings) -> Embedder | None:
 
 
 EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
-MOST_SUMMARISED = 100
-"""Names that a file exports or imports, and no more, are in its vector. Chosen: more would make every large file alike."""
+MOST_SUMMARISED = 100  # Names that a file exports or imports, in its vector: more would make all large files alike
 _BETWEEN = re.compile(r"[\W_]+")
 
 
@@ -97,19 +96,12 @@ def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequen
 def embed_document(
     path: str, language: str, extraction: Extraction, texts: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[tuple[bytes, ...], ...], bytes]:
-    """(the vectors of each unit as `embed` gives them, the vector of the file), computed in one call."""
+    """(the vectors of each unit's pieces, the vector of the file), computed in one call; empty without an embedder."""
     if embedder is None:
         return ((),) * len(texts), b""
     of_file = file_fields(path, language, extraction.units, extraction.imports)
     *vectors, file_vector = embed_pieces([*pieces_of(path, language, extraction.units, texts), [of_file]], embedder)
     return tuple(vectors), b"".join(file_vector)
-
-
-def embed(
-    path: str, language: str, units: Sequence[Unit], texts: Sequence[str], embedder: Embedder | None
-) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces; empty for pieces without a token and for languages that are not embedded."""
-    return embed_pieces(pieces_of(path, language, units, texts), embedder) if embedder else ((),) * len(texts)
 
 
 Pieces = Sequence[Sequence[EmbeddedFields]]
@@ -128,7 +120,7 @@ def pieces_of(path: str, language: str, units: Sequence[Unit], texts: Sequence[s
 
 
 def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces, computed in one call."""
+    """For each unit the vectors of its pieces, computed in one call; none for pieces without a token."""
     vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 
@@ -160,12 +152,9 @@ def with_stored_model(store: Store, settings: Settings) -> Settings:
 def embed_again(
     store: Store, settings: Settings, transaction: LazyTransaction, progress: ProgressSink | None
 ) -> tuple[int, int]:
-    """Give all documents vectors of the embedder in the settings, without reading files or parsing.
-
-    Covers every repository, since vectors of two embedders cannot be compared. Slow embedders run only here, for many
-    documents at once. Returns (documents embedded, those of them that had vectors of another embedder). Raises
-    EmbedderFault if an embedder changes its dimensions.
-    """
+    """Give all documents vectors of the embedder in the settings, without reading files or parsing: vectors of two embedders
+    cannot be compared. Slow embedders run only here, for many documents at once. Returns (documents embedded, those of them
+    that had vectors of another embedder). Raises EmbedderFault if an embedder changes its dimensions."""
     embedder = embedder_of(settings)
     if embedder is None:
         return 0, 0
@@ -176,8 +165,14 @@ def embed_again(
     document_vectors: list[tuple[bytes, ...]] = []  # Of a large document, those of its earlier parts
     for group in _groups(store, others):
         vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
-        width = _check_width(vectors, width, embedder)
-        at = 0
+        widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
+        if len(widths) > 1:  # a remote model may change under its name
+            numbers = " and ".join(map(str, sorted(widths)))
+            raise EmbedderFault(
+                f"{embedder.name} gives vectors of {numbers} dimensions: the model has changed",
+                "`codelens index --clear-cache`, then `codelens index --rebuild`",
+            )
+        width, at = next(iter(widths), 0), 0
         for document, pieces, is_last in group:
             document_vectors += vectors[at : at + len(pieces)]
             at += len(pieces)
@@ -190,7 +185,10 @@ def embed_again(
             document_vectors, number = [], number + 1
             if progress:
                 progress(Progress("embed", number, len(others), document.path))
-    _note_embedder(store, settings, embedder, width, transaction)
+    transaction.set_meta("embedder", embedder.name)
+    transaction.set_meta("embedder_fingerprint", embedder.fingerprint())
+    transaction.set_meta("embedder_setting", absolute_setting(settings.model))
+    transaction.set_meta("embedder_width", str(width) if embedder.slow and width else "")
     return len(others), before
 
 
@@ -227,31 +225,3 @@ def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]
         imports = store.references.imports_of(document.id)
         of_file = file_fields(document.path, document.language, () if last else units, imports)
         yield [*pieces, [of_file]], True
-
-
-def _check_width(vectors: Sequence[Sequence[bytes]], width: int, embedder: Embedder) -> int:
-    """The width of all these vectors, which must be `width` unless that is 0. A remote model may change under its name."""
-    widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
-    if len(widths) > 1:
-        numbers = " and ".join(map(str, sorted(widths)))
-        raise EmbedderFault(
-            f"{embedder.name} gives vectors of {numbers} dimensions: the model has changed",
-            "`codelens index --clear-cache`, then `codelens index --rebuild`",
-        )
-    return next(iter(widths), 0)
-
-
-def _note_embedder(
-    store: Store, settings: Settings, embedder: Embedder, width: int, transaction: LazyTransaction
-) -> None:
-    """Store which embedder made the vectors, and the width of a slow one's."""
-    now = {
-        "embedder": embedder.name,
-        "embedder_fingerprint": embedder.fingerprint(),
-        "embedder_setting": absolute_setting(settings.model),
-        "embedder_width": str(width) if embedder.slow and width else "",
-    }
-    if any(store.meta(key) != value for key, value in now.items()):
-        transaction.begin()
-        for key, value in now.items():
-            store.set_meta(key, value)

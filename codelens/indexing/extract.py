@@ -1,15 +1,14 @@
 """A decoded text and its language → units, references and imports: of code, documents, notebooks and notes.
 
-A grammar that fails costs a file its symbols, never its text: chunks take their place. Offsets count UTF-8 bytes, as
-parsers do, until `in_original` maps them to the file's own bytes. Notebooks are read cell by cell, so that no unit
-spans outputs and JSON. A note is one unit, since one thought is one answer; its front matter goes into the fields that
-terms are found in.
+A grammar that fails costs a file its symbols, never its text: chunks take their place. Offsets count UTF-8 bytes, as parsers
+do, until `in_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from codelens.indexing.chunk import SECTION_SIZE, chunk_text, cut, section_units
 from codelens.indexing.markup import Heading
@@ -21,7 +20,7 @@ from codelens.lang.registry import PLAIN_TEXT, Language, accepted_names, languag
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
 from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.notes.note import Note, kind_of_path, read_note
+from codelens.notes.note import kind_of_path, read_note
 from codelens.text.lines import Excerpt, TextMap
 from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
 
@@ -103,7 +102,27 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     note = read_note(whole, path)
     body = len(whole[: note.body].encode("utf-8"))
     pieces = cut(text.utf8, 0, len(text.utf8), SECTION_SIZE)
-    units = tuple(_note_unit(note, text, start, end, min(max(body, start), end)) for start, end in pieces)
+    signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
+    units = []
+    for start, end in pieces:
+        first, body_start = start == 0, min(max(body, start), end)
+        line = text.line_column(start)[0]
+        unit = Unit(
+            kind=note.kind,
+            name=note.title,
+            container="",
+            parent=None,
+            span=Span(start, end),
+            name_span=Span(start, start),
+            body_start=body_start,
+            start_line=line,
+            end_line=text.line_column(end - 1)[0],
+            name_line=text.line_column(body_start)[0] if first and body_start < end else line,
+            name_column=1,
+            signature=signature if first else "",
+            doc=note.description if first else "",
+        )
+        units.append(unit)
     links_start = 0
     for _ in range(note.links_line - 1):
         links_start = text.utf8.find(b"\n", links_start) + 1
@@ -112,27 +131,7 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     ]
     outside = [reference for reference in mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
-    return Extraction("", units, (*places, *outside), (), fault)
-
-
-def _note_unit(note: Note, text: TextMap, start: int, end: int, body: int) -> Unit:
-    first = start == 0
-    signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
-    return Unit(
-        kind=note.kind,
-        name=note.title,
-        container="",
-        parent=None,
-        span=Span(start, end),
-        name_span=Span(start, start),
-        body_start=body,
-        start_line=text.line_column(start)[0],
-        end_line=text.line_column(end - 1)[0],
-        name_line=text.line_column(body if body < end else start)[0] if first else text.line_column(start)[0],
-        name_column=1,
-        signature=signature if first else "",
-        doc=note.description if first else "",
-    )
+    return Extraction("", tuple(units), (*places, *outside), (), fault)
 
 
 NOTHING = Extraction("", (), (), ())
@@ -148,7 +147,11 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     is_read = not grammar_fault and (row.grammar or language in READERS)
     symbols = _symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, symbols.units)
-    merged = _merge(symbols, [*chunks, *_find_todos(text, language, symbols)])
+    todos: Sequence[Unit] = ()
+    if symbols.fault in ("", PARTLY):
+        with suppress(GrammarMissing):
+            todos = find_todos(text, language, symbols.units)
+    merged = _merge(symbols, [*chunks, *todos])
     if row.chunks != "headings":
         return merged
     merged = replace(merged, references=mentions(text, language, merged.units))
@@ -167,16 +170,6 @@ def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Ex
         return replace(NOTHING, fault=str(missing))
     except Exception as error:  # a fault costs this file its symbols, never the run
         return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
-
-
-def _find_todos(text: TextMap, language: str, symbols: Extraction) -> Sequence[Unit]:
-    """TODO comments; empty if the grammar failed."""
-    if symbols.fault not in ("", PARTLY):
-        return ()
-    try:
-        return find_todos(text, language, symbols.units)
-    except GrammarMissing:
-        return ()
 
 
 def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
@@ -226,18 +219,15 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
             over = i
         elif unit.span.end <= units[over].span.end and units[over].kind in CHUNK_KINDS:
             holes[over].append(unit.span)
-    bodies = [Span(u.body_start, u.span.end) if u.body_start < u.span.end else u.span for u in units]
-    return [_cut_holes(text.utf8, body, inner) for body, inner in zip(bodies, holes, strict=True)]
-
-
-def _cut_holes(utf8: bytes, span: Span, holes: Sequence[Span]) -> str:
-    parts: list[bytes] = []
-    start = span.start
-    for hole in holes:
-        parts.append(utf8[start : max(start, hole.start)])
-        start = max(start, hole.end)
-    parts.append(utf8[start : span.end])
-    return b"\n".join(parts).decode("utf-8", "replace")
+    texts: list[str] = []
+    for unit, inner in zip(units, holes, strict=True):
+        start, parts = unit.body_start if unit.body_start < unit.span.end else unit.span.start, list[bytes]()
+        for hole in inner:
+            parts.append(text.utf8[start : max(start, hole.start)])
+            start = max(start, hole.end)
+        parts.append(text.utf8[start : unit.span.end])
+        texts.append(b"\n".join(parts).decode("utf-8", "replace"))
+    return texts
 
 
 def in_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:

@@ -1,19 +1,33 @@
-"""A file on disk → its decoded text, or the reason why it is skipped."""
+"""A file on disk → its decoded text, or the reason why it is skipped. A large file is surveyed and read in blocks."""
 
 from __future__ import annotations
 
+import codecs
+import hashlib
 import os
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+import xxhash
 
 from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.extraction import DecodedText, Unchanged
-from codelens.worktree.classify import classify_bytes
-from codelens.worktree.decode import decode
-from codelens.worktree.files import content_hash
+from codelens.worktree.classify import LineLengths, Reason, classify_bytes, classify_text
+from codelens.worktree.decode import (
+    EVIDENCE,
+    HEAD,
+    controls,
+    decode,
+    guess_legacy,
+    readings,
+    too_many_controls,
+    windows_of,
+)
+from codelens.worktree.files import BLOCK, content_hash
 
 TICK_NS = 10_000_000  # The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer
 
@@ -51,11 +65,8 @@ def unreadable(seen: SeenFile, fault: OSError) -> Skip:
 
 
 def let_clock_tick(*times_ns: int) -> None:
-    """Wait until a later write gives the file another time than these.
-
-    File times advance with the kernel's tick, so a second write within one tick that keeps the size would never be
-    noticed: git calls such entries "racily clean" (Documentation/technical/racy-git.txt).
-    """
+    """Wait until a later write gives the file another time than these: git calls a file "racily clean" that is written twice
+    within one tick of the kernel's clock (Documentation/technical/racy-git.txt)."""
     now = time.time_ns()
     waits = [wait for noted in times_ns if 0 < (wait := noted + TICK_NS - now) <= TICK_NS]
     if waits:
@@ -78,3 +89,68 @@ def _read(path: Path, limit: int) -> bytes:
         size = min(limit, os.fstat(file.fileno()).st_size)
         raw = file.read(size + 1)  # room for the limit would be allocated for each small file
         return raw + file.read(limit - size) if len(raw) > size else raw
+
+
+class Survey(NamedTuple):
+    """Facts from reading a file once."""
+
+    content_hash: bytes
+    digest: bytes  # SHA-256 of the file's own bytes
+    encoding: str
+    confidence: float
+    bom: int
+    lines: int  # Counted like `TextMap.lines`
+
+
+def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:
+    """Read the file from its beginning, more than once if it is not UTF-8. Raises OSError."""
+    content, digest = xxhash.xxh3_128(), hashlib.sha256()
+    head, lengths, odd, evidence, tail = b"", LineLengths(), 0, bytearray(), b""
+    file.seek(0)
+    while block := file.read(BLOCK):
+        head = head + block if len(head) < HEAD else head
+        content.update(block)
+        digest.update(block)
+        lengths.add(block)
+        odd += controls(block)
+        if len(evidence) < EVIDENCE:
+            whole, newline, tail = (tail + block).rpartition(b"\n")
+            if not newline and len(tail) > EVIDENCE:
+                whole, tail = tail, b""
+            evidence += b"\n".join([*windows_of(whole), b""])  # whole lines, because a block may end inside a character
+    possible = readings(
+        head,
+        lengths.size,
+        lambda: too_many_controls(odd, lengths.size),
+        lambda: guess_legacy(bytes(evidence) + tail, threshold),
+    )
+    for encoding, confidence, bom in possible:
+        lines, last = 0, "\n"
+        try:
+            for _, text in decoded_blocks(file, encoding, bom):
+                lines += text.count("\n")
+                last = text[-1]
+        except UnicodeError:
+            continue
+        reason = None if include_vendored else classify_text(path, head, lambda: lengths)
+        lines += last != "\n"
+        return reason or Survey(content.digest(), digest.digest(), encoding, confidence, bom, lines)
+    return SkipReason.BINARY, "not text"
+
+
+def decoded_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[bytes, str]]:
+    """Pairs (bytes, their text) after the byte order mark, in blocks that end between characters. Raises UnicodeError."""
+    file.seek(bom)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    pending = b""
+    while True:
+        block = file.read(BLOCK)
+        raw, text = pending + block, decoder.decode(block, final=not block)
+        pending = decoder.getstate()[0]
+        raw = raw[: len(raw) - len(pending)]
+        if encoding != "utf-8" and text.encode(encoding) != raw:
+            raise UnicodeError(f"not {encoding}")
+        if text:
+            yield raw, text
+        if not block:
+            return

@@ -1,8 +1,5 @@
-"""The git history of a repository → the index, once a run, after its documents.
-
-Git is read only if HEAD differs from the commit that was read last, so a run with nothing to do starts no git process. A history
-that cannot be read is a line in `status`; the rest of the index is built.
-"""
+"""The git history of a repository → the index. git is read only if HEAD differs from the commit that was read last. A history
+that cannot be read is a line in `status`."""
 
 from __future__ import annotations
 

@@ -30,10 +30,8 @@ CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on 
 
 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
-    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP indexes in the tree.
-
-    If the tree has SCIP indexes, any change links all documents: symbols of all of them may have the edges of an index.
-    """
+    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP indexes in the tree. With such
+    indexes any change links all documents: symbols of all of them may have the edges of an index."""
     store, repository, invalidation = update.store, update.repository, update.invalidation
     linker: Linker | None = None
     precise: PreciseIndexes | None = None
@@ -54,9 +52,7 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
         update.transaction.begin()
         _link(update, current_linker(), documents, precise)
         store.edges.drop_unused_externals()
-    if indexes_changed:
-        update.transaction.begin()
-        store.set_meta(key, tree_indexes.state)
+    update.transaction.set_meta(key, tree_indexes.state)
     return (*tree_indexes.notices, *(precise.notices if precise else ()))
 
 

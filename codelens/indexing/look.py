@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MOST_TIMES = 4000
 """Times that one look asks for, in all trees of an index: 14 ms of CPU where a stat takes 3.5 µs (a virtual machine; half of it
 on hardware). What looks may cost is 20 ms."""
-MOST_FILES = 50
-"""Files whose time differs that are examined, in each tree. Chosen, with the next three: a look that finds changes may cost twice
-as much as one that finds none."""
+MOST_FILES = (
+    50  # Files whose time differs that are examined, in each tree: a look that finds changes may cost twice as much
+)
 MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
 MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
 MOST_NAMES = 1000  # Names that are read from all of these
@@ -42,24 +42,18 @@ _ROOT = "/"  # The root's path in the list. Other folders are relative to it, an
 
 
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
-    """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
-    change first.
-
-    `folders` are those that the walk entered, with their times. Paths with line breaks are left out.
-    """
+    """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most
+    likely to change first. `folders` are those that the walk entered, with their times. Paths with line breaks are left out."""
     skipped = store.documents.skipped_folders(repository.id)
     entered = {shown: at for path, at in folders.items() if (shown := shown_path(path)) not in skipped}
     files = {path: at for path, at in store.documents.times(repository.id).items() if "\n" not in path}
     times = files | {path: at for path, at in entered.items() if "\n" not in path}
-    listed = islice(_by_likelihood(files, store.history.newest(repository.id, MOST_TIMES), times), MOST_TIMES)
-    return "\n".join([f"{len(files)} {len(times)}", *(f"{times[path]} {path}" for path in listed)])
-
-
-def _by_likelihood(files: Iterable[str], committed: Iterable[str], known: Mapping[str, int]) -> Iterator[str]:
-    """Each known path once: files modified last and committed last, taken in turn, each after its folder; other folders."""
-    in_turn = (path for pair in zip_longest(files, committed) for path in pair if path)
-    with_folders = (each for path in in_turn for each in (path.rpartition("/")[0] + "/", path))
-    yield from dict.fromkeys(path for path in (*with_folders, *known) if path in known)
+    # Files modified last and committed last, taken in turn, each after its folder; then other folders
+    pairs = zip_longest(files, store.history.newest(repository.id, MOST_TIMES))
+    with_folders = (each for pair in pairs for path in pair if path for each in (path.rpartition("/")[0] + "/", path))
+    likeliest = dict.fromkeys(path for path in (*with_folders, *times) if path in times)
+    lines = [f"{times[path]} {path}" for path in islice(likeliest, MOST_TIMES)]
+    return "\n".join([f"{len(files)} {len(times)}", *lines])
 
 
 def times_key(repository: RepositoryRow) -> str:
@@ -72,35 +66,25 @@ def note_run(
 ) -> None:
     """Keep what later looks compare with, when the index was written last, and how long an update takes."""
     has_written = bool(transaction.writes)
-    for row in store.documents.repositories():
-        if row.root in tallies:
-            text = note_times(store, row, tallies[row.root].folders)
-            if store.meta(times_key(row)) != text:
-                transaction.begin()
-                store.set_meta(times_key(row), text)
+    rows = [row for row in store.documents.repositories() if row.root in tallies]
+    for row in rows:
+        transaction.set_meta(times_key(row), note_times(store, row, tallies[row.root].folders))
     if has_written:
+        # A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
+        walk = sum(tally.walk_seconds for tally in tallies.values())
+        files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
+        each = seconds / max(files, ENOUGH_FILES) if run.batches else _stored_pace(store)[1]
         transaction.begin()
         store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        store.set_meta(_PACE, _measure_pace(store, run, tallies, seconds))
+        store.set_meta(_PACE, f"{max(seconds - files * each, walk):.3f} {each:.4f}")
     if transaction.writes:
         transaction.begin()
-        for row in store.documents.repositories():
-            if row.root in tallies:
-                store.keep_kinds(row, tallies[row.root].kinds)
-
-
-def _measure_pace(store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float) -> str:
-    """Two numbers in seconds: of an update without any file, and of each file.
-
-    A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
-    """
-    walk = sum(tally.walk_seconds for tally in tallies.values())
-    files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
-    each = seconds / max(files, ENOUGH_FILES) if run.batches else _stored_pace(store)[1]
-    return f"{max(seconds - files * each, walk):.3f} {each:.4f}"
+        for row in rows:
+            store.keep_kinds(row, tallies[row.root].kinds)
 
 
 def _stored_pace(store: Store) -> tuple[float, float]:
+    """Seconds of an update without any file, and of each file."""
     try:
         base, each = map(float, store.meta(_PACE).split())
     except ValueError:

@@ -1,8 +1,7 @@
-"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, match line by line without a full parser.
+"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, matched line by line without a full parser.
 
-Code fences, literal blocks and front matter hold no headings; a missed heading only makes a section longer. A code
-block counts if it names its language. Literal blocks of reStructuredText name none: as in Sphinx, those that parse as
-Python are Python.
+Code fences, literal blocks and front matter hold no headings. A code block counts if it names its language. Literal blocks of
+reStructuredText name none: as in Sphinx, those that parse as Python are Python.
 """
 
 from __future__ import annotations
@@ -62,7 +61,10 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
     fence = b""
     paragraph: int | None = None
     """First line of a paragraph, which a setext underline would make a heading."""
-    for i in range(_front_matter(lines), len(lines)):
+    first = 0
+    if lines[0][1].rstrip() == b"---":  # front matter
+        first = next((i + 1 for i in range(1, len(lines)) if lines[i][1].rstrip() in (b"---", b"...")), 0)
+    for i in range(first, len(lines)):
         line = lines[i][1]
         if fence:
             fence = b"" if line.strip().startswith(fence) and not line.strip(b" \t" + fence[:1]) else fence
@@ -78,13 +80,6 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
             follows = i and lines[i - 1][1].strip() and paragraph is None and not _ATX.match(lines[i - 1][1])
             begins = _PARAGRAPH.match(line) and not follows and paragraph != i - 1
             paragraph = i if begins else None if not line.strip() or paragraph is None else -1
-
-
-def _front_matter(lines: list[Line]) -> int:
-    """The line after the front matter; 0 if missing."""
-    if lines[0][1].rstrip() != b"---":
-        return 0
-    return next((i + 1 for i in range(1, len(lines)) if lines[i][1].rstrip() in (b"---", b"...")), 0)
 
 
 def _restructured_headings(lines: list[Line]) -> Iterator[Heading]:
@@ -191,7 +186,11 @@ def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
     for info, first, last, guessed in find(lines):
         code_name = code_language(info)
         if code_name and last > first:
-            blocks.append(CodeBlock(code_name, _dedent(utf8, lines[first:last]), guessed))
+            margin = min((_indent(line) for _, line in lines[first:last] if line.strip()), default=0)
+            spans = [(start + min(margin, _indent(line)), start + len(line)) for start, line in lines[first:last]]
+            ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
+            code = excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
+            blocks.append(CodeBlock(code_name, code, guessed))
         if len(blocks) == MOST_BLOCKS:
             break
     return blocks
@@ -202,14 +201,6 @@ def code_language(info: str) -> str:
     named_language = _INFO.match(info.strip())
     row = languages().get(accepted_names().get(named_language[1].lower(), "")) if named_language else None
     return row.name if row and row.grammar else ""
-
-
-def _dedent(utf8: bytes, lines: Sequence[Line]) -> Excerpt:
-    """The lines without their common indentation, including line ends."""
-    margin = min((_indent(line) for _, line in lines if line.strip()), default=0)
-    spans = [(start + min(margin, _indent(line)), start + len(line)) for start, line in lines]
-    ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
-    return excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
 
 
 Opening = tuple[bytes, int, Callable[[bytes], object]]

@@ -1,4 +1,4 @@
-"""walk → decode → parse → extract → chunk → embed → store → link, for one repository of a run.
+"""walk → decode → parse → extract → chunk → embed → store → link, for the repositories of a run.
 
 Worker processes read, decode and derive files; this process compares and writes. An update is one transaction, begun
 with its first write. A first build commits in batches, so that a killed build loses only the last one.
@@ -7,11 +7,22 @@ with its first write. A first build commits in batches, so that a killed build l
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
-from codelens.indexing.changes import RepositoryUpdate, compare, find_renames, keep_equal_files
-from codelens.indexing.embedding import embed_again
+from codelens.indexing.changes import (
+    RepositoryUpdate,
+    compare,
+    find_renames,
+    keep_equal_files,
+    rename_records,
+    repositories_at,
+)
+from codelens.indexing.embedding import embed_again, embedder_of
 from codelens.indexing.history import update_history
 from codelens.indexing.link import link_update
+from codelens.indexing.look import note_run
 from codelens.indexing.run import (
     IndexRun,
     LazyTransaction,
@@ -22,12 +33,99 @@ from codelens.indexing.run import (
     with_walk_rules,
 )
 from codelens.indexing.workers import KeptWorkers, derive_all
-from codelens.model.runs import Progress
-from codelens.snapshots.record import record_snapshot
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
+from codelens.model.fast_dataclass import replace
+from codelens.model.runs import IndexReport, Progress
+from codelens.model.search import Notice
+from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import walk
+
+
+def update_repositories(
+    store: Store, roots: Sequence[Path], run: IndexRun, is_resumed: bool = False
+) -> list[IndexReport]:
+    """Bring the index of these roots up to date, then what concerns the whole index. Returns a report for each root."""
+    embedder_of(run.settings)  # fails early if the model cannot be read
+    reports: list[IndexReport] = []
+    tallies: dict[Path, Tally] = {}
+    run_started = time.perf_counter()
+    before = {row.root: row.name for row in store.documents.repositories()}
+    with (
+        LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
+        closing(KeptWorkers(len(roots))) as workers,
+    ):
+        repositories = repositories_at(store, roots, transaction)
+        nested_roots = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
+        for root in roots:
+            started = time.perf_counter()
+            tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
+            nested = [
+                Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
+                for inner, outer in nested_roots
+                if root in (inner, outer)
+            ]
+            tally.notices = (*nested, *tally.notices)
+            tally.wrote |= before.get(root) != repositories[root].name
+            report = _report(store, repositories[root], run, tally)
+            reports.append(replace(report, resumed=is_resumed, seconds=time.perf_counter() - started))
+        clock = PhaseClock()
+        embedded, changed = finish_run(store, run, transaction)
+        note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
+    reports[-1] = with_finish_time(reports[-1], clock)
+    renamed = {before[row.root]: row.name for row in store.documents.repositories() if row.root in before}
+    notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
+    reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
+    # Unless the run wrote something, the documents without vectors of this embedder are old ones.
+    if again := changed or (0 if any(report.wrote for report in reports) else embedded):
+        notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.meta('embedder')}")
+        reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
+    return reports
+
+
+def with_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
+    """The run's last report, which includes the work on the whole index."""
+    clock.end("finish")
+    seconds = report.cpu_seconds.get("finish", 0.0) + clock.seconds["finish"]
+    return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
+
+
+def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
+    tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
+    no_chunks = {*NOTE_KINDS, TODO}
+    skipped = store.documents.counts("reason", row.id)
+    documents, source_bytes = store.documents.totals(row.id)
+    fault = tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
+    text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
+    return IndexReport(
+        index=str(run.index),
+        root=str(row.root),
+        seen=tally.seen,
+        indexed=documents,
+        added=tally.added,
+        changed=tally.changed,
+        renamed=tally.renamed,
+        removed=tally.removed,
+        unchanged=tally.unchanged,
+        symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
+        chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
+        skipped=skipped,
+        encodings=store.documents.counts("encoding", row.id),
+        encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
+        languages=store.documents.counts("language", row.id),
+        faults=store.documents.faults(row.id),
+        source_bytes=source_bytes,
+        index_bytes=0,
+        seconds=0.0,
+        wrote=tally.wrote,
+        resumed=False,
+        references=store.edges.link_counts(row.id),
+        cpu_seconds=tally.cpu_seconds,
+        notices=(*((Notice("git-tracking", text),) if fault else ()), *tally.notices),
+    )
 
 
 def update_repository(
@@ -71,10 +169,8 @@ def update_repository(
 
 
 def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
-    """Embed and record what concerns the whole index, after its repositories.
-
-    Returns (documents embedded, those of them that had vectors of another embedder).
-    """
+    """Embed and record what concerns the whole index, after its repositories. Returns (documents embedded, those of them that
+    had vectors of another embedder)."""
     embedded = embed_again(store, run.settings, transaction, run.progress)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
     unlogged = run.settings.snapshots_kept and not store.log.rows()

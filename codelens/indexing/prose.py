@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from codelens.indexing.markup import CodeBlock, code_blocks
 from codelens.lang.captures import extract_captures
@@ -173,7 +173,18 @@ def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction
                 parent = None if unit.parent is None else first + unit.parent
                 moved = move_to_text(unit, block.code, text)
                 units.append(replace(moved, parent=parent, container=container, local=True))
-    return _insert_quoted(document, quoted) if quoted else document
+    if not quoted:
+        return document
+    merged: list[Unit] = []
+    moved_to: list[int] = []  # New position of each section
+    for section, unit in enumerate(sections):
+        moved_to.append(len(merged))
+        merged.append(unit)
+        first = len(merged)
+        inner = quoted.get(section, ())
+        merged += [replace(u, parent=first - 1 if u.parent is None else first + u.parent) for u in inner]
+    references = tuple([r if r.unit is None else r._replace(unit=moved_to[r.unit]) for r in document.references])
+    return replace(document, units=tuple(merged), references=references)
 
 
 def _definitions(block: CodeBlock) -> list[list[Unit]]:
@@ -210,17 +221,3 @@ def move_to_text(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
         name_line=name_line,
         name_column=name_column,
     )
-
-
-def _insert_quoted(document: Extraction, quoted: Mapping[int, Sequence[Unit]]) -> Extraction:
-    """Sections, each followed by its quoted definitions, with references renumbered."""
-    units: list[Unit] = []
-    moved: list[int] = []  # New position of each section
-    for place, section in enumerate(document.units):
-        moved.append(len(units))
-        units.append(section)
-        first = len(units)
-        inner = quoted.get(place, ())
-        units += [replace(u, parent=moved[place] if u.parent is None else first + u.parent) for u in inner]
-    references = tuple([r if r.unit is None else r._replace(unit=moved[r.unit]) for r in document.references])
-    return replace(document, units=tuple(units), references=references)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 
 import xxhash
 
@@ -76,33 +75,23 @@ class PhaseClock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = self._now()
+        self._last = sum(os.times()[:4])
 
     def end(self, phase: str) -> None:
         """Add the time since the previous phase ended to this one."""
-        now = self._now()
+        now = sum(os.times()[:4])
         self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
         self._last = now
 
-    @staticmethod
-    def _now() -> float:
-        return sum(os.times()[:4])
-
 
 class LazyTransaction:
-    """A transaction that begins with the first write: a run with nothing to do touches no file.
-
-    An update is one transaction, so readers see all repositories as before or as after it, and an exception rolls it back.
-    A build commits every `batch_bytes` bytes of source and resumes from the last batch.
-    """
+    """A transaction that begins with the first write, so that a run with nothing to do touches no file. An update is one
+    transaction; a build commits every `batch_bytes` bytes of source and resumes from the last batch."""
 
     def __init__(self, store: Store, batch_bytes: int | None) -> None:
-        self.writes = 0
-        """Number of calls of `begin`."""
-        self._store = store
-        self._batch_bytes = batch_bytes
-        self._open = False
-        self._pending = 0
+        self.writes = 0  # Calls of `begin`
+        self._store, self._batch_bytes = store, batch_bytes
+        self._open, self._pending = False, 0
 
     def begin(self) -> None:
         """Call before each write."""
@@ -115,6 +104,12 @@ class LazyTransaction:
         self._store.begin()
         self._store.forget_kinds()
         self._open = True
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Write a fact about the index unless it is stored already."""
+        if self._store.meta(key) != value:
+            self.begin()
+            self._store.set_meta(key, value)
 
     def batch(self, size: int) -> None:
         """Count a complete document of `size` bytes; a build commits when the batch is full."""
@@ -131,13 +126,10 @@ class LazyTransaction:
     def __enter__(self) -> LazyTransaction:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *fault: object) -> None:
         if kind is None:
             self.commit()
-        else:
-            # The current document may be half written: a build, too, keeps only whole batches.
+        else:  # the current document may be half written: a build, too, keeps only whole batches
             self._store.rollback()
             self._open = False
 
@@ -151,14 +143,11 @@ def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tran
         rules = stored
     else:
         rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
-    if rules != stored:
-        transaction.begin()
-        store.set_meta(f"walk:{repository.name}", rules.as_text())
+    transaction.set_meta(f"walk:{repository.name}", rules.as_text())
     settings = rules.apply_to(run.settings)
     key = skip_rules_key(repository)
     if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
-        transaction.begin()
-        store.set_meta(key, skip_rules(settings))
+        transaction.set_meta(key, skip_rules(settings))
     return replace(run, settings=settings)
 
 
@@ -180,10 +169,8 @@ def with_features(store: Store, settings: Settings) -> Settings:
 
 @cache
 def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
-    """A hash of 16 hex digits over everything that decides how documents of this language are derived, except the embedder.
-
-    The embedder is stored separately, since a change of it needs neither the file nor a parser.
-    """
+    """A hash of 16 hex digits over everything that decides how documents of this language are derived, except the embedder: a
+    change of it needs neither the file nor a parser."""
     row = languages().get(language)
     # A new row may claim documents that have no grammar now.
     all_rows = "" if row and row.grammar else _all_rows()

@@ -18,7 +18,7 @@ from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import own_files, unfinished_index
 from codelens.worktree.walk import WalkFilter, explain_path, walk
 
@@ -52,6 +52,18 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
     settings = with_stored_rules(store, row.name, settings)
     is_current = IndexRun(settings, store.path).is_current
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
+    changes = None
+    if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
+        plan = _compare_tree(store, row, settings, lambda _: True)
+        changed = []
+        for seen, state in plan.suspects:
+            try:
+                if hash_of_file(row.root / seen.os_path) != state.content_hash:
+                    changed.append(seen.path)
+            except OSError:
+                changed.append(seen.path)
+        deleted = tuple(state.path for state in plan.removed)
+        changes = Changes(new=_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
     documents, source_bytes = store.documents.totals(row.id)
     return RepositoryStatus(
         name=row.name,
@@ -65,24 +77,10 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         source_bytes=source_bytes,
         references=store.edges.link_counts(row.id),
         stale=sum(not is_current(state) for state in store.documents.states(row.id).values()),
-        changes=_find_changes(store, row, settings) if check and row.root.is_dir() else None,
+        changes=changes,
         history=store.history.read(row.id),
         gone=not row.root.is_dir(),
     )
-
-
-def _find_changes(store: Store, row: RepositoryRow, settings: Settings) -> Changes:
-    """New, changed and deleted files, by stamp and then by content, so that a touched file does not count."""
-    plan = _compare_tree(store, row, settings, lambda _: True)
-    changed = []
-    for seen, state in plan.suspects:
-        try:
-            if content_hash((row.root / seen.os_path).read_bytes()) != state.content_hash:
-                changed.append(seen.path)
-        except OSError:
-            changed.append(seen.path)
-    deleted = tuple(state.path for state in plan.removed)
-    return Changes(new=_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
 
 
 def _compare_tree(
@@ -105,7 +103,7 @@ Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 
 def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
     """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
-    for root in roots:
+    for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
         for entry in walk(root, settings, own_files(index)):
             yield root, _judge_content(root, entry, settings)
@@ -143,11 +141,8 @@ def _load_settings(index: Path, root: Path, settings_of: Loader) -> Settings:
 
 
 def _rules_of_last_run(index: Path, root: Path) -> WalkRules | None:
-    with (
-        suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew),
-        Store.read(index) as store,
-        store.reading(),
-    ):
+    unreadable_index = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
+    with suppress(*unreadable_index), Store.read(index) as store, store.reading():
         for row in store.documents.repositories():
             if row.root == root:
                 return stored_walk_rules(store, row.name)

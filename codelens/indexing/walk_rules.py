@@ -15,10 +15,8 @@ WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
 
 
 class WalkRules(NamedTuple):
-    """How one repository is walked.
-
-    The index keeps them, so that a later run from another folder or a freshness check walks the tree by the same rules.
-    """
+    """How one repository is walked. The index keeps it, so that later runs and freshness checks walk the tree by the same
+    rules."""
 
     values: Mapping[str, Any]
     explicit: frozenset[str] = frozenset()

@@ -1,8 +1,5 @@
-"""Jobs → results, in the jobs' order, through worker processes that may be killed.
-
-A worker that dies or exceeds its time is replaced, and its file is derived again without its grammar. So a bad grammar
-costs one file its symbols, and no file its text.
-"""
+"""Jobs → results, in the jobs' order, through worker processes that may be killed. If a worker dies or exceeds its time, its
+file is derived again without its grammar: it loses its symbols, never its text."""
 
 from __future__ import annotations
 
@@ -44,8 +41,7 @@ WALL_FACTOR, WALL_EXTRA = 10.0, 20.0
 """Wall-clock seconds before a worker is killed: parse_seconds × 10 + 20. The CPU limit normally comes first, so both
 are generous, for a busy machine."""
 KEPT_BYTES = 1_000_000
-"""Bytes of source of a repository after which workers are kept for the next one. After a larger one they are ended: linking needs
-the memory, and starting them again costs little, compared with what they did. Chosen."""
+"""Bytes of source of a repository after which workers are kept for the next one. After a larger one, linking needs their memory."""
 
 Result = DerivedDocument | Skip | Unchanged  # The result of one file
 
@@ -55,18 +51,26 @@ class KeptWorkers:
 
     def __init__(self, repositories: int = 1, wall_seconds: float | None = None) -> None:
         """After the last of so many repositories no workers are left."""
-        self._left = repositories
-        self._wall_seconds = wall_seconds
+        self._left, self._wall_seconds = repositories, wall_seconds
         self._settings: Settings | None = None
         self._pool: WorkerPool | None = None
-        self._jobs = self._bytes = 0
-        """Jobs and bytes of source that the pool has got."""
+        self._jobs = self._bytes = 0  # Jobs and bytes of source that the pool has got
 
     def submit(self, job: Job, settings: Settings) -> Future[Any]:
         """Let a worker with these settings call `derive_job`."""
         if self._pool is None or self._settings != settings:
+            from codelens.processes.pool import WorkerPool, WorkerRules  # a run without changes starts none
+
             self.close()
-            self._pool, self._settings = _start_pool(settings, self._wall_seconds), settings
+            rules = WorkerRules(
+                purpose="derive",
+                initializer=partial(prepare_worker, with_absolute_paths(settings)),
+                calls_ahead=QUEUED,
+                cpu_seconds=settings.parse_seconds,
+                wall_seconds=self._wall_seconds or settings.parse_seconds * WALL_FACTOR + WALL_EXTRA,
+                trusted=False,
+            )
+            self._pool, self._settings = WorkerPool(1, rules), settings
         self._jobs += 1
         self._bytes += _weight(job)
         wanted = 1 + max(self._jobs // JOBS_A_WORKER, self._bytes // BYTES_A_WORKER)
@@ -87,20 +91,6 @@ class KeptWorkers:
         self._jobs = self._bytes = 0
 
 
-def _start_pool(settings: Settings, wall_seconds: float | None) -> WorkerPool:
-    from codelens.processes.pool import WorkerPool, WorkerRules  # a run without changes starts none
-
-    rules = WorkerRules(
-        purpose="derive",
-        initializer=partial(prepare_worker, with_absolute_paths(settings)),
-        calls_ahead=QUEUED,
-        cpu_seconds=settings.parse_seconds,
-        wall_seconds=wall_seconds or settings.parse_seconds * WALL_FACTOR + WALL_EXTRA,
-        trusted=False,
-    )
-    return WorkerPool(1, rules)
-
-
 def _weight(job: Job) -> int:
     """Bytes of source that a job may keep in memory."""
     return min(job.seen.stamp.size, AHEAD_BYTES // 2)
@@ -115,11 +105,8 @@ def worker_count(settings: Settings) -> int:
 
 
 def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None = None) -> Iterator[Result]:
-    """One result for each job, in order. Closing the iterator early ends the workers.
-
-    `jobs` is read in the caller's thread. Raises CodelensError if no worker process can be started; any other fault is
-    the result of its file.
-    """
+    """One result for each job, in order. Closing the iterator early ends the workers. `jobs` is read in the caller's thread.
+    Raises CodelensError if no worker process can be started; any other fault is the result of its file."""
     workers = kept or KeptWorkers()
     source, ahead, bytes_ahead, total = iter(jobs), deque[tuple[Job, "Future[Any]"]](), 0, 0
     try:

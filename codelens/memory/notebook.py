@@ -21,7 +21,7 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
 from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, place_of
 from codelens.store.connection import remove_database
-from codelens.store.memory import Memory, MemoryWriter
+from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.texts import Texts
@@ -83,7 +83,7 @@ class MemoryNotebook:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
         self._must_be_on()
         place = self._place(target)
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             memory.pin(place, self._time())
         return place
 
@@ -91,7 +91,7 @@ class MemoryNotebook:
         """Unpin a target; returns the place, and False if it was not pinned."""
         self._must_be_on()
         place = self._place(target)
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             return place, memory.unpin(place)
 
     def rate(self, target: str, rating: float) -> Place:
@@ -100,7 +100,7 @@ class MemoryNotebook:
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._place(target)
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             memory.rate(place, rating, self._time())
         return place
 
@@ -117,7 +117,7 @@ class MemoryNotebook:
         if query is None and last and answered:
             query, words = last.query, last.words
         digest = self.digests([place]).get(place, "")
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             memory.judge(place, Feedback(useful, digest, query=query or ""), self._time())
             for word in words if useful else ():
                 memory.learn(word, place, self._time())
@@ -133,14 +133,14 @@ class MemoryNotebook:
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results)
         with Memory.reading(self.path) as reader:
             answers = reader.unsettled(self._session)
-        unused = [  # Of an answer without any use there is none: the use may not have been reported
+        unused = [  # An answer without any use has no unused places: the use may not have been reported
             dict.fromkeys(one.place for one in answer.places if not one.used)
             if any(p.used for p in answer.places)
             else {}
             for answer in answers
         ]
         known = self.digests({place for unused_places in unused for place in unused_places})
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             for answer, unused_places in zip(answers, unused, strict=True):
                 for place in (place for place in unused_places if place in known):
                     memory.judge(place, Feedback(False, known[place], True, answer.query), now)
@@ -177,7 +177,7 @@ class MemoryNotebook:
         opened = [shown for shown in places if again or not shown.used]
         known = self.digests({shown.place for shown in opened})
         now = self._time()
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             for place in dict.fromkeys(shown.place for shown in opened):
                 memory.use(place, now)
                 if all(not shown.used for shown in opened if shown.place == place):
@@ -227,7 +227,7 @@ class MemoryNotebook:
             places = self._find_meant(target, memory.places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
-        with MemoryWriter.recording(self.path) as memory:
+        with Memory.recording(self.path) as memory:
             memory.forget(places)
         return sorted(places)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from codelens.errors import TargetError
-from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitRow
+from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, is_path, path_and_line, safe_path, text_at
 from codelens.store.documents import DocumentRow
@@ -21,7 +21,6 @@ from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
 from codelens.text.counts import quantity
-from codelens.text.identifiers import fold_identifier
 from codelens.worktree.files import freshness
 
 LEAST_LETTERS = 8
@@ -103,9 +102,8 @@ class AnchorFinder:
         return others[0] if len(others) == 1 else None
 
     def _find_symbols(self, symbol: str) -> list[UnitRow]:
-        holder, _, name = symbol.rpartition(".")
-        matches = self._store.units.exactly_named(fold_identifier(name), name, holder.rpartition(".")[2])
-        rows = self._store.units.rows(unit for unit, _ in matches).values()
+        name = symbol.rpartition(".")[2]
+        rows = self._store.units.rows(UnitId(unit) for unit, *_ in self._store.units.namesakes(name)).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
         documents = {
             d.id for d in self._store.documents.rows({u.document for u in fitting}) if d.repository == self._repository

@@ -1,8 +1,5 @@
-"""The inside of a Python process that we started: it runs a function, exchanges frames with its parent, and ends when
-the parent ends.
-
-A frame is a length and so many bytes.
-"""
+"""The inside of a Python process that we started: it runs a function, exchanges frames (a length and so many bytes) with its
+parent, and ends when the parent ends."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import sys
 import threading
 import time
 from _thread import interrupt_main
+from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
@@ -31,27 +29,17 @@ def main() -> Any:
 
 
 def end_with(parent: int) -> None:
-    """End this process as soon as the process `parent` ends, even by SIGKILL and even while native code keeps the
-    interpreter busy.
+    """End this process as soon as the process `parent` ends, even by SIGKILL and even while native code keeps the interpreter
+    busy. On Linux the *thread* that started this process counts, so it must live as long as the worker."""
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):
+            import ctypes
 
-    On Linux the kernel sends SIGKILL when the *thread* that started this process ends, so that thread must live as long
-    as the worker.
-    """
-    if sys.platform == "linux" and _killed_with_parent():
-        if os.getppid() != parent:  # the parent ended before prctl
-            os._exit(1)
-    else:
-        threading.Thread(target=_await_end, args=(parent,), name="codelens-parent", daemon=True).start()
-
-
-def _killed_with_parent() -> bool:
-    """Ask the kernel to send SIGKILL when the parent ends. False if it cannot."""
-    try:
-        import ctypes
-
-        return bool(ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0)
-    except (ImportError, OSError, AttributeError):
-        return False
+            if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0:
+                if os.getppid() != parent:  # the parent ended before prctl
+                    os._exit(1)
+                return
+    threading.Thread(target=_await_end, args=(parent,), name="codelens-parent", daemon=True).start()
 
 
 def _await_end(parent: int) -> None:
@@ -88,10 +76,8 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
 
 
 def connection() -> tuple[IO[bytes], IO[bytes]]:
-    """The pipes (from parent, to parent) of a worker, for our frames only.
-
-    What a library prints goes to stderr instead, and programs that the worker starts have an empty stdin.
-    """
+    """The pipes (from parent, to parent) of a worker, for our frames only: what a library prints goes to stderr instead, and
+    programs that the worker starts have an empty stdin."""
     inbox, outbox = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

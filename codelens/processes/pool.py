@@ -35,7 +35,7 @@ STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread m
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
 SMALL_CALL = (
-    1000  # Bytes. A few such calls fit into a pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet
+    1000  # Bytes. A pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet holds a few such calls
 )
 GIVE_UP_SECONDS = 10.0
 """How long a closed pool waits for the thread of a worker. An interrupt at a bad moment leaves a lock that it waits for forever."""
@@ -91,11 +91,9 @@ class WorkerPool:
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
-        """Call a module-level function in a worker. Raises what pickle raises.
-
-        The future raises what the function raised, WorkerDied if the worker died, and CodelensError if none could
-        be started. The result of a generator function is a CallStream.
-        """
+        """Call a module-level function in a worker. Raises what pickle raises. The future raises what the function raised,
+        WorkerDied if the worker died, and CodelensError if none could be started. The result of a generator function is a
+        CallStream."""
         call = PendingCall(Future(), pickle.dumps((function, arguments, keywords), pickle.HIGHEST_PROTOCOL))
         with self._changed:
             if self.is_closed:
@@ -109,11 +107,8 @@ class WorkerPool:
         return call.future
 
     def next_call(self, is_busy: bool) -> PendingCall | None:
-        """For a worker's thread: the next call. An idle worker waits for it until the pool is closed.
-
-        A busy worker gets None instead of waiting, and instead of a large call: its process may be writing a result,
-        and would then not read a large message from the pipe.
-        """
+        """For a worker's thread: the next call. An idle worker waits for it until the pool is closed. A busy one gets None
+        instead of a large call: its process may be writing a result, and would not read a large message from the pipe."""
         with self._changed:
             if not is_busy:
                 self._idle += 1
@@ -127,8 +122,7 @@ class WorkerPool:
         """End all workers, whatever they are doing, and cancel the calls that wait."""
         with self._changed:
             self.is_closed = True
-            waiting = list(self._waiting)
-            self._waiting.clear()
+            waiting, self._waiting = self._waiting, deque()
             self._changed.notify_all()
         for call in waiting:
             call.future.cancel()
@@ -209,7 +203,11 @@ class _Worker:
     def _receive_answer(self) -> None:
         """Complete the oldest call. If its process dies, the next one gets the other calls."""
         try:
-            process = self.process or self._start()
+            if not (process := self.process):
+                process = self.process = WorkerProcess(self._pool.rules)
+                process.wait_until_ready()
+                for call in self._calls:
+                    process.send(call.message)
         except BaseException as fault:
             self._bury()
             self._calls.popleft().future.set_exception(fault)
@@ -217,9 +215,14 @@ class _Worker:
         kind, value = self._receive(process)
         future = self._calls[0].future
         if kind == "item":
-            self._stream = CallStream()
-            future.set_result(self._stream)
-            self._receive_stream(process, self._stream, value)
+            self._stream = stream = CallStream()
+            future.set_result(stream)
+            while kind == "item":  # no faster than they are read
+                stream.answers.put((kind, value))
+                process.rest()
+                stream.room.acquire()
+                kind, value = self._receive(process)
+            stream.answers.put((kind, value))
             self._stream = None
         elif kind == "fault":
             future.set_exception(value)
@@ -227,47 +230,28 @@ class _Worker:
             future.set_result(value)
         self._calls.popleft()
 
-    def _receive_stream(self, process: WorkerProcess, stream: CallStream, value: Any) -> None:
-        """Receive the values of a stream, no faster than they are read."""
-        kind = "item"
-        while kind == "item":
-            stream.answers.put((kind, value))
-            process.rest()
-            stream.room.acquire()
-            kind, value = self._receive(process)
-        stream.answers.put((kind, value))
-
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
         """The next answer of `_answers`; a fault if the process has ended."""
-        read = pickle.loads if self._pool.rules.trusted else _load_data
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
-                answer: tuple[str, Any] = read(frame)
+                is_trusted = self._pool.rules.trusted
+                answer: tuple[str, Any] = (
+                    pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
+                )
                 return answer
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
         return "fault", WorkerDied(self._bury())
 
-    def _start(self) -> WorkerProcess:
-        self.process = WorkerProcess(self._pool.rules)
-        self.process.wait_until_ready()
-        for call in self._calls:
-            self.process.send(call.message)
-        return self.process
-
     def _bury(self) -> str:
+        """End the process, if there is one. Returns how it ended, as a predicate."""
         process, self.process = self.process, None
-        if process is None:
-            return ""
-        process.kill()
-        return process.bury()
+        return process.bury() if process else ""
 
 
 class WorkerProcess:
-    """A process that runs `main`. It ends with the thread that started it.
-
-    One thread owns it; other threads may only call `kill` and `kill_if_overdue`.
-    """
+    """A process that runs `main`, and ends with the thread that started it. Other threads may only call `kill` and
+    `kill_if_overdue`."""
 
     def __init__(self, rules: WorkerRules) -> None:
         self._rules = rules
@@ -336,7 +320,8 @@ class WorkerProcess:
             self._process.kill()
 
     def bury(self) -> str:
-        """Wait for the process to end and close its pipes. Returns how it ended, as a predicate."""
+        """Kill the process if it runs, and close its pipes. Returns how it ended, as a predicate."""
+        self.kill()
         code = self._process.wait()
         for pipe in (self._inbox, self._outbox, self._errors):
             if pipe:
@@ -346,7 +331,11 @@ class WorkerProcess:
             return f"ran over {self._rules.wall_seconds:g} s"
         if code == -_CPU_LIMIT_SIGNAL:
             return f"ran over {self._rules.cpu_seconds:g} s"
-        return f"crashed ({_name_ending(code)})"
+        try:
+            name = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"crashed ({name})"
 
 
 class _DataUnpickler(pickle.Unpickler):
@@ -362,24 +351,9 @@ class _DataUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a worker process answered with {module}.{name}, which is not data")
 
 
-def _load_data(frame: bytes) -> Any:
-    return _DataUnpickler(io.BytesIO(frame)).load()
-
-
-def _name_ending(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
-
-
 def main() -> None:
     """Answer calls from standard input until it ends. Runs inside the worker process, whose parent's id is the first argument.
-
-    SIGINT and SIGTERM reach the whole process group; the parent answers them.
-    """
+    SIGINT and SIGTERM reach the whole process group; the parent answers them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with(int(sys.argv[1]))

@@ -1,8 +1,6 @@
-"""Starts a function of codelens in another process, isolated from the current folder and the user's Python settings.
-
-The current folder is somebody's repository: none of its modules may be imported. No other module starts a Python
-process; a lint rule on `sys.executable` and an import contract on `subprocess` ensure that.
-"""
+"""Starts a function of codelens in another process, isolated from the current folder, which is somebody's repository, and the
+user's Python settings. No other module starts Python; a lint rule on `sys.executable` and a contract on `subprocess` ensure
+that."""
 
 from __future__ import annotations
 
@@ -27,11 +25,8 @@ def start(
     cwd: str = sys.prefix,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a process that runs `module:function` with these arguments in `sys.argv` and exits with what it returns.
-    Raises OSError.
-
-    By default the process works in a folder that is not a repository, so pass absolute paths.
-    """
+    """Start a process that runs `module:function` with these arguments in `sys.argv` and exits with what it returns. By default
+    it works in a folder that is not a repository, so pass absolute paths. Raises OSError."""
     return subprocess.Popen(
         [*interpreter(), "-c", _BOOT, program, str(len(arguments)), *arguments, *import_path()],
         stdin=stdin,
@@ -50,11 +45,8 @@ def interpreter() -> list[str]:
 
 
 def codelens_command() -> list[str]:
-    """The command line for other programs to start codelens where its script is not on the PATH.
-
-    They start it inside a repository, hence -P. Not -I: only the user's PYTHONPATH or home folder may lead to our
-    packages.
-    """
+    """The command line for other programs to start codelens where its script is not on the PATH. They start it inside a
+    repository, hence -P. Not -I: only the user's PYTHONPATH or home folder may lead to our packages."""
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
 
 
@@ -69,10 +61,8 @@ def environment() -> dict[str, str]:
 
 
 def import_path() -> list[str]:
-    """The import path for another process: ours, without the current folder, and with the folder of this package.
-
-    `python -m` puts the current folder first, as an absolute path. Anywhere else in the path it was named on purpose.
-    """
+    """The import path for another process: ours with the folder of this package, without the current folder, which `python -m`
+    puts first. Anywhere else in the path it was named on purpose."""
     path = [entry for entry in sys.path if Path(entry).is_absolute()]
     with suppress(FileNotFoundError):  # the current folder is gone
         if path and not sys.flags.safe_path and path[0] == str(Path.cwd()):

@@ -14,12 +14,10 @@ from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.query.facts import (
     EMPTY,
-    DocumentFacts,
+    Facts,
     LastChanges,
     Matching,
     Metadata,
-    TextFacts,
-    UnitFacts,
     begins,
     contains,
     is_one_word,
@@ -67,7 +65,7 @@ MANY_ALTERNATIVES = 4
 """Deciding 4, 16 and 400 words of Flask over its 216 files took .17, .37 and 2.8 CPU s one by one, .10, .14 and 1.4 narrowed."""
 
 
-def evaluate(node: Node | None, facts: DocumentFacts, matching: Matching) -> Verdict:
+def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
     """Evaluate a query's tree on the known facts. Raises OutOfTime when the budget of `matching` is spent."""
     match node:
         case None | Word() | Identifier():  # at the top these only rank
@@ -86,7 +84,7 @@ def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | Non
     return (frozenset.intersection(*kinds) if kinds else None), And(rest)
 
 
-def find_undecided(node: Node | None, facts: DocumentFacts, matching: Matching) -> Node | None:
+def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node | None:
     """The part of a query that these facts do not satisfy already; None if they satisfy all of it."""
     return conjunction([part for part in required_parts(node) if not evaluate(part, facts, matching).value])
 
@@ -125,19 +123,15 @@ def has_many_alternatives(node: Node) -> bool:
     return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in required_parts(node))
 
 
-def narrow(node: Node, path: str, text: str, matching: Matching) -> Node:
-    """A tree for the units of one document: without alternatives that its path and text cannot satisfy."""
-    match node:
-        case And(parts):
-            return And(tuple(narrow(part, path, text, matching) for part in parts))
-        case Or(parts):
-            return Or(tuple(part for part in parts if _may_hold(part, path, text, matching)))
-    return node
-
-
-def is_impossible(node: Node) -> bool:
-    """True if a narrowed tree has a required `Or` without alternatives left."""
-    return any(isinstance(part, Or) and not part.parts for part in required_parts(node))
+def narrow(node: Node, path: str, text: str, matching: Matching) -> Node | None:
+    """The conditions without alternatives that the path and text of a document cannot satisfy; None if they rule it out."""
+    parts = [
+        Or(tuple(choice for choice in part.parts if _may_hold(choice, path, text, matching)))
+        if isinstance(part, Or)
+        else part
+        for part in required_parts(node)
+    ]
+    return None if any(isinstance(part, Or) and not part.parts for part in parts) else And(tuple(parts))
 
 
 def _may_hold(node: Node, path: str, text: str, matching: Matching) -> bool:
@@ -150,7 +144,7 @@ def _may_hold(node: Node, path: str, text: str, matching: Matching) -> bool:
     return True
 
 
-def _decide(node: Node, facts: DocumentFacts, matching: Matching) -> Verdict:
+def _decide(node: Node, facts: Facts, matching: Matching) -> Verdict:
     """Evaluate below the top level, where words are conditions too."""
     match node:
         case And(parts):
@@ -176,8 +170,8 @@ def _conjunction(verdicts: list[Verdict]) -> Verdict:
     return failed or (UNKNOWN if UNKNOWN in verdicts else TRUE)
 
 
-def _decide_leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching) -> bool | None:
-    text = facts.text if isinstance(facts, TextFacts) else None
+def _decide_leaf(leaf: Node | AnyWord, facts: Facts, matching: Matching) -> bool | None:
+    text = facts.text
     match leaf:
         case Word() if leaf.begun:
             return _mentions(leaf.begun, facts, matching, is_prefix=True)
@@ -195,24 +189,20 @@ def _decide_leaf(leaf: Node | AnyWord, facts: DocumentFacts, matching: Matching)
     return True
 
 
-def _known(facts: DocumentFacts) -> list[str]:
+def _known(facts: Facts) -> list[str]:
     """The known texts in which a word may occur, shortest first."""
-    known = [facts.path]
-    if isinstance(facts, UnitFacts):
-        known += [facts.name, facts.qualified_name]
-    if isinstance(facts, TextFacts):
-        known.append(facts.text)
-    return known
+    names = [facts.name, facts.qualified_name] if facts.kind is not None else []
+    return [facts.path, *names, *([facts.text] if facts.text is not None else [])]
 
 
-def _mentions(word: str, facts: DocumentFacts, matching: Matching, is_prefix: bool = False) -> bool | None:
+def _mentions(word: str, facts: Facts, matching: Matching, is_prefix: bool = False) -> bool | None:
     """True if the path, name or text has the word, or with `is_prefix` a word that starts with it; None if that is unknown. Case
     counts only with `case:yes`."""
     ignore = matching.case != "yes"
     known = _known(facts)
     if any(begins(text, word, ignore) if is_prefix else occurs(text, word, ignore, whole_word=True) for text in known):
         return True
-    return False if isinstance(facts, TextFacts) else None
+    return False if facts.text is not None else None
 
 
 def demands_text(node: Node | None) -> bool:
@@ -267,7 +257,7 @@ def demanded_words(node: Node | None) -> frozenset[str]:
 LONGEST_REACH = 4096
 """Most bytes of the first and last line that count as next to a unit, because an endless line would belong to each of its
 pieces. Even, so that UTF-16 stays whole."""
-Undecided = tuple[UnitId, UnitFacts, Span]
+Undecided = tuple[UnitId, Facts, Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +270,11 @@ class Conditions:
     metadata: Metadata = EMPTY  # A user's table, if some condition needs it
     changes: LastChanges | None = None  # None if no condition needs last changes
 
-    def facts_of(self, document: DocumentRow) -> DocumentFacts:
+    def facts_of(self, document: DocumentRow) -> Facts:
         """The facts about a document."""
         repository = self.repositories[document.repository]
         metadata = self.metadata.of(repository, document.path)
-        return DocumentFacts(document.path, repository, document.language, document.roles, metadata)
+        return Facts(document.path, repository, document.language, document.roles, metadata)
 
     def matching_of(self, document: DocumentRow) -> Matching:
         """The matching for a document: with its last change if a condition needs it."""
@@ -350,7 +340,7 @@ def add_satisfying(
         if has_many_alternatives(node):
             text = texts.of(row)
             node = narrow(node, row.path, text.stored(text.span_of(part)), matching)
-            if is_impossible(node):
+            if node is None:
                 continue
         if conditions.changes and matchings[0] != document:
             matchings = document, conditions.matchings_of(row, texts.store.units.of_document(document))
@@ -383,13 +373,13 @@ class _UnitDecider(NamedTuple):
     matching: Matching
     matchings: Mapping[UnitId, Matching]  # The matching of units with a last change
 
-    def decide(self, unit: UnitId, facts: UnitFacts) -> bool | None:
+    def decide(self, unit: UnitId, facts: Facts) -> bool | None:
         return evaluate(self.node, facts, self.matchings.get(unit, self.matching)).value
 
     def decide_texts(self, undecided: Iterable[Undecided], whole: DocumentText) -> Iterator[UnitId]:
         for unit, facts, span in undecided:
             self.matching.budget.check()
-            if self.decide(unit, facts.with_text(whole.slice(span))):
+            if self.decide(unit, facts._replace(text=whole.slice(span))):
                 yield unit
 
     def find_beside(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
@@ -19,7 +19,7 @@ from codelens.model.history import MOST_COMMITS, LastChange, LineCommit, Written
 from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.texts import Texts
+from codelens.store.texts import DocumentText, Texts
 from codelens.text.identifiers import CJK, is_cjk
 from codelens.text.notation import parse_json, read_own_file
 from codelens.text.terms import fold
@@ -68,11 +68,11 @@ def load_metadata(path: str) -> Metadata:
 
     EMPTY for an empty path. Raises SettingsError for an unreadable file or an invalid row.
     """
-    return _parsed(read_own_file(path, "metadata", HINT, LARGEST), path) if path else EMPTY
+    return _parse_table(read_own_file(path, "metadata", HINT, LARGEST), path) if path else EMPTY
 
 
 @lru_cache(maxsize=2)
-def _parsed(text: str, path: str) -> Metadata:
+def _parse_table(text: str, path: str) -> Metadata:
     rows: dict[tuple[str, str], Mapping[str, Scalar]] = {}
     try:
         for place, row in _json_rows(text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text):
@@ -106,25 +106,17 @@ def _csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        yield from _cells(reader)
+        header = [column.strip() for column in next(reader, [])]
+        if not set(KEYS) & set(header) or len(set(header)) < len(header):
+            columns = ",".join(header)[:80]
+            raise ValueError(f"its first line lacks a column path or repository, or repeats a column: {columns}")
+        for cells in filter(any, reader):
+            place = f"line {reader.line_num}"
+            if len(cells) != len(header):
+                raise ValueError(f"{place}: {len(cells)} cells for {len(header)} columns")
+            yield place, {column: cell.strip() for column, cell in zip(header, cells, strict=True) if cell.strip()}
     except csv.Error as fault:
         raise ValueError(f"line {reader.line_num}: {fault}") from None
-
-
-def _cells(reader: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    header = [column.strip() for column in next(reader, [])]
-    if not set(KEYS) & set(header) or len(set(header)) < len(header):
-        raise ValueError(
-            f"its first line lacks a column path or repository, or repeats a column: {','.join(header)[:80]}"
-        )
-    for cells in reader:
-        if any(cells):
-            if len(cells) != len(header):
-                raise ValueError(f"line {reader.line_num}: {len(cells)} cells for {len(header)} columns")
-            yield (
-                f"line {reader.line_num}",
-                {c: cell.strip() for c, cell in zip(header, cells, strict=True) if cell.strip()},
-            )
 
 
 def _row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
@@ -181,41 +173,22 @@ def unix_seconds(value: object) -> int:
 _WORD = rf"[^\W{CJK}]+"  # A maximal run of characters for which `_in_word` is true; compiling it takes 2 ms
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFacts:
-    """The facts known about a document before its units are read."""
+class Facts(NamedTuple):
+    """The facts known about a document; with a kind also about one of its units; with a text every condition can be decided."""
 
     path: str
     repository: str
     language: str
     roles: frozenset[str] = frozenset()  # Such as 'test'; tested by `is:`
-    metadata: Mapping[str, Scalar] = field(default_factory=dict)  # Values in the user's table; tested by `meta:`
-
-    def of_unit(self, kind: str, name: str, qualified_name: str) -> UnitFacts:
-        """The facts about a unit of the document."""
-        known = (self.path, self.repository, self.language, self.roles, self.metadata)
-        return UnitFacts(*known, kind, name, qualified_name)
-
-
-@dataclass(frozen=True, slots=True)
-class UnitFacts(DocumentFacts):
-    """The facts known about a unit before its text is read."""
-
-    kind: str = ""
+    metadata: Mapping[str, Scalar] = NOTHING  # Values in the user's table; tested by `meta:`
+    kind: str | None = None
     name: str = ""
     qualified_name: str = ""
+    text: str | None = None
 
-    def with_text(self, text: str) -> TextFacts:
-        """All facts about the unit."""
-        known = (self.path, self.repository, self.language, self.roles, self.metadata)
-        return TextFacts(*known, self.kind, self.name, self.qualified_name, text)
-
-
-@dataclass(frozen=True, slots=True)
-class TextFacts(UnitFacts):
-    """All facts about a unit: every condition can be decided."""
-
-    text: str = ""
+    def of_unit(self, kind: str, name: str, qualified_name: str) -> Facts:
+        """The facts about a unit of the document."""
+        return self._replace(kind=kind, name=name, qualified_name=qualified_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +205,7 @@ class Matching:
 
     def ignores_case(self, text: str) -> bool:
         """True if case does not count for a text. Smart case: it counts for a text with an upper-case letter."""
-        return self._ignores_case(any(map(str.isupper, text)))
-
-    def ignores_case_of_pattern(self, source: str) -> bool:
-        """The same for a regular expression, without escapes such as \\S."""
-        return self._ignores_case(has_upper(source))
-
-    def _ignores_case(self, upper: bool) -> bool:
-        return self.case == "no" or (self.case == "auto" and not upper)
+        return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, text)))
 
 
 def contains(text: str, wanted: str, matching: Matching) -> bool:
@@ -311,8 +277,8 @@ def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[in
 
 def pattern_ranges(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
     """Character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
-    program = compile_pattern(source, matching.ignores_case_of_pattern(source), matching.whole_word)
-    return find_all(program, text, matching.budget, limit)
+    ignore_case = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
+    return find_all(compile_pattern(source, ignore_case, matching.whole_word), text, matching.budget, limit)
 
 
 class LastChanges:
@@ -347,12 +313,12 @@ class LastChanges:
         if whole is None:
             return {}
         alone = LastChange(whole.time, whole.author)
-        if lines is None or not lines.runs or not self._is_of(lines, document):
+        if lines is None or not lines.runs or object_id(self._texts.of(document), len(lines.blob)) != lines.blob:
             return {unit.id: alone for unit in units}
         commits = self._commits_of(document)
         oldest = min((commit.time for commit in commits.values()), default=0)
         ends = list(accumulate(run.lines for run in lines.runs))
-        return {unit.id: _of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
+        return {unit.id: _change_of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
 
     def _lines(self, document: DocumentRow) -> WrittenLines | None:
         return self._store.lines.by_path(document.repository, [document.path]).get(document.path)
@@ -362,19 +328,18 @@ class LastChanges:
             self._commits[document.repository] = self._store.lines.commits(document.repository)
         return self._commits[document.repository]
 
-    def _is_of(self, lines: WrittenLines, document: DocumentRow) -> bool:
-        """True if the indexed content has the object id of the lines' content."""
-        import hashlib  # few searches need it
 
-        text = self._texts.of(document)
-        kind = hashlib.sha1 if len(lines.blob) == 20 else hashlib.sha256
-        digest = kind(b"blob %d\0" % text.size, usedforsecurity=False)
-        for block in text.blocks():
-            digest.update(block)
-        return digest.digest() == lines.blob
+def object_id(text: DocumentText, length: int) -> bytes:
+    """Git's id of a content, SHA-1 or SHA-256 by its length in bytes."""
+    import hashlib  # few searches need it
+
+    digest = (hashlib.sha1 if length == 20 else hashlib.sha256)(b"blob %d\0" % text.size, usedforsecurity=False)
+    for block in text.blocks():
+        digest.update(block)
+    return digest.digest()
 
 
-def _of_lines(
+def _change_of_lines(
     unit: UnitRow, lines: WrittenLines, ends: Sequence[int], commits: Mapping[int, LineCommit], oldest: int
 ) -> LastChange:
     """The youngest commit among those that wrote its lines; of several at one time the one with the lowest number."""

@@ -13,11 +13,9 @@ from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
 from codelens.query.facts import (
     UPDATED,
-    DocumentFacts,
+    Facts,
     Matching,
     Scalar,
-    TextFacts,
-    UnitFacts,
     contains,
     number_of,
     occurs,
@@ -30,12 +28,8 @@ from codelens.text.terms import fold
 _LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
 
 
-ACCEPTED = {
-    "r": "repo",
-    "f": "file",
-    "language": "lang",
-    "symbol": "sym",
-}  # Sourcegraph's and GitHub's names of our filters
+# Sourcegraph's and GitHub's names of our filters, and those in other search tools
+ACCEPTED = {"r": "repo", "f": "file", "language": "lang", "symbol": "sym"}
 MISTAKEN = {
     "ext": "lang",
     "type": "kind",
@@ -48,7 +42,7 @@ MISTAKEN = {
     "since": "after",
     "until": "before",
     "committer": "author",
-}  # Names of our filters in other search tools
+}
 
 
 def excerpt(text: str) -> str:
@@ -60,15 +54,7 @@ def excerpt(text: str) -> str:
 @lru_cache(maxsize=64)
 def suggest_field(name: str) -> str:
     """The filter that a mistyped name may mean, or an empty text."""
-    lowered = name.lower()
-    if len(name) > _LONGEST:
-        return ""
-    return nearest(lowered, tuple(FIELD_TESTS), MISTAKEN)
-
-
-def suggest_value(value: str, known: tuple[str, ...]) -> str:
-    """The known value nearest to an unknown one, or an empty text."""
-    return nearest(value.lower(), known) if len(value) <= _LONGEST else ""
+    return nearest(name.lower(), tuple(FIELD_TESTS), MISTAKEN) if len(name) <= _LONGEST else ""
 
 
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
@@ -93,12 +79,32 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
         for value in values:
             if find_day_start(value) is None:
                 raise BadValueError(f"'{field}:{excerpt(value)}' is not a day, as in {field}:2026-01-31;")
-    known = _known(field, languages)
+    noun, known = _known(field, languages)
     if not known:
         return Filter(field, tuple(values))
     if field == "case" and (not outside or len(values) > 1):
         raise BadValueError("'case:' applies to the whole query: one of yes, no, auto, not in a group and not negated;")
-    return Filter(field, tuple(dict.fromkeys(_canonical(field, value, known) for value in values)))
+    for value in values:
+        if value.lower() not in known:
+            meant = nearest(value.lower(), tuple(sorted(known))) if len(value) <= _LONGEST else ""
+            hint = f", did you mean '{field}:{meant}'?" if meant else f", only {', '.join(sorted(known))};"
+            hint = ";" if not meant and len(known) > 5 else hint
+            raise BadValueError(f"no {noun} is called '{excerpt(value)}'{hint}")
+    return Filter(field, tuple(dict.fromkeys(known[value.lower()] for value in values)))
+
+
+def _known(field: str, languages: Collection[str]) -> tuple[str, Mapping[str, str]]:
+    """(noun, spelling → canonical value) of fields with a fixed set of values; empty for other fields."""
+    match field:
+        case "lang":
+            return "language", languages if isinstance(languages, Mapping) else {name: name for name in languages}
+        case "kind":
+            return "kind", KINDS
+        case "is":
+            return "role", {role: role for role in ROLES}
+        case "case":
+            return "case", {case: case for case in CASES}
+    return "", {}
 
 
 def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
@@ -143,55 +149,12 @@ def find_day_start(text: str) -> int | None:
         return None
 
 
-def _known(field: str, languages: Collection[str]) -> Mapping[str, str]:
-    """Spelling → canonical value, for fields with a fixed set of values; empty for other fields."""
-    match field:
-        case "lang":
-            return languages if isinstance(languages, Mapping) else {name: name for name in languages}
-        case "kind":
-            return KINDS
-        case "is":
-            return {role: role for role in ROLES}
-        case "case":
-            return {case: case for case in CASES}
-    return {}
-
-
-def _canonical(field: str, value: str, known: Mapping[str, str]) -> str:
-    if (canonical := known.get(value.lower())) is not None:
-        return canonical
-    meant = suggest_value(value, tuple(sorted(known)))
-    hint = (
-        f", did you mean '{field}:{meant}'?"
-        if meant
-        else ";"
-        if len(known) > 5
-        else f", only {', '.join(sorted(known))};"
-    )
-    raise BadValueError(f"no {_NOUNS[field]} is called '{excerpt(value)}'{hint}")
-
-
-_NOUNS = {"lang": "language", "kind": "kind", "is": "role", "case": "case"}
-
-
-def _language(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
-    return facts.language.lower() in map(str.lower, values)
-
-
-def _role(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
-    return not facts.roles.isdisjoint(values)
-
-
-def _kind(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool | None:
-    if not isinstance(facts, UnitFacts):
+def _kind(facts: Facts, values: tuple[str, ...], _: Matching) -> bool | None:
+    if facts.kind is None:
         return None
     if facts.kind in expand_kinds(value for value in values if value != DOC):
         return True
     return DOC in values and facts.kind in KIND_GROUPS[DOC] and is_prose(facts.language)
-
-
-def _repository(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(facts.repository in find_repositories(value, matching) for value in values)
 
 
 def find_repositories(value: str, matching: Matching) -> Collection[str]:
@@ -216,48 +179,20 @@ def _ends(path: str, value: str, matching: Matching) -> bool:
     return f"/{path.strip('/')}".endswith(f"/{value.removeprefix('./').strip('/')}")
 
 
-def _file(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(_fits(facts.path.rpartition("/")[2], value, matching) for value in values)
-
-
-def _path(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool:
-    return any(_on_path(facts.path, value.removeprefix("./"), matching) for value in values)
-
-
-def _content(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
-    return any(contains(facts.text, value, matching) for value in values) if isinstance(facts, TextFacts) else None
-
-
-def _metadata(facts: DocumentFacts, values: tuple[str, ...], _: Matching) -> bool:
-    return any(_compares(facts.metadata, value) for value in values)
-
-
 def _compares(known: Mapping[str, Scalar], comparison: str) -> bool:
     """Compare a column with a value: as numbers, as times, or as texts ignoring case. False if the column is missing."""
     parts = COMPARISON.fullmatch(comparison)
-    if parts is None or (value := _column(known, parts[1])) is None:
+    value = next((value for column, value in known.items() if parts and column.lower() == parts[1]), None)
+    if parts is None or value is None:
         return False
-    how, wanted = parts[2], parts[3]
     left: float | str | None = number_of(value)
-    right: float | str | None = _moment(wanted) if parts[1] == UPDATED else number_of(wanted)
-    if left is None or right is None:
-        left, right = fold(_text(value)), fold(wanted)
-    return _COMPARISONS[how](left, right)
-
-
-def _column(known: Mapping[str, Scalar], name: str) -> Scalar | None:
-    return next((value for column, value in known.items() if column.lower() == name), None)
-
-
-def _text(value: Scalar) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _moment(text: str) -> float | None:
     try:
-        return unix_seconds(text)
+        right: float | str | None = unix_seconds(parts[3]) if parts[1] == UPDATED else number_of(parts[3])
     except ValueError:
-        return None
+        right = None
+    if left is None or right is None:
+        left, right = fold(str(value).lower() if isinstance(value, bool) else str(value)), fold(parts[3])
+    return _COMPARISONS[parts[2]](left, right)
 
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -270,9 +205,9 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if the name contains the value; a part before a dot must match the end of the container."""
-    if not isinstance(facts, UnitFacts):
+    if facts.kind is None:
         return None
     container = facts.qualified_name.removesuffix(facts.name).rstrip(".")
     for value in values:
@@ -286,7 +221,7 @@ def _symbol(facts: DocumentFacts, values: tuple[str, ...], matching: Matching) -
     return False
 
 
-def _after(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if changed on that day or later. No part of a file is younger than the file."""
     last = matching.last
     if last is None or last.time < min(find_day_start(value) or 0 for value in values):
@@ -294,7 +229,7 @@ def _after(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> boo
     return None if last.whole_file else last.exact
 
 
-def _before(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if changed before that day and not since."""
     last = matching.last
     if last is None:
@@ -304,7 +239,7 @@ def _before(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bo
     return None if last.whole_file else False
 
 
-def _author(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if the name or address of the last change's author contains a value."""
     last = matching.last
     if last is None:
@@ -312,17 +247,23 @@ def _author(_: DocumentFacts, values: tuple[str, ...], matching: Matching) -> bo
     return None if last.whole_file else any(_fits(last.author, value, matching) for value in values)
 
 
-FIELD_TESTS: Mapping[str, Callable[[DocumentFacts, tuple[str, ...], Matching], bool | None]] = {
-    "lang": _language,
-    "path": _path,
-    "file": _file,
+FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | None]] = {
+    "lang": lambda facts, values, _: facts.language.lower() in map(str.lower, values),
+    "path": lambda facts, values, matching: any(_on_path(facts.path, value, matching) for value in values),
+    "file": lambda facts, values, matching: any(
+        _fits(facts.path.rpartition("/")[2], value, matching) for value in values
+    ),
     "sym": _symbol,
     "kind": _kind,
     "case": lambda facts, values, matching: True,
-    "repo": _repository,
-    "content": _content,
-    "is": _role,
-    "meta": _metadata,
+    "repo": lambda facts, values, matching: any(
+        facts.repository in find_repositories(value, matching) for value in values
+    ),
+    "content": lambda facts, values, matching: (
+        None if facts.text is None else any(contains(facts.text, value, matching) for value in values)
+    ),
+    "is": lambda facts, values, _: not facts.roles.isdisjoint(values),
+    "meta": lambda facts, values, _: any(_compares(facts.metadata, value) for value in values),
     "after": _after,
     "before": _before,
     "author": _author,
@@ -343,6 +284,7 @@ def _is_glob(value: str) -> bool:
 
 def _on_path(path: str, value: str, matching: Matching) -> bool:
     """True if the path contains the value ('/' matches the start of a component), or if it matches as a `path_glob`."""
+    value = value.removeprefix("./")
     if matching.ignores_case(value):
         path, value = fold(path), fold(value)
     return path_glob(path, value) if _is_glob(value) else value in f"/{path}"

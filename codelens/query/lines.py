@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 from codelens.model.budget import TimeBudget
 from codelens.model.fast_dataclass import dataclass
@@ -50,28 +51,8 @@ class LinePlace:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class AllOnLine:
-    """Every part must hold for the line."""
-
-    parts: tuple[LineNode, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOnLine:
-    """At least one part must hold for the line."""
-
-    parts: tuple[LineNode, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NotOnLine:
-    """The part must not hold for the line."""
-
-    part: LineNode
-
-
-LineNode = LineText | LinePlace | AllOnLine | AnyOnLine | NotOnLine
+LineNode = Any
+"""A condition on a line: And, Or and Not over LineText and LinePlace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +93,10 @@ def line_query(
     parts = node.parts if isinstance(node, And) else (node,) if node is not None else ()
     places = tuple(part for part in parts if not says_text(part))
     texts = tuple(map(_line_node, (part for part in parts if says_text(part))))
-    text = texts[0] if len(texts) == 1 else AllOnLine(texts) if texts else None
+    text = texts[0] if len(texts) == 1 else And(texts) if texts else None
     place = _line_node(And(places)) if places else None
-    upper = any(_has_upper(leaf) for leaf in _texts(text)) if text is not None else False
+    leaves = _texts(text)
+    upper = any(has_upper(leaf.text) if leaf.is_pattern else any(map(str.isupper, leaf.text)) for leaf in leaves)
     ignore_case = case == "no" or (case == "auto" and not upper)
     return LineQuery(And(places) if places else None, place, text, ignore_case, whole_word, whole_line, invert)
 
@@ -125,15 +107,16 @@ def _line_node(node: Node) -> LineNode:
             filters = tuple(part for part in parts if not says_text(part) and not isinstance(part, Not))
             one = filters[0] if len(filters) == 1 else And(filters)  # one unit satisfies all of them
             places = (LinePlace(one),) if filters else ()
-            return AllOnLine((*places, *(_line_node(part) for part in parts if part not in filters)))
+            return And((*places, *(_line_node(part) for part in parts if part not in filters)))
         case Or(parts) if not says_text(node):
             return LinePlace(node)
         case Or(parts):
-            return AnyOnLine(tuple(map(_line_node, parts)))
+            return Or(tuple(map(_line_node, parts)))
         case Not(part):
-            return NotOnLine(_line_node(part))
+            return Not(_line_node(part))
         case Filter("content", values):
-            return AnyOnLine(tuple(map(LineText, values)))
+            texts: Any = tuple(map(LineText, values))
+            return Or(texts)
         case Filter():
             return LinePlace(node)
         case Pattern(source):
@@ -150,24 +133,20 @@ def _texts(node: LineNode | None, positive: bool = True) -> Iterator[LineText]:
     match node:
         case LineText() if positive:
             yield node
-        case AllOnLine(parts) | AnyOnLine(parts):
+        case And(parts) | Or(parts):
             for part in parts:
                 yield from _texts(part, positive)
-        case NotOnLine(part):
+        case Not(part):
             yield from _texts(part, not positive)
-
-
-def _has_upper(leaf: LineText) -> bool:
-    return has_upper(leaf.text) if leaf.is_pattern else any(map(str.isupper, leaf.text))
 
 
 def _plan(node: LineNode) -> Plan:
     match node:
         case LineText(text, is_pattern):
             return required_literals(text) if is_pattern else required_text(text)
-        case AllOnLine(parts):
+        case And(parts):
             return all_of(map(_plan, parts))
-        case AnyOnLine(parts):
+        case Or(parts):
             return any_of(map(_plan, parts))
     return ANY
 
@@ -202,37 +181,29 @@ class _Lines:
                 return self._on_lines(self._ranges(node))
             case LinePlace(condition):
                 return self.within(self.all(), condition)
-            case NotOnLine(part):
+            case Not(part):
                 return self.without(self.of(part))
-            case AnyOnLine(parts):
+            case Or(parts):
                 lines: dict[int, FoundLine] = {}
                 for part in parts:
                     for number, line in self.of(part).items():
                         lines[number] = _joined(lines[number], line) if number in lines else line
                 return lines
-            case AllOnLine(parts):
-                return self._all_of(parts)
-
-    def _all_of(self, parts: Iterable[LineNode]) -> Lines:
-        """Conditions on places and negations only narrow down what the texts found, so they come last."""
-        ordered = sorted(parts, key=lambda part: isinstance(part, NotOnLine | LinePlace))
-        lines: Lines | None = None
-        for part in ordered:
-            lines = self.of(part) if lines is None else self.narrowed(lines, part)
-        return lines or {}
+            case And(parts):  # places and negations only narrow down what the texts found, so they come last
+                first, *others = sorted(parts, key=lambda part: isinstance(part, Not | LinePlace))
+                return reduce(self.narrowed, others, self.of(first))
+        raise TypeError(node)
 
     def narrowed(self, lines: Lines, node: LineNode) -> Lines:
         """Those of the lines that satisfy a part of the query."""
         match node:
             case LinePlace(condition):
                 return self.within(lines, condition)
-            case NotOnLine(part):
+            case Not(part):
                 others = self.narrowed(lines, part)
                 return {number: line for number, line in lines.items() if number not in others}
-            case AllOnLine(parts):
-                for part in parts:
-                    lines = self.narrowed(lines, part)
-                return lines
+            case And(parts):
+                return reduce(self.narrowed, parts, lines)
         if not lines:
             return lines
         others = self.of(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
 from codelens.model.fast_dataclass import dataclass, replace
@@ -18,14 +19,8 @@ from codelens.text.terms import BEGINNING, beginning_of
 ROLES = ("test", "vendored")  # Values of `is:`
 PUNCTUATION = ".,;:!?"  # Characters that are not part of a word they follow
 CASES = read_words(OPTIONS["case"])
-_KIND_ALIASES = {
-    "func": "function",
-    "fn": "function",
-    "def": "function",
-    "cls": "class",
-    "var": "variable",
-    "const": "constant",
-}
+_KIND_ALIASES = {"cls": "class", "var": "variable", "const": "constant"}
+_KIND_ALIASES |= dict.fromkeys(("func", "fn", "def"), "function")
 DOC = "doc"
 KIND_GROUPS: Mapping[str, tuple[str, ...]] = {
     # value of `kind:` and --kind → kinds of units
@@ -233,27 +228,14 @@ def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]
             for part in parts:
                 yield from _ranking_texts(part, positive)
         case And(parts):
-            for run in _runs(parts):
-                yield from _ranking_texts(run, positive)
+            for are_words, run in groupby(parts, key=lambda part: isinstance(part, Word)):
+                if are_words and positive:  # adjacent words are joined by a space
+                    words = [part for part in run if isinstance(part, Word)]
+                    yield Word(" ".join(word.text for word in words), words[0].start)
+                for part in run if not are_words else ():
+                    yield from _ranking_texts(part, positive)
         case Word() | Phrase() if positive:
             yield node
-
-
-def _runs(parts: tuple[Node, ...]) -> Iterator[Node]:
-    """The parts, with adjacent words joined by a space."""
-    words: list[Word] = []
-    for part in parts:
-        if isinstance(part, Word):
-            words.append(part)
-            continue
-        yield from _joined(words)
-        words.clear()
-        yield part
-    yield from _joined(words)
-
-
-def _joined(words: list[Word]) -> list[Word]:
-    return [Word(" ".join(word.text for word in words), words[0].start)] if words else []
 
 
 def without_phrases(query: Query) -> Query | None:
@@ -310,7 +292,9 @@ def describe(node: Node) -> str:
         case Pattern(source):
             written = f"/{source}/"
         case Filter(field, values):
-            written = f"{field}:{','.join(map(_value, values))}"
+            written = f"{field}:" + ",".join(
+                _quoted(value) if re.search(r'[\s,()"]', value) else value for value in values
+            )
         case Not(part):
             dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
             written = ("-" if dash else "NOT ") + _grouped(part)
@@ -323,10 +307,6 @@ def describe(node: Node) -> str:
 
 def _grouped(node: Node) -> str:
     return f"({describe(node)})" if isinstance(node, And | Or) else describe(node)
-
-
-def _value(value: str) -> str:
-    return _quoted(value) if any(c in ' ",()' or c.isspace() for c in value) else value
 
 
 def _quoted(text: str) -> str:

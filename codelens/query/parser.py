@@ -35,7 +35,7 @@ the start of a word opens a group; a group closes where no parenthesis of the wo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from codelens.errors import QueryError
 from codelens.model.fast_dataclass import dataclass, field, replace
@@ -67,24 +67,24 @@ class Faults:
     """The faults of one query, at most MOST per code. They become notices, or an error in a strict query."""
 
     query: str
-    found: list[tuple[int, Notice]] = field(default_factory=list)
+    notes: list[tuple[int, Notice]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, code: str, position: int, say: Callable[[], str]) -> None:
-        """Record a fault. `say` makes its sentence, and is only called if the notice will be shown."""
+    def add(self, code: str, position: int, text: str) -> None:
+        """Record a fault with its sentence."""
         self.counts[code] = self.counts.get(code, 0) + 1
         if self.counts[code] <= MOST:
-            self.found.append((position, Notice(code, say())))
+            self.notes.append((position, Notice(code, text)))
 
     def raise_first(self) -> None:
         """Raise a QueryError for the first fault in the text, if there is one."""
-        if self.found:
-            position, notice = min(self.found, key=lambda fault: fault[0])
+        if self.notes:
+            position, notice = min(self.notes, key=lambda fault: fault[0])
             raise QueryError(notice.text.removesuffix(AS_TEXT), self.query, min(position, len(self.query)))
 
     def notices(self) -> tuple[Notice, ...]:
         """The notices without duplicates, in the order of the text."""
-        ordered = [notice for _, notice in sorted(self.found, key=lambda fault: fault[0])]
+        ordered = [notice for _, notice in sorted(self.notes, key=lambda fault: fault[0])]
         return tuple(dict.fromkeys(ordered))[:MOST]
 
 
@@ -112,6 +112,11 @@ class QueryToken:
     end: int
     leaf: Leaf | None = None
 
+    @property
+    def is_case(self) -> bool:
+        """True for `case:`, which applies to the whole query."""
+        return isinstance(self.leaf, Filter) and self.leaf.field == "case"
+
 
 class Lexer:
     """One pass over a query. `open` has an entry for each open parenthesis: the index of its token, or None if it is part of a
@@ -126,40 +131,22 @@ class Lexer:
 
     def run(self) -> list[QueryToken]:
         """All tokens in order. Unclosed parentheses stay in `open`."""
-        while (start := self._skip_space()) < len(self.text):
-            if not self._begins(start):
-                self._word(start, start)
-            elif self.text[start] == ")" and self._closes():
-                self._close(start)
+        while (start := _end(_SPACE, self.text, self.position)) < len(self.text):
+            self.position = start
+            last = self.tokens[-1] if self.tokens else None
+            is_closing = self.text[start] == ")"
+            if last is not None and last.kind == "leaf" and last.end == start and not is_closing:
+                self._word(start, start)  # no special token begins directly after a quotation
+            elif is_closing and self._closes():
+                self.open.pop()
+                self.depth -= 1
+                self._add("close", start, start + 1)
             else:
                 self._unit(start)
         return self.tokens
 
-    def unpaired(self) -> set[int]:
-        """The tokens that opened a group and were never closed."""
-        return {index for index in self.open if index is not None}
-
-    def _skip_space(self) -> int:
-        self.position = _end(_SPACE, self.text, self.position)
-        return self.position
-
-    def _begins(self, start: int) -> bool:
-        """True if a word may begin here, which is not the case directly after a quotation."""
-        last = self.tokens[-1] if self.tokens else None
-        return last is None or last.end < start or last.kind != "leaf" or self.text[start] == ")"
-
     def _closes(self) -> bool:
         return bool(self.open) and self.open[-1] is not None
-
-    def _open(self, start: int) -> None:
-        self.open.append(len(self.tokens))
-        self.depth += 1
-        self._add("open", start, start + 1)
-
-    def _close(self, start: int) -> None:
-        self.open.pop()
-        self.depth -= 1
-        self._add("close", start, start + 1)
 
     def _add(self, kind: str, start: int, end: int, leaf: Leaf | None = None) -> None:
         self.tokens.append(QueryToken(kind, start, end, leaf))
@@ -172,9 +159,11 @@ class Lexer:
         if self.text[at] == "(" and self.depth < MAX_DEPTH:
             if dash:
                 self._add("not", start, at)
-            return self._open(at)
+            self.open.append(len(self.tokens))
+            self.depth += 1
+            return self._add("open", at, at + 1)
         if self.text[at] == "(":
-            self.faults.add("depth", at, lambda: f"groups go over {MAX_DEPTH} deep; searched as text")
+            self.faults.add("depth", at, f"groups go over {MAX_DEPTH} deep; searched as text")
             return self._word(start, at)
         if special := self._special(at, negated=bool(dash)):
             leaf, end = special
@@ -190,14 +179,13 @@ class Lexer:
         """Add the text from `start` to the end of the word; the part before `scanned` was read already."""
         end = self._run_end(scanned, _RUN)
         run = self.text[start:end]
-        if run in _OPERATORS and not self._after_dash(start):
+        last = self.tokens[-1] if self.tokens else None
+        after_dash = last is not None and last.kind == "not" and last.end == start
+        if run in _OPERATORS and not after_dash:
             return self._add(_OPERATORS[run], start, end)
         if run == "-":
-            self.faults.add("operator", start, lambda: "a lone '-' negates nothing; searched as text")
+            self.faults.add("operator", start, "a lone '-' negates nothing; searched as text")
         return self._add("leaf", start, end, Word(run, start))
-
-    def _after_dash(self, start: int) -> bool:
-        return bool(self.tokens) and self.tokens[-1].kind == "not" and self.tokens[-1].end == start
 
     def _run_end(self, at: int, plain: re.Pattern[str]) -> int:
         """End of a run: before a space or a parenthesis that closes a group. Parentheses of the run itself pair up."""
@@ -209,60 +197,51 @@ class Lexer:
             elif self.open:
                 self.open.pop()
             else:
-                self.faults.add("parenthesis", at, lambda: "a ')' closes nothing; searched as text")
+                self.faults.add("parenthesis", at, "a ')' closes nothing; searched as text")
             at += 1
         return at
 
     def _special(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
+        """The leaf that begins here with a quote, a slash or a field, and its end; None for a word."""
         match self.text[at]:
             case '"':
-                return self._phrase(at)
+                quoted = _QUOTED.match(self.text, at)
+                if quoted is None:
+                    self.faults.add("quote", at, "a '\"' is not closed; searched as text")
+                elif quoted[1]:
+                    return Phrase(unescape(quoted[1])), quoted.end()
+                else:
+                    self.faults.add("quote", at, "the quotes hold nothing; searched as text")
+                    self.position = quoted.end()
+                return None
             case "`":
-                return self._identifier(at)
+                if ticked := _TICKED.match(self.text, at):
+                    return Identifier(ticked[1].strip()), ticked.end()
+                self.faults.add("quote", at, "a '`' is not closed, or holds nothing; searched as text")
+                return None
             case "/":
                 return self._pattern(at)
         return self._filter(at, negated)
-
-    def _phrase(self, at: int) -> tuple[Leaf, int] | None:
-        match = _QUOTED.match(self.text, at)
-        if match is None:
-            self.faults.add("quote", at, lambda: "a '\"' is not closed; searched as text")
-        elif not match[1]:
-            self.faults.add("quote", at, lambda: "the quotes hold nothing; searched as text")
-            self.position = match.end()
-        return (Phrase(unescape(match[1])), match.end()) if match and match[1] else None
-
-    def _identifier(self, at: int) -> tuple[Leaf, int] | None:
-        match = _TICKED.match(self.text, at)
-        if match is None:
-            self.faults.add("quote", at, lambda: "a '`' is not closed, or holds nothing; searched as text")
-        return (Identifier(match[1].strip()), match.end()) if match else None
 
     def _pattern(self, at: int) -> tuple[Leaf, int] | None:
         """A pattern in /…/, if its first bare slash ends the word and it parses. An invalid one with spaces is prose,
         without a notice."""
         match = _SLASHED.match(self.text, at)
-        if match is None or not self._ends_word(match.end()):
+        rest = self.text[match.end() : match.end() + 1] if match else ""
+        if match is None or not (not rest or rest.isspace() or (rest == ")" and self._closes())):
             return None
         source = match[1]
         if self.patterns >= MOST_PATTERNS:
-            self.faults.add(
-                "limit", at, lambda: f"a query has {MOST_PATTERNS} patterns at most; others are searched as text"
-            )
+            self.faults.add("limit", at, f"a query has {MOST_PATTERNS} patterns at most; others are searched as text")
             return None
         try:
             parse_tree(source)
         except QueryError as fault:
             if not re.search(r"\s", source):
-                message = f"/{excerpt(source)}/: {fault}; searched as text"
-                self.faults.add("pattern", at + 1 + fault.position, lambda: message)
+                self.faults.add("pattern", at + 1 + fault.position, f"/{excerpt(source)}/: {fault}; searched as text")
             return None
         self.patterns += 1
         return Pattern(source), match.end()
-
-    def _ends_word(self, at: int) -> bool:
-        rest = self.text[at : at + 1]
-        return not rest or rest.isspace() or (rest == ")" and self._closes())
 
     def _filter(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
         match = _FIELD.match(self.text, at)
@@ -270,7 +249,9 @@ class Lexer:
             return None
         name = ACCEPTED.get(match[1], match[1])
         if name not in FIELD_TESTS:
-            self.faults.add("filter", at, lambda: _unknown(name))
+            meant = suggest_field(name) if self.faults.counts.get("filter", 0) < MOST else ""
+            hint = f", did you mean '{meant}:'?" if meant else ";"
+            self.faults.add("filter", at, f"'{excerpt(name)}:' is not a filter{hint} searched as text")
             return None
         values = self._values(match.end())
         if values is None:
@@ -278,8 +259,7 @@ class Lexer:
         try:
             filtered: Filter = make_filter(name, values, self.languages, outside=not (negated or self.depth))
         except BadValueError as fault:
-            message = str(fault)
-            self.faults.add("value", at, lambda: message + " searched as text")
+            self.faults.add("value", at, f"{fault} searched as text")
             return None
         return filtered, self.position
 
@@ -289,7 +269,7 @@ class Lexer:
         while True:
             quoted = _QUOTED.match(self.text, at) if self.text.startswith('"', at) else None
             if quoted is None and self.text.startswith('"', at):
-                self.faults.add("quote", at, lambda: "a '\"' is not closed; searched as text")
+                self.faults.add("quote", at, "a '\"' is not closed; searched as text")
                 self.position = at
                 return None
             self.position = quoted.end() if quoted else self._run_end(at, _VALUE)
@@ -307,13 +287,6 @@ def unescape(quoted: str) -> str:
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
     return match.end() if match else at
-
-
-def _unknown(name: str) -> str:
-    meant = suggest_field(name)
-    return (
-        f"'{excerpt(name)}:' is not a filter" + (f", did you mean '{meant}:'?" if meant else ";") + " searched as text"
-    )
 
 
 def parse_query(
@@ -338,17 +311,15 @@ def parse_query(
         return Query(text, Pattern(text), case=case)
     faults = Faults(text)
     lexer = Lexer(text, faults, known_languages)
-    tokens = _demote(_settle(text, lexer.run(), lexer.unpaired(), faults), text, faults)
+    tokens = lexer.run()
+    unpaired = {index for index in lexer.open if index is not None}
+    tokens = _demote(_settle(text, tokens, unpaired, faults), text, faults)
     if strict:
         faults.raise_first()
-    cases = [token.leaf.values[0] for token in tokens if isinstance(token.leaf, Filter) and token.leaf.field == "case"]
-    operands = [token for token in tokens if not _is_case(token)]
+    cases = [t.leaf.values[0] for t in tokens if isinstance(t.leaf, Filter) and t.leaf.field == "case"]
+    operands = [token for token in tokens if not token.is_case]
     node = _Parser(operands).either() if operands else None
     return Query(text, node, faults.notices(), cases[-1] if cases else case)
-
-
-def _is_case(token: QueryToken) -> bool:
-    return isinstance(token.leaf, Filter) and token.leaf.field == "case"
 
 
 _LOOSE = Word("")  # Placeholder for text that later tokens may extend
@@ -362,9 +333,9 @@ def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Fau
         last = settled[-1] if settled else None
         start = token.start
         if index in unpaired:
-            faults.add("parenthesis", start, lambda: "a '(' is not closed; searched as text")
+            faults.add("parenthesis", start, "a '(' is not closed; searched as text")
         elif token.kind == "close" and last is not None and last.kind == "open":
-            faults.add("parenthesis", last.start, lambda: "the parentheses hold nothing; searched as text")
+            faults.add("parenthesis", last.start, "the parentheses hold nothing; searched as text")
             start = settled.pop().start
             last = settled[-1] if settled else None
         elif not isinstance(token.leaf, Word) or loose != start:
@@ -379,35 +350,22 @@ def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Fau
 
 def _demote(tokens: list[QueryToken], text: str, faults: Faults) -> list[QueryToken]:
     """Turn operators that lack an operand into words, so that the tokens fit the grammar."""
+    begins = [False]  # for the end and each token, from the last: an operand begins there
+    for token in reversed(tokens):
+        operand = token.kind == "open" or (token.kind == "leaf" and not token.is_case)
+        begins.append(operand or (token.kind == "not" and begins[-1]))
     demoted: list[QueryToken] = []
-    begins = _operand_begins(tokens)
     ended = False  # the previous token ends an operand
-    for token, follows in zip(tokens, begins[1:], strict=True):
+    for token, follows in zip(tokens, begins[-2::-1], strict=True):
         lacks = not follows or (token.kind != "not" and not ended)
-        ended = token.kind == "close" or (token.kind == "leaf" and not _is_case(token))
+        ended = token.kind == "close" or (token.kind == "leaf" and not token.is_case)
         if token.kind in ("or", "and", "not") and lacks:
-            token = _as_word(token, text, faults)
+            word = text[token.start : token.end]
+            message = f"{word} lacks something to {'negate' if word == 'NOT' else 'join'}; searched as text"
+            faults.add("operator", token.start, message)
+            token = QueryToken("leaf", token.start, token.end, Word(word, token.start))
         demoted.append(token)
     return demoted
-
-
-def _operand_begins(tokens: list[QueryToken]) -> list[bool]:
-    """A flag for each token and for the end: an operand begins there."""
-    begins = [False]
-    for token in reversed(tokens):
-        operand = token.kind == "open" or (token.kind == "leaf" and not _is_case(token))
-        begins.append(operand or (token.kind == "not" and begins[-1]))
-    return begins[::-1]
-
-
-def _as_word(token: QueryToken, text: str, faults: Faults) -> QueryToken:
-    word = text[token.start : token.end]
-    faults.add(
-        "operator",
-        token.start,
-        lambda: f"{word} lacks something to {'negate' if word == 'NOT' else 'join'}; searched as text",
-    )
-    return QueryToken("leaf", token.start, token.end, Word(word, token.start))
 
 
 class _Parser:
@@ -445,16 +403,10 @@ class _Parser:
         while self._kind() == "not":
             negations += 1
             self.at += 1
-        part = self._operand()
+        leaf = self.tokens[self.at].leaf
+        self.at += 1
+        part = leaf or self.either()
+        self.at += leaf is None  # the closing parenthesis
         for _ in range(negations if negations < 2 else 2 - negations % 2):
             part = Not(part)
         return part
-
-    def _operand(self) -> Node:
-        token = self.tokens[self.at]
-        self.at += 1
-        if token.leaf is not None:
-            return token.leaf
-        node = self.either()
-        self.at += 1  # the closing parenthesis
-        return node

@@ -15,9 +15,11 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain, islice
 from typing import Any
 from unicodedata import category
 
@@ -118,7 +120,7 @@ def compile_pattern(
     try:
         program = engine.compile(text, flags)
     except (engine.error, RecursionError, OverflowError, ValueError, TypeError, KeyError, IndexError) as fault:
-        raise QueryError(f"bad regular expression: {fault}", source, 0, "quote it to search for it as text") from None
+        raise QueryError(f"bad regular expression: {fault}", source, 0, _HINT) from None
     return CompiledPattern(source, ignore_case, program, tree.dotted)
 
 
@@ -127,19 +129,11 @@ def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: in
 
     Raises OutOfTime when the budget is spent; `budget.cut` then names the pattern.
     """
-    left = budget.left
-    if left <= 0:
+    if budget.left <= 0:
         raise OutOfTime
-    subject = _readable(compiled, text)
-    ranges: list[tuple[int, int]] = []
-    try:
-        for match in compiled.program.finditer(subject, timeout=None if left == math.inf else left):
-            ranges.append(match.span())
-            if len(ranges) == limit:
-                break
-    except TimeoutError:
-        raise _out_of_time(compiled, budget) from None
-    return tuple(ranges)
+    with _engine_subject(compiled, text, budget) as (subject, timeout):
+        matches = compiled.program.finditer(subject, timeout=timeout)
+        return tuple(match.span() for match in (islice(matches, limit) if limit else matches))
 
 
 def find_in_lines(
@@ -148,10 +142,9 @@ def find_in_lines(
     """Character ranges of the matches within each line, as if the line were the whole text; of each line the first, or with
     `every` all. Raises as `find_all` does.
     """
-    subject, timeout = _readable(compiled, text), None if budget.left == math.inf else max(budget.left, 0.001)
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0
-    try:
+    with _engine_subject(compiled, text, budget) as (subject, timeout):
         while begin < len(text):
             end = subject.find("\n", begin)
             end = end if end >= 0 else len(text)
@@ -161,35 +154,31 @@ def find_in_lines(
             elif match := search(subject, begin, stop, timeout=timeout):
                 yield match.span()
             begin = end + 1
-    except TimeoutError:
-        raise _out_of_time(compiled, budget) from None
 
 
 def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
-    """The same for a pattern whose matches stay in lines (`reach_of`): the first of each line. It looks at no line twice."""
-    subject, timeout = _readable(compiled, text), None if budget.left == math.inf else max(budget.left, 0.001)
+    """The same for a pattern whose matches stay in lines (`find_reach`): the first of each line. It looks at no line twice."""
     begin = 0
-    try:
+    with _engine_subject(compiled, text, budget) as (subject, timeout):
         while match := compiled.program.search(subject, begin, timeout=timeout):
             yield match.span()
             begin = subject.find("\n", match.start()) + 1
             if not begin:
                 return
+
+
+@contextmanager
+def _engine_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
+    """The text for the engine, of the same length, and the seconds it has. Raises OutOfTime for a slow pattern, which
+    `budget.cut` then names."""
+    subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
+    try:
+        yield subject, None if budget.left == math.inf else max(budget.left, 0.001)
     except TimeoutError:
-        raise _out_of_time(compiled, budget) from None
-
-
-def _readable(compiled: CompiledPattern, text: str) -> str:
-    """The text for the engine, of the same length."""
-    return text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
-
-
-def _out_of_time(compiled: CompiledPattern, budget: TimeBudget) -> OutOfTime:
-    """The exception for a slow pattern, which `budget.cut` then names."""
-    slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
-    if slow not in budget.cut:
-        budget.cut.append(slow)
-    return OutOfTime()
+        slow = f"the regular expression /{compiled.source[:LONGEST_QUOTED]}/ took too long on one text and was stopped"
+        if slow not in budget.cut:
+            budget.cut.append(slow)
+        raise OutOfTime from None
 
 
 class LineReach(Enum):
@@ -217,25 +206,24 @@ def _reach(items: tuple[tuple[str, Any], ...]) -> LineReach:
 
 
 def _reach_of_item(operator: str, argument: Any) -> LineReach:
-    if operator == "LITERAL":
-        return LineReach.OVER_LINES if argument == _BREAK else LineReach.IN_LINE
-    if operator == "NOT_LITERAL":
-        return LineReach.IN_LINE if argument == _BREAK else LineReach.MAY_CROSS
-    if operator in ("ANY", "AT", "GROUPREF", "FAILURE"):
-        return LineReach.IN_LINE
-    if operator == "IN":
-        return _reach_of_set(read_items(argument))
-    if operator == "BRANCH":
-        return _reach(tuple(item for branch in argument[1] for item in read_items(branch)))
-    if operator == "SUBPATTERN":
-        return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(read_items(argument[-1]))
-    if operator in ("ASSERT", "ASSERT_NOT"):
-        return _reach(read_items(argument[1]))
-    if operator == "ATOMIC_GROUP":
-        return _reach(read_items(argument))
-    if repeat := read_repetition(operator, argument):
-        return _reach(repeat[2])
-    return LineReach.MAY_CROSS
+    match operator:
+        case "LITERAL":
+            return LineReach.OVER_LINES if argument == _BREAK else LineReach.IN_LINE
+        case "NOT_LITERAL":
+            return LineReach.IN_LINE if argument == _BREAK else LineReach.MAY_CROSS
+        case "ANY" | "AT" | "GROUPREF" | "FAILURE":
+            return LineReach.IN_LINE
+        case "IN":
+            return _reach_of_set(read_items(argument))
+        case "BRANCH":
+            return _reach(tuple(item for branch in argument[1] for item in read_items(branch)))
+        case "SUBPATTERN":
+            return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(read_items(argument[-1]))
+        case "ASSERT" | "ASSERT_NOT":
+            return _reach(read_items(argument[1]))
+        case "ATOMIC_GROUP":
+            return _reach(read_items(argument))
+    return _reach(repeat[2]) if (repeat := read_repetition(operator, argument)) else LineReach.MAY_CROSS
 
 
 _BREAK = ord("\n")
@@ -244,9 +232,11 @@ _WITH_BREAK = ("CATEGORY_SPACE", "CATEGORY_NOT_WORD", "CATEGORY_NOT_DIGIT")
 
 def _reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
     named = ("LITERAL", _BREAK) in members
-    ranges = (argument for operator, argument in members if operator == "RANGE")
-    holds = named or any(low <= _BREAK <= high for low, high in ranges)
-    holds = holds or any(operator == "CATEGORY" and str(argument) in _WITH_BREAK for operator, argument in members)
+    holds = named or any(
+        (operator == "RANGE" and argument[0] <= _BREAK <= argument[1])
+        or (operator == "CATEGORY" and str(argument) in _WITH_BREAK)
+        for operator, argument in members
+    )
     if members and members[0][0] == "NEGATE":
         return LineReach.IN_LINE if holds else LineReach.MAY_CROSS
     return LineReach.OVER_LINES if named else LineReach.MAY_CROSS if holds else LineReach.IN_LINE
@@ -305,25 +295,18 @@ def admits(plan: Plan, text: str) -> bool:
 
 def all_of(plans: Iterable[Plan]) -> Plan:
     """The plan that requires all of these plans."""
-    parts: dict[Plan, None] = {}
-    for plan in plans:
-        for part in plan.parts if isinstance(plan, AllOf) else (plan,):
-            parts.setdefault(part)
-    parts.pop(ANY, None)
-    if len(parts) < 2:
-        return next(iter(parts), ANY)
-    return AllOf(tuple(parts))
+    nested = (plan.parts if isinstance(plan, AllOf) else (plan,) for plan in plans)
+    parts = tuple(part for part in dict.fromkeys(chain.from_iterable(nested)) if part != ANY)
+    return AllOf(parts) if len(parts) > 1 else next(iter(parts), ANY)
 
 
 def any_of(plans: Iterable[Plan]) -> Plan:
     """The plan that requires one of these; ANY if one of them requires nothing."""
-    parts: dict[Plan, None] = {}
-    for plan in plans:
-        for part in plan.parts if isinstance(plan, AnyOf) else (plan,):
-            parts.setdefault(part)
+    nested = (plan.parts if isinstance(plan, AnyOf) else (plan,) for plan in plans)
+    parts = tuple(dict.fromkeys(chain.from_iterable(nested)))
     if ANY in parts or len(parts) > MOST_ALTERNATIVES:
         return ANY
-    return AnyOf(tuple(parts)) if len(parts) > 1 else next(iter(parts), ANY)
+    return AnyOf(parts) if len(parts) > 1 else next(iter(parts), ANY)
 
 
 def required_text(text: str) -> Plan:
@@ -338,16 +321,10 @@ def required_literals(source: str) -> Plan:
     """The plan of a regular expression; ANY if it does not parse or uses an unknown operator."""
     try:
         tree = parse_tree(source)
-    except QueryError:
+        plan = _LiteralRun().walk(tree.items).plan() if tree.exact else ANY
+    except (QueryError, _UnknownOperatorError):
         return ANY
-    if not tree.exact:
-        return ANY
-    run = _LiteralRun()
-    try:
-        run.walk(tree.items)
-    except _UnknownOperatorError:
-        return ANY
-    return run.plan() if tree.dotted else _without_i(run.plan())
+    return plan if tree.dotted else _without_i(plan)
 
 
 def _without_i(plan: Plan) -> Plan:
@@ -381,11 +358,11 @@ class _UnknownOperatorError(Exception):
 class _LiteralRun:
     """Collects adjacent literals of a sequence. Any other item ends a run."""
 
-    __slots__ = ("characters", "found")
+    __slots__ = ("characters", "plans")
 
     def __init__(self) -> None:
         self.characters: list[str] = []
-        self.found: list[Plan] = []
+        self.plans: list[Plan] = []
 
     def add(self, character: str) -> None:
         if is_safe(character):
@@ -395,51 +372,39 @@ class _LiteralRun:
 
     def end(self) -> None:
         if len(self.characters) >= SHORTEST:
-            self.found.append(Substring("".join(self.characters)))
+            self.plans.append(Substring("".join(self.characters)))
         self.characters = []
 
     def plan(self) -> Plan:
         self.end()
-        return all_of(self.found)
+        return all_of(self.plans)
 
-    def walk(self, items: tuple[tuple[str, Any], ...]) -> None:
+    def walk(self, items: tuple[tuple[str, Any], ...]) -> _LiteralRun:
         for operator, argument in items:
-            self._take(operator, argument)
-
-    def _take(self, operator: str, argument: Any) -> None:
-        if operator == "LITERAL":
-            self.add(chr(argument))
-        elif operator == "IN" and (one := _one_letter(argument)):
-            self.add(one)
-        elif operator == "SUBPATTERN":
-            self.walk(read_items(argument[-1]))
-        elif operator == "ATOMIC_GROUP":
-            self.walk(read_items(argument))
-        elif operator == "AT":
-            pass  # no width: the literals before and after are adjacent
-        else:
-            self.end()
-            self.found.append(_apart(operator, argument))
+            if operator == "LITERAL":
+                self.add(chr(argument))
+            elif operator == "IN" and (letter := _one_letter(argument)):
+                self.add(letter)
+            elif operator in ("SUBPATTERN", "ATOMIC_GROUP"):
+                self.walk(read_items(argument[-1] if operator == "SUBPATTERN" else argument))
+            elif operator != "AT":  # which has no width: the literals before and after are adjacent
+                self.end()
+                self.plans.append(_plan_of_item(operator, argument))
+        return self
 
 
-def _apart(operator: str, argument: Any) -> Plan:
+def _plan_of_item(operator: str, argument: Any) -> Plan:
     """The plan of an item that ends a run of literals."""
     if operator == "BRANCH":
-        return any_of(_sequence(read_items(branch)) for branch in argument[1])
+        return any_of(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
     if repeat := read_repetition(operator, argument):
-        return _sequence(repeat[2]) if repeat[0] > 0 else ANY
+        return _LiteralRun().walk(repeat[2]).plan() if repeat[0] > 0 else ANY
     if operator in _OPAQUE:
         return ANY
     raise _UnknownOperatorError(operator)
 
 
 _OPAQUE = frozenset(("IN", "NOT_LITERAL", "ANY", "ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS", "FAILURE"))
-
-
-def _sequence(items: tuple[tuple[str, Any], ...]) -> Plan:
-    run = _LiteralRun()
-    run.walk(items)
-    return run.plan()
 
 
 def _one_letter(members: Any) -> str | None:

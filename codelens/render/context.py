@@ -24,7 +24,9 @@ NEXT_OF_FLEET = "codelens cluster context --more {}"
 
 def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
     """The layout of that name, one of FORMATS. `next_part` says how to ask for the next part with the token in place of {}."""
-    kinds: Mapping[str, type[_Layout]] = {"markdown": Markdown, "xml": Xml, "json": Json, "compact": Compact}
+    kinds: Mapping[str, type[Markdown | Xml | Json | Compact]] = dict(
+        zip(FORMATS, (Markdown, Xml, Json, Compact), strict=True)
+    )
     return kinds[format](paths, next_part)
 
 
@@ -36,10 +38,6 @@ def visible_text(text: str) -> str:
 def one_line(text: str) -> str:
     """Text that stays on its line, runs of blanks as one."""
     return for_line(for_terminal(" ".join(text.split())))
-
-
-def _code(text: str) -> str:
-    return code_span(one_line(text))
 
 
 class _Layout:
@@ -56,30 +54,17 @@ class _Layout:
         """The path in the style that was asked for."""
         return one_line(self.paths.of(root, unit.path))
 
-    def place(self, root: str, unit: UnitRow) -> str:
-        """Path and line of the name."""
-        return f"{self.path(root, unit)}:{unit.name_line or unit.start_line}"
-
     def format_summary(self, pack: Pack) -> str:
         """The numbers of symbols and tokens in the pack, and the counter."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
-        symbols = (
-            f"{len(pack.entries)} of {quantity(total, 'symbol')}{covered}{f' after {pack.sent}' if pack.sent else ''}"
-        )
+        sent = f" after {pack.sent}" if pack.sent else ""
+        symbols = f"{len(pack.entries)} of {quantity(total, 'symbol')}{covered}{sent}"
         return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
     def format_heading(self, entry: Entry) -> str:
         """An empty text: each entry names its file."""
         return ""
-
-    def format_entry(self, entry: Entry) -> str:
-        """One entry."""
-        raise NotImplementedError
-
-    def format_pack(self, pack: Pack) -> str:
-        """The complete text."""
-        raise NotImplementedError
 
 
 class Markdown(_Layout):
@@ -92,16 +77,15 @@ class Markdown(_Layout):
     def format_entry(self, entry: Entry) -> str:
         """A line for a signature. The fence of a body is longer than any run of backticks inside, as CommonMark wants it."""
         unit, text = entry.unit, visible_text(entry.text)
+        relation = f" · {entry.relation}" if entry.relation else ""
         if entry.form is Form.SIGNATURE:
             container = f"{unit.container}: " if unit.container and unit.container not in text else ""
-            return (
-                f"  {unit.start_line} {container}{one_line(text)}{f' · {entry.relation}' if entry.relation else ''}\n"
-            )
+            return f"  {unit.start_line} {container}{one_line(text)}{relation}\n"
         lines = f"{self.path(entry.root, unit)}:{unit.start_line}-{unit.end_line}"
-        head = [_code(unit.qualified_name), unit.kind, _code(lines), *([entry.relation] if entry.relation else [])]
+        head = f"{code_span(one_line(unit.qualified_name))} · {unit.kind} · {code_span(one_line(lines))}{relation}"
         fence = fence_around(text)
         doc = f"{visible_text(entry.doc)}\n\n" if entry.doc else ""
-        return f"\n## {' · '.join(head)}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
+        return f"\n## {head}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
     def format_pack(self, pack: Pack) -> str:
         """A heading with the counts, the bodies, the signatures of each file, and how to go on."""
@@ -113,7 +97,7 @@ class Markdown(_Layout):
         lines = "".join(heading + signatures for heading, signatures in files.items())
         fence = fence_around(lines)
         listed = f"\n## Signatures\n\n{fence}\n{lines}{fence}\n" if lines else ""
-        more = f"\nNext part: {_code(self.next_part.format(pack.more))}\n" if pack.more else ""
+        more = f"\nNext part: {code_span(one_line(self.next_part.format(pack.more)))}\n" if pack.more else ""
         return f"# {self.format_summary(pack)}\n{bodies}{listed}{more}"
 
 
@@ -139,16 +123,8 @@ class Xml(_Layout):
 
     def format_pack(self, pack: Pack) -> str:
         """One `context` element."""
-        values = {
-            "for": pack.source,
-            "tokens": str(pack.tokens),
-            "budget": str(pack.budget),
-            "counter": pack.counter,
-            "symbols": str(len(pack.entries)),
-            "covered": str(pack.covered),
-            "cut": str(pack.cut_total),
-            "sent": str(pack.sent),
-        }
+        values = {"for": pack.source, **fields_of(pack, "tokens budget counter"), "symbols": len(pack.entries)}
+        values |= {"covered": pack.covered, "cut": pack.cut_total, "sent": pack.sent}
         more = f"<next{_attributes({'token': pack.more})}/>\n" if pack.more else ""
         return f"<context{_attributes(values)}>\n{''.join(map(self.format_entry, pack.entries))}{more}</context>\n"
 
@@ -206,7 +182,8 @@ class Compact(_Layout):
     def format_entry(self, entry: Entry) -> str:
         """One line."""
         unit = entry.unit
-        return one_line(f"{self.place(entry.root, unit)} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
+        place = f"{self.path(entry.root, unit)}:{unit.name_line or unit.start_line}"
+        return one_line(f"{place} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
 
     def format_pack(self, pack: Pack) -> str:
         """Counts, entries, and how to go on."""
@@ -219,5 +196,5 @@ def _xml(text: str, quote: bool = False) -> str:
     return escape(re.sub("[\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text), quote)
 
 
-def _attributes(values: Mapping[str, str]) -> str:
-    return "".join(f' {key}="{_xml(one_line(value), quote=True)}"' for key, value in values.items())
+def _attributes(values: Mapping[str, object]) -> str:
+    return "".join(f' {key}="{_xml(one_line(str(value)), quote=True)}"' for key, value in values.items())

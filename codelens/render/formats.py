@@ -36,8 +36,9 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
         elif output.context:
             yield from (["--\n"] if i else [])
             for line in hit.snippet:
-                column, mark = (hit.column, ":") if line.number == hit.line else (None, "-")
-                yield _format_line(hit, output, line.number, column, _format_text(line, output), mark)
+                text, is_hit = _format_text(line, output), line.number == hit.line
+                mark = ":" if is_hit else "-"
+                yield _format_line(hit, output, line.number, hit.column if is_hit else None, text, mark)
         else:
             text = _format_text(at_hit[0], output) if at_hit else line_text(hit)
             yield _format_line(hit, output, hit.line, hit.column, text)

@@ -44,13 +44,14 @@ def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Re
 
 def note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Record:
     """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
-    one = note.note
+    fields, links = note.note, note.note.links
     if found is None:
-        found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in one.links]
-    record = {"id": one.id, "path": note.path} | fields_of(one, "title kind status tags created")
-    return record | {"places": [_place_record(place) for place in found], "faults": list(one.faults)}
-
-
-def _place_record(place: AnchorPlace) -> Record:
-    now, before = fields_of(place, "path line symbol"), fields_of(place.anchor, "path line symbol text")
-    return {"standing": place.state.value} | now | {"was": before}
+        found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in links]
+    places = [
+        {"standing": place.state.value}
+        | fields_of(place, "path line symbol")
+        | {"was": fields_of(place.anchor, "path line symbol text")}
+        for place in found
+    ]
+    record = {"id": fields.id, "path": note.path} | fields_of(fields, "title kind status tags created")
+    return record | {"places": places, "faults": list(fields.faults)}

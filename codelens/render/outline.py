@@ -21,25 +21,15 @@ def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
 def outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Changes | None = None) -> Record:
     """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8; with `last` each symbol
     has its last change, null where it is not known."""
-    return {
-        "schema": SCHEMA,
-        "path": path,
-        **path_b64(path),
-        "symbols": [_symbol_record(u) | _change_record(u, last) for u in symbols_of(units)],
-        "exit_code": exit_code,
-    }
-
-
-def _symbol_record(unit: UnitRow) -> Record:
-    place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
-    return unit_record(unit) | place | fields_of(unit, "signature doc local repository")
-
-
-def _change_record(unit: UnitRow, last: Changes | None) -> Record:
-    if last is None:
-        return {}
-    change = last.get(unit.id)
-    return {"changed": None if change is None else fields_of(change, "time exact author commits")}
+    symbols = []
+    for unit in symbols_of(units):
+        place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
+        symbol = unit_record(unit) | place | fields_of(unit, "signature doc local repository")
+        if last is not None:
+            change = last.get(unit.id)
+            symbol["changed"] = change and fields_of(change, "time exact author commits")
+        symbols.append(symbol)
+    return {"schema": SCHEMA, "path": path, **path_b64(path), "symbols": symbols, "exit_code": exit_code}
 
 
 def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
@@ -68,13 +58,9 @@ def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
     for unit in sorted(symbols_of(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
         scope = f"\tscope:{for_line(unit.container)}" if unit.container else ""
-        name = _escape_tabs(unit.name)
+        name, file = (for_line(text).replace("\t", "\\t") for text in (unit.name, path))
         fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
-        yield f'{name}\t{_escape_tabs(path)}\t{unit.name_line};"\t{fields}\n'
-
-
-def _escape_tabs(text: str) -> str:
-    return for_line(text).replace("\t", "\\t")
+        yield f'{name}\t{file}\t{unit.name_line};"\t{fields}\n'
 
 
 def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
@@ -90,9 +76,8 @@ def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> 
 
 def commit_line(commit: PastCommit, repository: str = "") -> str:
     """The commit's short id, its day (UTC), the name of its repository if one is given, and its subject."""
-    return (
-        for_line(" ".join(filter(None, (commit.name[:12], format_day(commit.time), repository, commit.subject)))) + "\n"
-    )
+    parts = (commit.name[:12], format_day(commit.time), repository, commit.subject)
+    return for_line(" ".join(filter(None, parts))) + "\n"
 
 
 def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
@@ -118,13 +103,12 @@ def file_record(file: IndexedFile) -> Record:
 
 def source_record(source: SourceFile, index: IndexInfo) -> Record:
     """A file with its lines and the outline of `symbols --json`."""
-    symbols = outline_record(source.file.path, source.units, 0)["symbols"]
     return {
         "schema": SCHEMA,
         **file_record(source.file),
         "freshness": str(source.freshness),
         "lines": list(source.lines),
-        "symbols": symbols,
+        "symbols": outline_record(source.file.path, source.units, 0)["symbols"],
         "index": index_record(index),
         "exit_code": 0,
     }

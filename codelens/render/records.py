@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from textwrap import shorten
 from typing import Any
 
-from codelens.model.code import IndexInfo, TreeLook, UnitRow
-from codelens.model.search import Candidate, Contribution, Hit, Notice, SearchResult, Trace
+from codelens.model.code import IndexInfo, UnitRow
+from codelens.model.search import Candidate, Hit, Notice, SearchResult, Trace
 from codelens.worktree.files import path_bytes
 
 SCHEMA = 2
@@ -49,10 +49,13 @@ def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float]
 
 def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
     """One object a hit, then one of type `end` with the other fields of --json."""
-    for hit in result.hits:
-        yield to_json({"type": "hit"} | hit_record(hit, result.options.reasons))
-    end = search_record(result, exit_code, stats)
-    yield to_json({"type": "end"} | {k: v for k, v in end.items() if k != "results"})
+    return to_jsonl("hit", "results", search_record(result, exit_code, stats))
+
+
+def to_jsonl(kind: str, field: str, record: Record) -> Iterator[str]:
+    """An object of type `kind` for each element of a field of the record, then one of type `end` with the other fields."""
+    yield from (to_json({"type": kind} | element) for element in record.pop(field))
+    yield to_json({"type": "end"} | record)
 
 
 def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
@@ -117,16 +120,11 @@ def path_b64(path: str) -> Record:
 
 
 def score_record(scored: Hit | Candidate) -> Record:
-    """The ranks in the channels and all contributions: what the score is made of."""
+    """The ranks in the channels and all contributions, with the operands from which `recompute` gets their amounts again."""
     return {
         "channels": dict(sorted(scored.channels.items())),
-        "contributions": [contribution_record(c) for c in scored.contributions],
+        "contributions": [fields_of(c, "source amount reason rule operands") for c in scored.contributions],
     }
-
-
-def contribution_record(contribution: Contribution) -> Record:
-    """A part of a score, with the rule and operands from which `recompute` gets its amount again."""
-    return fields_of(contribution, "source amount reason rule operands")
 
 
 def candidate_record(candidate: Candidate, rank: int | None) -> Record:
@@ -152,14 +150,11 @@ def index_record(index: IndexInfo, named: Collection[str] | None = None) -> Reco
     """
     every = named is None or len(index.repositories) <= MOST_REPOSITORIES
     listed = [r for r in index.repositories if every or (named and r.name in named)]
+    record = fields_of(index, "path schema snapshot embedder indexed_at") | {"repositories": []}
+    for repository in listed:
+        row = fields_of(repository, "name root documents bytes")
+        if tree := repository.tree:
+            row["tree"] = {"state": str(tree.state)} | fields_of(tree, "files checked new changed deleted head_moved")
+        record["repositories"].append(row)
     left_out = len(index.repositories) - len(listed)
-    record = fields_of(index, "path schema snapshot embedder indexed_at")
-    record["repositories"] = [
-        fields_of(r, "name root documents bytes") | ({"tree": _tree_record(r.tree)} if r.tree else {}) for r in listed
-    ]
     return record | ({"repositories_left_out": left_out} if left_out else {})
-
-
-def _tree_record(tree: TreeLook) -> Record:
-    """The state of an index, as far as a look at its tree tells."""
-    return {"state": str(tree.state)} | fields_of(tree, "files checked new changed deleted head_moved")

@@ -25,7 +25,7 @@ from codelens.model.graph import (
 )
 from codelens.render.formats import end_with_break, parse_template
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json, to_jsonl
 from codelens.render.visible import for_line, for_terminal
 
 PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
@@ -48,10 +48,7 @@ def related_record(result: RelationAnswer, exit_code: int) -> Record:
 
 def related_jsonl(result: RelationAnswer, exit_code: int) -> Iterator[str]:
     """One object a relation, then one of type `end` with the other fields of --json."""
-    for relation in result.relations:
-        yield to_json({"type": "relation"} | relation_record(relation))
-    end = related_record(result, exit_code)
-    yield to_json({"type": "end"} | {k: v for k, v in end.items() if k != "relations"})
+    return to_jsonl("relation", "relations", related_record(result, exit_code))
 
 
 def relation_record(relation: Relation) -> Record:
@@ -104,17 +101,15 @@ def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
     for relation in result.relations:
         place = relation.place
         head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
-        line = f"{head}{for_line(_format_line_text(relation, result.question))}\n"
+        text = place.text.rstrip("\r\n")
+        if relation.provenance == UNRESOLVED or result.question in ("callers", "callees"):
+            text = f"{relation.listed.qualified_name}: {text.strip()}"
+        elif result.question not in PLACES:
+            text = format_step(relation, result.question)
+        line = f"{head}{for_line(text)}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
-
-
-def _format_line_text(relation: Relation, question: str) -> str:
-    text = relation.place.text.rstrip("\r\n")
-    if relation.provenance == UNRESOLVED or question in ("callers", "callees"):
-        return f"{relation.listed.qualified_name}: {text.strip()}"
-    return text if question in PLACES else format_step(relation, question)
 
 
 RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
@@ -209,23 +204,23 @@ def _digraph(
 
 def quote_for_dot(text: str) -> str:
     """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
-    safe = for_terminal(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{safe}"'
+    return '"' + for_terminal(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def path_of_test(reaching: ReachingTest, paths: PathStyle) -> str:
+    """The path of a test's file."""
+    return paths.of(reaching.test.root, reaching.test.os_path)
 
 
 def pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
     """path::Class::function, as pytest names its tests; the path alone for a whole file."""
     test = reaching.test
     parts = [] if test.kind == FILE else test.qualified_name.split(".")
-    return "::".join([_path(reaching, paths), *parts])
-
-
-def _path(reaching: ReachingTest, paths: PathStyle) -> str:
-    return paths.of(reaching.test.root, reaching.test.os_path)
+    return "::".join([path_of_test(reaching, paths), *parts])
 
 
 REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
-    "path": _path,
+    "path": path_of_test,
     "pytest": pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
     "qualified_name": lambda r, _: "" if r.test.kind == FILE else r.test.qualified_name,
@@ -276,16 +271,14 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """One object: `nodes` with their number as `id`, `edges` that name them, a line each."""
+    nodes = ({"id": number} | node_record(named) for number, named in graph.nodes)
+    edges = (link._asdict() for link in graph.links)
     yield f'{{"schema": {SCHEMA}, "nodes": ['
-    yield from _join_records(to_json({"id": number} | node_record(named)) for number, named in graph.nodes)
-    yield '\n], "edges": ['
-    yield from _join_records(to_json(link._asdict()) for link in graph.links)
-    yield f'\n], "index": {to_json(index_record(index)).rstrip()}, "exit_code": 0}}\n'
-
-
-def _join_records(texts: Iterator[str]) -> Iterator[str]:
-    for number, text in enumerate(texts):
-        yield f"{',' if number else ''}\n{text.rstrip()}"
+    for records, end in ((nodes, '\n], "edges": ['), (edges, "\n], ")):
+        for number, record in enumerate(records):
+            yield f"{',' if number else ''}\n{to_json(record).rstrip()}"
+        yield end
+    yield f'"index": {to_json(index_record(index)).rstrip()}, "exit_code": 0}}\n'
 
 
 def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
@@ -304,16 +297,12 @@ def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 
 
 def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
-    values = ((name, getattr(item, name)) for name, _ in fields)
-    return "".join(f'<data key="{target}_{name}">{_text(value)}</data>' for name, value in values if value != "")
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
     from xml.sax.saxutils import escape  # loads the network's modules, which only GraphML needs
 
-    return escape(_NOT_XML.sub("\ufffd", str(value))).replace("\r", "&#13;")
+    values = ((name, getattr(item, name)) for name, _ in fields)
+    texts = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values]
+    safe = [(name, escape(_NOT_XML.sub("\ufffd", text)).replace("\r", "&#13;")) for name, text in texts if text]
+    return "".join(f'<data key="{target}_{name}">{text}</data>' for name, text in safe)
 
 
 GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}  # Name of a form → what writes it

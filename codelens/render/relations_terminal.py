@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 from rich.tree import Tree
@@ -25,18 +26,14 @@ def related_screen(result: RelationAnswer, paths: PathStyle, color: bool) -> Ite
     """One text for each part of the answer; a last line says how many more there are."""
     console = make_console(color)
     is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
-    match "refs" if is_listed else result.question:
-        case "refs":
-            parts = _reference_lines(result, paths)
-        case "path":
-            parts = iter([_path_lines(result, paths)])
-        case "impact":
-            parts = _impact_lines(result, paths)
-        case _:
-            yield from _draw_trees(result, paths, color)
-            parts = iter(())
-    for lines in parts:
-        yield render_texts(console, lines)
+    if is_listed or result.question == "refs":
+        yield from (render_texts(console, lines) for lines in _reference_lines(result, paths))
+    elif result.question == "path":
+        yield render_texts(console, _path_lines(result, paths))
+    elif result.question == "impact":
+        yield from (render_texts(console, lines) for lines in _impact_lines(result, paths))
+    else:
+        yield from _draw_trees(result, paths, console)
     if len(result.relations) < result.total:
         yield render_texts(console, [Text(f"\n{len(result.relations)} of {result.total}; -m N shows more", DIM)])
 
@@ -45,7 +42,8 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     """Files as headings, with the lines of their symbols; then what it cost."""
     console = make_console(color)
     for file in result.files:
-        lines = [_heading(file[0].named, paths)]
+        named = file[0].named
+        lines = [Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)]
         for central in file:
             number, rest = central.text[:5], central.text[7:]
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
@@ -57,10 +55,6 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     yield render_texts(console, [Text(text, DIM)])
 
 
-def _heading(named: NamedNode, paths: PathStyle) -> Text:
-    return Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)
-
-
 def _reference_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
     files: dict[tuple[str, str, str], list[Relation]] = {}
     for relation in result.relations:
@@ -70,16 +64,14 @@ def _reference_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[
         heading = Text("").append(for_terminal(paths.of(*file)), HEADING)
         if relations[0].place.freshness is not Freshness.FRESH:
             heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)
-        yield [*([Text("")] if i else []), heading, *(_reference_line(r, width) for r in relations)]
-
-
-def _reference_line(relation: Relation, width: int) -> Text:
-    line = Text("").append(f"{relation.place.line:>6}  ", NUMBER)
-    line.append(f"{relation.kind:<{width}}  ", DIM)
-    if relation.source.path != relation.source.qualified_name:
-        line.append(for_terminal(relation.source.qualified_name) + "  ", BOLD)
-    line.append(for_terminal(relation.place.text.strip()))
-    return line.append(for_terminal(format_remark(relation)), GUESS)
+        lines = [*([Text("")] if i else []), heading]
+        for relation in relations:
+            line = Text("").append(f"{relation.place.line:>6}  ", NUMBER).append(f"{relation.kind:<{width}}  ", DIM)
+            if relation.source.path != relation.source.qualified_name:
+                line.append(for_terminal(relation.source.qualified_name) + "  ", BOLD)
+            line.append(for_terminal(relation.place.text.strip()))
+            lines.append(line.append(for_terminal(format_remark(relation)), GUESS))
+        yield lines
 
 
 def _label(named: NamedNode, paths: PathStyle) -> Text:
@@ -90,16 +82,14 @@ def _label(named: NamedNode, paths: PathStyle) -> Text:
     return label
 
 
-def _draw_trees(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
+def _draw_trees(result: RelationAnswer, paths: PathStyle, console: Console) -> Iterator[str]:
     """A tree for each direction: a hierarchy has two."""
-    console = make_console(color)
     for outgoing in (True, False):
         relations = [r for r in result.relations if r.outgoing == outgoing]
         if not relations:
             continue
-        tree = Tree(_label(result.targets[0], paths), guide_style=DIM)
-        if result.question == "hierarchy":
-            tree.label = Text("").append("above " if outgoing else "below ", DIM) + _label(result.targets[0], paths)
+        direction = ("above " if outgoing else "below ") if result.question == "hierarchy" else ""
+        tree = Tree(Text("").append(direction, DIM) + _label(result.targets[0], paths), guide_style=DIM)
         _add_branches(tree, relations, paths)
         with console.capture() as capture:
             console.print(tree, soft_wrap=True)

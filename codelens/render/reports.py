@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from codelens.model.code import SeenFile, Skip
-from codelens.model.fleet import FleetRepositoryStatus, FleetStatus
+from codelens.model.fleet import FleetStatus
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
-from codelens.model.runs import Changes, IndexReport, RepositoryStatus, Status, WatchEvent, WatchStep
+from codelens.model.runs import IndexReport, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64
 from codelens.render.visible import for_column, for_line
 from codelens.store.snapshots import LoggedSnapshot
@@ -23,24 +22,18 @@ _REPORT_FIELDS = (
 
 def index_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
     """The object of `index --json`, one element of `repositories` for each root."""
-    return {
-        "schema": SCHEMA,
-        "index": reports[0].index if reports else "",
-        "repositories": [_report_record(r) for r in reports],
-        "exit_code": exit_code,
-    }
+    index = reports[0].index if reports else ""
+    return {"schema": SCHEMA, "index": index, "repositories": _report_records(reports), "exit_code": exit_code}
 
 
-def _report_record(report: IndexReport) -> Record:
-    return fields_of(report, _REPORT_FIELDS) | {"notices": [notice_record(n) for n in report.notices]}
+def _report_records(reports: Sequence[IndexReport]) -> list[Record]:
+    return [fields_of(r, _REPORT_FIELDS) | {"notices": [notice_record(n) for n in r.notices]} for r in reports]
 
 
 def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
     """One line a repository, then what was skipped and what had faults."""
     for r in reports:
-        moves = _format_counts({"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed})
-        if r.resumed:
-            moves = "; ".join(filter(None, (moves, "went on with an unfinished build")))
+        moves = "; ".join(filter(None, (_format_moves(r), "went on with an unfinished build" * r.resumed)))
         yield (
             f"{for_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
             f"{quantity(r.symbols, 'symbol')}, {quantity(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
@@ -56,47 +49,36 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
             yield f"  references: {format_references(r.references)}\n"
 
 
-def watch_lines(event: WatchEvent) -> Iterator[str]:
+def watch_line(event: WatchEvent) -> str:
     """An event of a watch as a line, without line break."""
-    if event.step is WatchStep.WATCHING:
-        files = quantity(sum(r.indexed for r in event.reports), "file")
-        yield f"watching {event.text}: {files} indexed ({_format_changes(event.reports)}, {_format_seconds(event.reports)})"
-    elif event.step is WatchStep.UPDATED:
-        yield f"updated: {_format_changes(event.reports)} ({_format_seconds(event.reports)})"
-    elif event.step is WatchStep.LOOKED:
-        yield f"looked: nothing had changed ({_format_seconds(event.reports)})"
-    elif event.step is WatchStep.WAITING:
-        yield f"waiting: {event.text}"
-    elif event.step is WatchStep.FAULT:
-        yield f"error: {event.text}; it is tried again"
-    else:
-        yield f"note: {event.text}"
+    seconds = f"{sum(r.seconds for r in event.reports):.1f} s"
+    moves = {Path(r.root).name: _format_moves(r) for r in event.reports}
+    named = [f"{for_line(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
+    changes = "; ".join(named) or "nothing changed in files"
+    match event.step:
+        case WatchStep.WATCHING:
+            files = quantity(sum(r.indexed for r in event.reports), "file")
+            return f"watching {event.text}: {files} indexed ({changes}, {seconds})"
+        case WatchStep.UPDATED:
+            return f"updated: {changes} ({seconds})"
+        case WatchStep.LOOKED:
+            return f"looked: nothing had changed ({seconds})"
+        case WatchStep.WAITING:
+            return f"waiting: {event.text}"
+        case WatchStep.FAULT:
+            return f"error: {event.text}; it is tried again"
+    return f"note: {event.text}"
 
 
 def watch_record(event: WatchEvent) -> Record:
     """The same as an object, of type `watch`; `repositories` only where an update was made."""
     record: Record = {"type": "watch", "event": str(event.step), "text": event.text}
-    return record | ({"repositories": [_report_record(r) for r in event.reports]} if event.reports else {})
+    return record | ({"repositories": _report_records(event.reports)} if event.reports else {})
 
 
-def _format_changes(reports: Sequence[IndexReport]) -> str:
-    """The changes of a run, after the root's name if several are watched."""
-    moves_by_name = {
-        Path(r.root).name: _format_counts(
-            {"new": r.added, "changed": r.changed, "renamed": r.renamed, "removed": r.removed}
-        )
-        for r in reports
-    }
-    if len(moves_by_name) == 1:
-        return next(iter(moves_by_name.values())) or "nothing changed in files"
-    return (
-        "; ".join(f"{for_line(name)} {moves}" for name, moves in moves_by_name.items() if moves)
-        or "nothing changed in files"
-    )
-
-
-def _format_seconds(reports: Sequence[IndexReport]) -> str:
-    return f"{sum(r.seconds for r in reports):.1f} s"
+def _format_moves(report: IndexReport) -> str:
+    moves = {"new": report.added, "changed": report.changed, "renamed": report.renamed, "removed": report.removed}
+    return _format_counts(moves)
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
@@ -119,21 +101,16 @@ def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
 
 def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
     """index --dry-run --json."""
-    files = [_plan_entry_record(root, entry) for root, entry in entries]
+    files = []
+    for root, entry in entries:
+        file = {"root": str(root), "path": entry.path} | path_b64(entry.path)
+        skip = (
+            {"action": "skip", "reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {}
+        )
+        files.append(file | (skip or {"action": "index"}))
     skipped = sum(file["action"] == "skip" for file in files)
-    return {
-        "schema": SCHEMA,
-        "files": files,
-        "indexed": len(files) - skipped,
-        "skipped": skipped,
-        "exit_code": 0,
-    }
-
-
-def _plan_entry_record(root: Path, entry: SeenFile | Skip) -> Record:
-    skip = isinstance(entry, Skip)
-    place = {"root": str(root), "path": entry.path} | path_b64(entry.path) | {"action": "skip" if skip else "index"}
-    return place | ({"reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {})
+    counts = {"indexed": len(files) - skipped, "skipped": skipped}
+    return {"schema": SCHEMA, "files": files, **counts, "exit_code": 0}
 
 
 def format_skip(skip: Skip) -> str:
@@ -159,11 +136,18 @@ def fault_lines(status: Status) -> Iterator[str]:
 
 def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
     """The object of `status --json`; `skips` are (repository, skip); without them that field is left out."""
+    names = "name root documents units languages encodings skipped faults source_bytes references stale"
+    repositories = [
+        fields_of(r, names)
+        | {"changes": r.changes if r.changes is None else fields_of(r.changes, "new changed deleted")}
+        | {"history": r.history and fields_of(r.history, "head time commits whole fault"), "gone": r.gone}
+        for r in status.repositories
+    ]
     record: Record = {
         "schema": SCHEMA,
         "index": index_record(status.index),
         **fields_of(status, "file_bytes tables journal_mode unfinished"),
-        "repositories": [_repository_record(r) for r in status.repositories],
+        "repositories": repositories,
         "notices": [notice_record(n) for n in status.notices],
     }
     if skips is not None:
@@ -174,15 +158,6 @@ def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Ski
     return record | {"exit_code": exit_code}
 
 
-def _repository_record(r: RepositoryStatus) -> Record:
-    names = "name root documents units languages encodings skipped faults source_bytes references stale"
-    return fields_of(r, names) | {
-        "changes": None if r.changes is None else fields_of(r.changes, "new changed deleted"),
-        "history": None if r.history is None else fields_of(r.history, "head time commits whole fault"),
-        "gone": r.gone,
-    }
-
-
 def status_lines(status: Status) -> Iterator[str]:
     """`status` for people: the file, then a paragraph a repository, then the largest tables."""
     yield f"index       {for_line(status.index.path)}\n"
@@ -190,30 +165,29 @@ def status_lines(status: Status) -> Iterator[str]:
     yield f"embedder    {status.index.embedder or 'none'}\n"
     if status.unfinished:
         yield f"unfinished  {for_line(status.unfinished)}: `codelens index` finishes it\n"
-    for repository in status.repositories:
-        yield "\n"
-        yield from _repository_lines(repository)
+    for r in status.repositories:
+        yield f"\nrepository  {for_line(r.name)}: {for_line(r.root)}\n"
+        yield f"files       {r.documents}, {format_size(r.source_bytes)}\n"
+        for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
+            yield f"{label:11} {_format_counts(counts) or 'none'}\n"
+        yield f"references  {format_references(r.references)}\n"
+        yield f"skipped     {_format_counts(r.skipped) or 'none'}\n"
+        if r.faults:
+            yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
+            first = list(r.faults.items())[:5]
+            yield from (f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in first)
+        if r.stale:
+            made = f"{quantity(r.stale, 'file')} made by another version"
+            yield f"stale       {made}: the next index run derives them again\n"
+        yield f"history     {for_line(format_history(r.history))}\n"
+        on_disk = "the folder is gone" if r.gone else "not checked"
+        if r.changes is not None and not r.gone:
+            moves = {kind: len(getattr(r.changes, kind)) for kind in ("new", "changed", "deleted")}
+            on_disk = _format_counts(moves) or "nothing changed"
+        yield f"against disk {on_disk}\n"
     if status.tables:
         largest = list(status.tables.items())[:8]
         yield f"\ntables      {', '.join(f'{name} {format_size(size)}' for name, size in largest)}\n"
-
-
-def _repository_lines(r: RepositoryStatus) -> Iterator[str]:
-    yield f"repository  {for_line(r.name)}: {for_line(r.root)}\n"
-    yield f"files       {r.documents}, {format_size(r.source_bytes)}\n"
-    for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
-        yield f"{label:11} {_format_counts(counts) or 'none'}\n"
-    yield f"references  {format_references(r.references)}\n"
-    yield f"skipped     {_format_counts(r.skipped) or 'none'}\n"
-    if r.faults:
-        yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
-        yield from (
-            f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in list(r.faults.items())[:5]
-        )
-    if r.stale:
-        yield f"stale       {quantity(r.stale, 'file')} made by another version: the next index run derives them again\n"
-    yield f"history     {for_line(format_history(r.history))}\n"
-    yield f"against disk {'the folder is gone' if r.gone else _format_tree_changes(r.changes)}\n"
 
 
 def format_references(counts: Mapping[str, int]) -> str:
@@ -233,66 +207,56 @@ def format_history(history: HistoryRead | None) -> str:
     return f"{read if history.whole else f'the last {read}'} read, up to {history.head[:12]}"
 
 
-def _format_tree_changes(changes: Changes | None) -> str:
-    if changes is None:
-        return "not checked"
-    counts = {"new": len(changes.new), "changed": len(changes.changed), "deleted": len(changes.deleted)}
-    return _format_counts(counts) or "nothing changed"
-
-
 def difference_lines(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
     """A sign, place, kind and name: + added, - removed, > moved (from → to), ~ with another signature (was → is)."""
-    for symbol in difference.added:
-        yield f"+ {_format_symbol(symbol)}\n"
-    for symbol in difference.removed:
-        yield f"- {_format_symbol(symbol)}\n"
+    yield from (f"+ {_format_symbol(symbol)}\n" for symbol in difference.added)
+    yield from (f"- {_format_symbol(symbol)}\n" for symbol in difference.removed)
     for change in difference.moved:
         yield f"> {_format_symbol(change.old)} → {_format_symbol(change.new)}\n"
     for change in difference.changed:
         signatures = f"{change.old.symbol.signature} → {change.new.symbol.signature}"
         yield f"~ {_format_symbol(change.new)}: {for_line(signatures)}\n"
-    for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)):
-        yield from (f"{sign} {_format_edge(place)}\n" for place in places if edges)
+    for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)) if edges else ():
+        for place in places:
+            edge = place.edge
+            target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
+            text = f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}"
+            yield f"{sign} {for_line(text)}\n"
 
 
 def _format_symbol(place: SymbolPlace) -> str:
     return for_line(f"{for_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
 
 
-def _format_edge(place: EdgePlace) -> str:
-    edge = place.edge
-    target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
-    return for_line(f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}")
-
-
 def difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
     """The object of `diff --json`."""
+
+    def file_record(place: SymbolPlace | EdgePlace) -> Record:
+        return fields_of(place, "repository path") | path_b64(place.path)
+
+    def symbol_record(place: SymbolPlace) -> Record:
+        kind, name, line, signature = place.symbol
+        return file_record(place) | {"line": line, "kind": kind, "qualified_name": name, "signature": signature}
+
+    def edge_record(place: EdgePlace) -> Record:
+        edge = place.edge
+        ends = {"source": edge.source, "kind": edge.kind, "target_path": edge.path, "target": edge.target}
+        return file_record(place) | ends
+
     return {
         "schema": SCHEMA,
-        "added": [_symbol(s) for s in difference.added],
-        "removed": [_symbol(s) for s in difference.removed],
-        "moved": [{"old": _symbol(c.old), "new": _symbol(c.new)} for c in difference.moved],
-        "changed": [{"old": _symbol(c.old), "new": _symbol(c.new)} for c in difference.changed],
-        "edges_added": [_edge_record(e) for e in difference.edges_added],
-        "edges_removed": [_edge_record(e) for e in difference.edges_removed],
+        "added": list(map(symbol_record, difference.added)),
+        "removed": list(map(symbol_record, difference.removed)),
+        "moved": [{"old": symbol_record(c.old), "new": symbol_record(c.new)} for c in difference.moved],
+        "changed": [{"old": symbol_record(c.old), "new": symbol_record(c.new)} for c in difference.changed],
+        "edges_added": list(map(edge_record, difference.edges_added)),
+        "edges_removed": list(map(edge_record, difference.edges_removed)),
         "exit_code": exit_code,
     }
 
 
-def _symbol(place: SymbolPlace) -> Record:
-    kind, name, line, signature = place.symbol
-    file = fields_of(place, "repository path") | path_b64(place.path)
-    return file | {"line": line, "kind": kind, "qualified_name": name, "signature": signature}
-
-
-def _edge_record(place: EdgePlace) -> Record:
-    edge, file = place.edge, fields_of(place, "repository path") | path_b64(place.path)
-    return file | {"source": edge.source, "kind": edge.kind, "target_path": edge.path, "target": edge.target}
-
-
 def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
     """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
-
     for back, line in enumerate(log):
         day = format_day(line.time) if line.time else "-"
         counts = (
@@ -304,14 +268,9 @@ def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
 
 def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
     """The object of `snapshots --json`."""
-    return {
-        "schema": SCHEMA,
-        "snapshots": [
-            {"back": back} | fields_of(line, "snapshot root time documents symbols edges kept")
-            for back, line in enumerate(log)
-        ],
-        "exit_code": exit_code,
-    }
+    names = "snapshot root time documents symbols edges kept"
+    snapshots = [{"back": back} | fields_of(line, names) for back, line in enumerate(log)]
+    return {"schema": SCHEMA, "snapshots": snapshots, "exit_code": exit_code}
 
 
 MOST_LISTED = 20  # Repositories of one kind that the text lists; --json has all
@@ -335,19 +294,13 @@ def fleet_lines(status: FleetStatus) -> Iterator[str]:
         yield f"missing       {', '.join(missing)}: `codelens cluster index` builds them again\n"
     if not status.recipe_is_current:
         yield "recipe        another one than this codelens and its settings have: the next run builds every shard again\n"
-    yield from _repository_rows("failed", [r for r in status.repositories if r.failure], lambda r: r.failure)
-    yield from _repository_rows(
-        "stale", [r for r in status.repositories if r.stale and not r.failure], lambda r: r.stale
-    )
+    failed = [(row.name, row.failure) for row in status.repositories if row.failure]
+    stale = [(row.name, row.stale) for row in status.repositories if row.stale and not row.failure]
+    for label, reasons in (("failed", failed), ("stale", stale)):
+        if reasons:
+            yield f"{label:14}{len(reasons)}\n"
+        yield from (f"  {name}: {reason}\n" for name, reason in reasons[:MOST_LISTED])
+        if len(reasons) > MOST_LISTED:
+            yield f"  … and {len(reasons) - MOST_LISTED} more: --json lists them\n"
     if status.not_looked_at:
         yield f"not compared  {len(status.not_looked_at)} that have a URL: `codelens cluster index` asks it\n"
-
-
-def _repository_rows(label: str, rows: Sequence[FleetRepositoryStatus], reason: Any) -> Iterator[str]:
-    if not rows:
-        return
-    yield f"{label:14}{len(rows)}\n"
-    for row in rows[:MOST_LISTED]:
-        yield f"  {row.name}: {reason(row)}\n"
-    if len(rows) > MOST_LISTED:
-        yield f"  … and {len(rows) - MOST_LISTED} more: --json lists them\n"

@@ -26,21 +26,29 @@ from codelens.errors import UsageError
 from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
-from codelens.render.families import first_reason
 from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
 from codelens.render.paths import real_path
 from codelens.render.visible import for_terminal
+from codelens.render.why import first_reason
 from codelens.text.lines import column_utf8
 
 MATCH = Style(bold=True, color="red")
-LEXERS = {"csharp": "c#", "tsx": "tsx", "text": ""}
+LEXERS = {"csharp": "c#", "text": ""}
 """Our names of languages → Pygments', where they differ; an empty name means no highlighting."""
 
 
 def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
-    """One line without its line break."""
+    """One line without its line break; in colour, where Pygments knows the language."""
     raw = line.text.rstrip("\r\n")
-    text = _highlight(for_terminal(raw), language) if color else Text(for_terminal(raw))
+    plain = for_terminal(raw)
+    text = Text(plain)
+    if color and (lexer := LEXERS.get(language, language)):
+        from rich.syntax import Syntax
+
+        highlighted = Syntax("", lexer, theme="ansi_dark", background_color="default").highlight(plain)
+        highlighted.rstrip()
+        if highlighted.plain == plain.rstrip() and not plain.startswith("\n"):
+            text = highlighted
     for start, end in shift_ranges(raw, line.matches):
         text.stylize(MATCH, start, end)
     return text
@@ -49,19 +57,6 @@ def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
 def shift_ranges(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges of the raw text as ranges of the text that for_terminal makes of it."""
     return [(len(for_terminal(raw[:start])), len(for_terminal(raw[:end]))) for start, end in matches]
-
-
-def _highlight(text: str, language: str) -> Text:
-    """With the colours of its language; a language that Pygments does not know stays plain."""
-    from rich.syntax import Syntax
-
-    lexer = LEXERS.get(language, language)
-    if not lexer:
-        return Text(text)
-    highlighted = Syntax("", lexer, theme="ansi_dark", background_color="default").highlight(text)
-    highlighted.rstrip()
-    indent = len(text) - len(text.lstrip("\n"))
-    return highlighted if highlighted.plain == text.rstrip() and not indent else Text(text)
 
 
 HEADING = Style(color="magenta", bold=True)
@@ -84,8 +79,9 @@ def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str
     for i, (_, group) in enumerate(groupby(result.hits, key=lambda hit: (hit.root, hit.unit.path))):
         hits = list(group)
         lines = [Text("")] if i else []
-        place = link_to_hit(template, hits[0]) if template else ""
-        lines.append(_heading(output.paths.of_hit(hits[0]), hits[0].freshness, place, output))
+        first = hits[0]
+        url = fill_link(template, Path(first.root, real_path(first)), first.line, first.column)
+        lines.append(_heading(output.paths.of_hit(first), first.freshness, url, output))
         for hit in hits:
             lines += _hit_lines(hit, output)
         for line in lines if result.weak else []:
@@ -132,7 +128,7 @@ def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
         for line in file.lines:
             if heading is None:
                 column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
-                url = _url(template, path, line.number, column)
+                url = fill_link(template, path, line.number, column)
                 heading = _heading(output.path_of_file(file), file.freshness, url, output)
                 yield render_texts(console, [Text(""), heading] if i else [heading])
             if output.context and before and line.number > before + 1:
@@ -188,16 +184,12 @@ def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hi
     """A signature of several lines, in as few lines as it takes; only the first has a number."""
     margin = " " * (len(line.text) - len(line.text.lstrip()))
     width = max(LEAST_WIDTH, (output.width or WIDE) - len(margin) - 12)
-    for i, text in enumerate(wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)):
-        shown = SnippetLine(
-            line.number, f"{margin}{text}" if i == 0 else f"{margin}    {text}", line.matches if i == 0 else ()
-        )
-        row = _number_line(shown, hit.unit.language, output)
-        yield (
-            row
-            if i == 0
-            else Text(" " * 8 if output.line_numbers else "     ") + row[8 if output.line_numbers else 5 :]
-        )
+    first, *others = wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)
+    yield _number_line(SnippetLine(line.number, margin + first, line.matches), hit.unit.language, output)
+    gutter = 8 if output.line_numbers else 5
+    for text in others:
+        row = _number_line(SnippetLine(line.number, f"{margin}    {text}", ()), hit.unit.language, output)
+        yield Text(" " * gutter) + row[gutter:]
 
 
 def _number_line(line: SnippetLine, language: str, output: OutputOptions) -> Text:
@@ -236,12 +228,10 @@ def link_template(name: str) -> str:
     return template
 
 
-def link_to_hit(template: str, hit: Hit) -> str:
-    """The URL of a hit's place, after `link_template` has chosen the template."""
-    return _url(template, Path(hit.root, real_path(hit)), hit.line, hit.column)
-
-
-def _url(template: str, path: Path, line: int, column: int) -> str:
+def fill_link(template: str, path: Path, line: int, column: int) -> str:
+    """The URL of a place, by a template of `link_template`; empty for an empty one."""
+    if not template:
+        return ""
     quoted = quote(path.as_posix().encode("utf-8", "surrogateescape"))
     fill = {"path": quoted, "line": str(line), "column": str(column), "host": gethostname()}
     return re.sub(r"\{(path|line|column|host)\}", lambda m: fill[m[1]], template)
@@ -260,12 +250,6 @@ class Columns:
     essential: tuple[str, ...] = ()  # Heads of the columns that a narrow terminal shows
     title: str = ""
 
-    def only(self, heads: Sequence[str]) -> Columns:
-        """The same with some of its columns."""
-        kept = [i for i, head in enumerate(self.heads) if head in heads]
-        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
-        return Columns(tuple(self.heads[i] for i in kept), rows, (), self.title)
-
     def widths(self) -> list[int]:
         """Characters of each column."""
         return [max(len(row[i]) for row in (self.heads, *self.rows)) for i in range(len(self.heads))]
@@ -283,12 +267,15 @@ def plain_columns(table: Columns) -> Iterator[str]:
 
 def markdown_columns(table: Columns) -> Iterator[str]:
     """A table of Markdown; a title becomes a line in bold."""
+
+    def format_row(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(map(_escape_cell, cells))} |\n"
+
     if table.title:
         yield f"**{_escape_cell(table.title)}**\n\n"
-    yield f"| {' | '.join(map(_escape_cell, table.heads))} |\n"
+    yield format_row(table.heads)
     yield f"|---|{'---:|' * (len(table.heads) - 1)}\n"
-    for row in table.rows:
-        yield f"| {' | '.join(map(_escape_cell, row))} |\n"
+    yield from map(format_row, table.rows)
 
 
 def _escape_cell(text: str) -> str:
@@ -297,8 +284,7 @@ def _escape_cell(text: str) -> str:
 
 def screen_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
     """For a terminal of so many characters a line."""
-    if table.essential and sum(table.widths()) + GAP * len(table.heads) > width:
-        table = table.only(table.essential)
+    is_wide = bool(table.essential) and sum(table.widths()) + GAP * len(table.heads) > width
     drawn = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -306,15 +292,11 @@ def screen_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
         title=for_terminal(table.title) or None,
         header_style=HEAD,
     )
-    for i, head in enumerate(table.heads):
-        drawn.add_column(Text(for_terminal(head)), justify="right" if i else "left", no_wrap=True)
+    columns = [(i, head) for i, head in enumerate(table.heads) if not is_wide or head in table.essential]
+    for place, (_, head) in enumerate(columns):
+        drawn.add_column(Text(for_terminal(head)), justify="right" if place else "left", no_wrap=True)
     for row in table.rows:
-        drawn.add_row(
-            *(
-                Text(for_terminal(cell), DIM if head == "95 %" else "")
-                for head, cell in zip(table.heads, row, strict=True)
-            )
-        )
+        drawn.add_row(*(Text(for_terminal(row[i]), DIM if head == "95 %" else "") for i, head in columns))
     console = make_console(color)
     with console.capture() as captured:
         console.print(drawn)

@@ -5,17 +5,79 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import GREP, OPTIONS, SearchOptions
-from codelens.model.search import FUSION, Candidate, Explanation, Intent, Original, Trace, WhyResult, describe_gap
-from codelens.render.families import describe_ranks, families, family_amounts
+from codelens.model.search import (
+    FAMILIES,
+    FUSION,
+    Candidate,
+    Contribution,
+    Explanation,
+    Trace,
+    WhyResult,
+    describe_gap,
+    family_of,
+)
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
 from codelens.text.counts import quantity
 
 BAR = 20  # Characters of the longest bar
+MOST_REASONS = 3
+LEAST_PART = 0.2  # A reason counts if its amount is at least this share of the family's largest
+_PLACE = {name: place for place, name in enumerate((*FAMILIES, "other"))}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The contributions of one kind: fusion, words, names, meaning, file, graph, history, shape."""
+
+    name: str
+    amount: float  # Exact sum (fsum) of its contributions
+    share: float  # Its part of all that raises the score, as a fraction; negative if the family lowers the score
+    parts: tuple[Contribution, ...]  # In the order of the account
+
+    @property
+    def reasons(self) -> list[str]:
+        """At most three, the strongest first; those that work against the rest of the family are marked."""
+        strongest = sorted(self.parts, key=lambda part: -abs(part.amount))
+        least = abs(strongest[0].amount) * LEAST_PART
+        reasons: list[str] = []
+        for part in strongest:
+            repeated = any(part.reason.startswith(reason) for reason in reasons)
+            if part.amount and abs(part.amount) >= least and not repeated and len(reasons) < MOST_REASONS:
+                against = part.amount * self.amount < 0
+                reasons.append(f"{'but ' if against else ''}{part.reason}")
+        return reasons
+
+
+def families(contributions: Sequence[Contribution]) -> list[Family]:
+    """The families that have contributions, the largest amount first."""
+    parts: dict[str, list[Contribution]] = {}
+    for part in contributions:
+        parts.setdefault(family_of(part), []).append(part)
+    amounts = {name: math.fsum(part.amount for part in members) for name, members in parts.items()}
+    raised = math.fsum(amount for amount in amounts.values() if amount > 0)
+    whole = raised or math.fsum(abs(amount) for amount in amounts.values()) or 1.0
+    order = sorted(parts, key=lambda name: (-amounts[name], _PLACE[name]))
+    return [Family(name, amounts[name], amounts[name] / whole, tuple(parts[name])) for name in order]
+
+
+def first_reason(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
+    """The first sentence of the account that `why` gives: the strongest reason of the largest family, else the ranks."""
+    raising = [family for family in families(contributions) if family.name != FUSION and family.amount > 0]
+    return raising[0].reasons[0] if raising else describe_ranks(contributions, channels)
+
+
+def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
+    """The rank in each channel that counts, as `RRF of exact #7 · vector #3`; empty if none does."""
+    rules = {part.source: part.rule for part in contributions if part.amount}
+    ranks = " · ".join(f"{name} #{rank}" for name, rank in sorted(channels.items()) if name in rules)
+    return f"{'shares of the scores' if 'share' in rules.values() else 'RRF'} of {ranks}" if ranks else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +102,7 @@ class WhyView:
     color: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
+class AccountRow(NamedTuple):
     """One line of the account of a score."""
 
     label: str
@@ -50,26 +111,34 @@ class AccountRow:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreDifference:
+class ScoreDifference(NamedTuple):
     """The amounts of one source or family in two candidates."""
 
     label: str
     first: float
     second: float
+    gap: float  # Positive where the first candidate has more of it
 
-    @property
-    def gap(self) -> float:
-        """Positive where the first candidate has more of it."""
-        return self.first - self.second
+
+class ScoreComparison(NamedTuple):
+    """Two targets next to each other."""
+
+    titles: list[str]  # `A …` and `B …`
+    rows: list[ScoreDifference]  # The last is the score
+    losses: list[str]
 
 
 def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
     """How the query was read, then the account of each target, or the comparison of two."""
     yield from (f"{line}\n" for line in head_lines(why.search.trace, view))
-    pair = two_candidates(why) if view.side_by_side else None
-    if pair:
-        yield from ("\n", *_comparison_lines(*pair, why.search.options, view))
+    if comparison := compare_targets(why, view):
+        yield from ("\n", *(f"{line}\n" for line in comparison.titles))
+        head = "source" if view.every_part else "family"
+        width = max(len(head), *(len(row.label) for row in comparison.rows))
+        yield f"  {head:{width}}  {'A':>9}  {'B':>9}  {'A - B':>9}\n"
+        for row in comparison.rows:
+            yield f"  {row.label:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
+        yield from (f"  {line}\n" for line in comparison.losses)
         return
     largest = largest_amount(why, view)
     for explanation in why.explanations:
@@ -77,25 +146,40 @@ def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
         yield from _explanation_lines(explanation, why, view, largest)
 
 
-def two_candidates(why: WhyResult) -> tuple[Explanation, Explanation] | None:
-    """The two explanations, if there are two and both have a candidate."""
-    if len(why.explanations) != 2 or any(e.candidate is None for e in why.explanations):
+def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
+    """The comparison of two targets, if there are two, both have a candidate, and the view wants it."""
+    accounts = [(label, e, e.candidate) for label, e in zip("AB", why.explanations, strict=False) if e.candidate]
+    if not view.side_by_side or len(accounts) != 2 or len(why.explanations) != 2:
         return None
-    return why.explanations[0], why.explanations[1]
+    (_, _, first), (_, _, second) = accounts
+    score = ScoreDifference("score", first.score, second.score, first.score - second.score)
+    options = why.search.options
+    return ScoreComparison(
+        titles=[f"{label} {format_title(candidate, e.rank, view.paths)}" for label, e, candidate in accounts],
+        rows=[*score_differences(first, second, view.every_part), score],
+        losses=[f"{label} {line}" for label, e, _ in accounts for line in loss_lines(e, options, view.same)],
+    )
 
 
 def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
     """The original of `--like`, the kind of query, and words that are too common; with every part, terms and channels."""
-    if trace.original is not None:
-        yield for_line(f"like: {original_line(trace.original)}")
+    if (original := trace.original) is not None:
+        lines = f"{original.path}:{original.start_line}-{original.end_line}"
+        if not original.path:  # a text from outside the index
+            lines = f"{original.kind}, {original.language}"
+        elif original.kind != "file":
+            lines = f"{original.name}  {original.kind}  {lines}"
+        yield for_line(f"like: {lines}")
     if view.every_part:
         tiers: dict[str, list[str]] = {}
         for tier, term, origin in trace.terms:
             tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
         for tier, terms in tiers.items():
             yield for_line(f"{tier}: {', '.join(terms)}")
-    if trace.intent is not None:
-        yield for_line(f"intent: {intent_line(trace.intent) if view.every_part else trace.intent.name}")
+    if (intent := trace.intent) is not None:
+        mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
+        because = f", {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
+        yield for_line(f"intent: {intent.name}{because if view.every_part else ''}")
     if trace.weights:
         yield for_line(f"weights from {trace.weights}")
     if trace.common:
@@ -106,20 +190,6 @@ def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
             for name, matches in sorted(trace.rankings.items())
         ]
         yield f"channels: {', '.join(counts) or 'none'}"
-
-
-def intent_line(intent: Intent) -> str:
-    """The kind of query, the reason for it, and the sets of weights if they are mixed."""
-    mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
-    return f"{intent.name}, {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
-
-
-def original_line(original: Original) -> str:
-    """Name, kind and place of the original of `--like`; kind and language of a text from outside the index."""
-    if not original.path:
-        return f"{original.kind}, {original.language}"
-    lines = f"{original.path}:{original.start_line}-{original.end_line}"
-    return lines if original.kind == "file" else f"{original.name}  {original.kind}  {lines}"
 
 
 def format_title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
@@ -166,16 +236,13 @@ def _explanation_lines(explanation: Explanation, why: WhyResult, view: WhyView, 
         rows = account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:
-            drawn = "" if view.every_part else f"{_bar(row.amount, largest):{BAR}}  "
+            cells = round(abs(row.amount) / largest * BAR) if largest else 0
+            bar = ("#" if row.amount > 0 else "-") * cells
+            drawn = "" if view.every_part else f"{bar:{BAR}}  "
             yield f"  {row.label:{width}}  {row.figures}  {drawn}{for_line(row.reason)}".rstrip() + "\n"
         yield f"  {'score':{width}}   {score_line(candidate, view)}\n"
         yield from (f"  {line}\n" for line in position_lines(explanation, why.search.trace, view))
     yield from (f"  {line}\n" for line in loss_lines(explanation, why.search.options, view.same))
-
-
-def _bar(amount: float, largest: float) -> str:
-    cells = round(abs(amount) / largest * BAR) if largest else 0
-    return ("#" if amount > 0 else "-") * cells
 
 
 def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
@@ -183,34 +250,20 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
     mine = explanation.candidate
     if mine is None:
         return
-    if view.every_part:
-        yield from rank_lines(mine, trace)
+    matches = [(f"{name} #{rank}", trace.match(name, rank)) for name, rank in sorted(mine.channels.items())]
+    if view.every_part and matches:  # with the channel's own score
+        parts = [f"{place} ({match.raw_score:.4g})" if match else place for place, match in matches]
+        yield f"ranks: {', '.join(parts)}"
     if (fused := trace.fused.get(mine.unit.id)) is not None:
-        matches = [(f"{name} #{rank}", trace.match(name, rank)) for name, rank in sorted(mine.channels.items())]
-        found = ", ".join(f"{place} ({match.reason})" if match else place for place, match in matches)
-        yield for_line(f"found with a fused score of {fused:.6f}: {found}")
+        places = ", ".join(f"{place} ({match.reason})" if match else place for place, match in matches)
+        yield for_line(f"found with a fused score of {fused:.6f}: {places}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
-            gap, because = explain_gap(mine, other, view.every_part)
+            rows = score_differences(mine, other, view.every_part)
+            if sum(1 for row in rows if row.gap) == 1:
+                rows = score_differences(mine, other)
+            gap, because = describe_gap({row.label: row.gap for row in rows}, 6 if view.every_part else 4)
             yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
-
-
-def explain_gap(first: Candidate, second: Candidate, every_part: bool) -> tuple[str, str]:
-    """The distance of two scores, and the parts that decide it, with their signs as the first has them."""
-    rows = score_differences(first, second, every_part)
-    if sum(1 for row in rows if row.gap) == 1:
-        rows = score_differences(first, second)
-    return describe_gap({row.label: row.gap for row in rows}, 6 if every_part else 4)
-
-
-def rank_lines(candidate: Candidate, trace: Trace) -> Iterator[str]:
-    """Its rank in each channel that found it, with the channel's own score."""
-    parts = []
-    for channel, rank in sorted(candidate.channels.items()):
-        match = trace.match(channel, rank)
-        parts.append(f"{channel} #{rank} ({match.raw_score:.4g})" if match else f"{channel} #{rank}")
-    if parts:
-        yield f"ranks: {', '.join(parts)}"
 
 
 def loss_lines(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
@@ -252,44 +305,11 @@ def quote_for_shell(text: str) -> str:
 
 def score_differences(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
     """By source or by family, in the order of the first candidate's account, then the second's."""
-    one, two = (_sum_by_source(c) if every_part else family_amounts(c.contributions) for c in (first, second))
-    return [ScoreDifference(label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two))]
-
-
-def _sum_by_source(candidate: Candidate) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    for c in candidate.contributions:
-        found[c.source] = found.get(c.source, 0.0) + c.amount
-    return found
-
-
-def comparison_rows(first: Explanation, second: Explanation, view: WhyView) -> Sequence[ScoreDifference]:
-    """The rows of a comparison; the last is the score."""
-    assert first.candidate is not None
-    assert second.candidate is not None
-    rows = score_differences(first.candidate, second.candidate, view.every_part)
-    return [*rows, ScoreDifference("score", first.candidate.score, second.candidate.score)]
-
-
-def comparison_titles(first: Explanation, second: Explanation, view: WhyView) -> Iterator[str]:
-    """`A …` and `B …`."""
-    for label, explanation in (("A", first), ("B", second)):
-        assert explanation.candidate is not None
-        yield f"{label} {format_title(explanation.candidate, explanation.rank, view.paths)}"
-
-
-def comparison_losses(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
-    """The losses of A and B with their remedies."""
-    for label, explanation in (("A", first), ("B", second)):
-        yield from (f"{label} {line}" for line in loss_lines(explanation, options, view.same))
-
-
-def _comparison_lines(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
-    yield from (f"{line}\n" for line in comparison_titles(first, second, view))
-    rows = comparison_rows(first, second, view)
-    head = "source" if view.every_part else "family"
-    width = max(len(head), *(len(row.label) for row in rows))
-    yield f"  {head:{width}}  {'A':>9}  {'B':>9}  {'A - B':>9}\n"
-    for row in rows:
-        yield f"  {row.label:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
-    yield from (f"  {line}\n" for line in comparison_losses(first, second, options, view))
+    amounts: list[dict[str, float]] = [{}, {}]
+    for candidate, sums in zip((first, second), amounts, strict=True):
+        parts = [(c.source, c.amount) for c in candidate.contributions]
+        for label, amount in parts if every_part else [(f.name, f.amount) for f in families(candidate.contributions)]:
+            sums[label] = sums.get(label, 0.0) + amount
+    one, two = amounts
+    pairs = ((label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two)))
+    return [ScoreDifference(label, mine, other, mine - other) for label, mine, other in pairs]

@@ -9,9 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.model.request import SearchOptions
-from codelens.model.search import Candidate, Contribution, Explanation, Loss, Trace, WhyResult
-from codelens.render.families import families
+from codelens.model.search import Candidate, Explanation, Trace, WhyResult
 from codelens.render.records import (
     SCHEMA,
     Record,
@@ -22,7 +20,7 @@ from codelens.render.records import (
     notice_record,
     place_record,
 )
-from codelens.render.why import option_flags
+from codelens.render.why import families, option_flags
 
 TOLERANCE = 1e-12
 Parsed = Mapping[str, Any]  # An object as json.loads returns it
@@ -45,40 +43,42 @@ ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
 
 def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
     """`stats` adds the seconds of each step, which differ from run to run."""
-    search = why.search
+    search, trace = why.search, why.search.trace
+    names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
     record: Record = {
         "schema": SCHEMA,
         "query": search.query,
-        "explanations": [_explanation_record(e, search.trace) for e in why.explanations],
-        "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in search.trace.terms],
-        "intent": _intent_record(search.trace),
-        "channels": _channel_records(search.trace),
-        "common": list(search.trace.common),
-        "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in search.trace.events],
+        "explanations": [_explanation_record(e, trace) for e in why.explanations],
+        "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in trace.terms],
+        "intent": trace.intent and fields_of(trace.intent, "name reason shares"),
+        "channels": [
+            {"name": name, "matches": len(matches), "cut": trace.cuts.get(name, 0)}
+            for name, matches in sorted(trace.rankings.items())
+        ],
+        "common": list(trace.common),
+        "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in trace.events],
         "total": search.total,
-        "options": _options_record(search.options),
-        "weights_file": search.trace.weights or None,
+        "options": fields_of(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
+        "weights_file": trace.weights or None,
         "notices": [notice_record(n) for n in search.notices],
         "index": index_record(search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
         "exit_code": exit_code,
     }
-    record |= like_record(search.trace)
-    return record | ({"stats": dict(search.trace.seconds)} if stats else {})
-
-
-def _intent_record(trace: Trace) -> Record | None:
-    return None if trace.intent is None else fields_of(trace.intent, "name reason shares")
+    return record | like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
 
 
 def _explanation_record(explanation: Explanation, trace: Trace) -> Record:
-    rank = explanation.rank
+    rank, lost = explanation.rank, None
+    if loss := explanation.loss:
+        flags = [*option_flags(loss.remedy_options)] if loss.remedy_options else []
+        lost = fields_of(loss, "stage text remedy remedy_query") | {"remedy_flags": flags}
     return {
         "target": explanation.target,
         "rank": rank,
         "candidate": _candidate_record(explanation.candidate, rank, trace),
         "above": _candidate_record(explanation.above, rank - 1 if rank else None, trace),
         "below": _candidate_record(explanation.below, rank + 1 if rank else None, trace),
-        "loss": _loss_record(explanation.loss),
+        "loss": lost,
     }
 
 
@@ -88,62 +88,34 @@ def _candidate_record(candidate: Candidate | None, rank: int | None, trace: Trac
     record = candidate_record(candidate, rank)
     if (fused := trace.fused.get(candidate.unit.id)) is not None:
         record["fused"] = fused
-    return record | {"families": families_record(candidate.contributions), "matches": matches_of(candidate, trace)}
-
-
-def families_record(contributions: Sequence[Contribution]) -> list[Record]:
-    """The families of a score, the largest amount first."""
-    return [{"family": f.name} | fields_of(f, "amount share reasons") for f in families(contributions)]
-
-
-def matches_of(candidate: Candidate, trace: Trace) -> dict[str, Record]:
-    """Channel → what it found: its rank, its own score and its reason."""
-    matches = {channel: (rank, trace.match(channel, rank)) for channel, rank in sorted(candidate.channels.items())}
-    return {
+    record["families"] = [
+        {"family": f.name} | fields_of(f, "amount share reasons") for f in families(candidate.contributions)
+    ]
+    matches = {name: (rank, trace.match(name, rank)) for name, rank in sorted(candidate.channels.items())}
+    record["matches"] = {  # channel → what it found: its rank, its own score and its reason
         name: {"rank": rank} | fields_of(match, "raw_score reason") for name, (rank, match) in matches.items() if match
     }
-
-
-def _loss_record(loss: Loss | None) -> Record | None:
-    if loss is None:
-        return None
-    lost = fields_of(loss, "stage text remedy remedy_query")
-    return lost | {"remedy_flags": [*option_flags(loss.remedy_options)] if loss.remedy_options else []}
-
-
-def _channel_records(trace: Trace) -> list[Record]:
-    return [
-        {"name": name, "matches": len(matches), "cut": trace.cuts.get(name, 0)}
-        for name, matches in sorted(trace.rankings.items())
-    ]
-
-
-def _options_record(options: SearchOptions) -> Record:
-    names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
-    return fields_of(options, names) | {"weights": dict(sorted(options.weights.items()))}
+    return record
 
 
 def recompute(why: Parsed) -> tuple[int, list[str]]:
     """(scores recomputed, differences found) of the object that `why --json` prints."""
-    candidates, differences = _candidates(why)
-    differences += [line for candidate in candidates for line in _candidate_differences(candidate)]
-    if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
-        differences += _order_differences(candidates)
-    return len(candidates), differences
-
-
-def _candidates(why: Parsed) -> tuple[list[Parsed], list[str]]:
-    """Each candidate once, by rank: targets and their neighbours; and a line for each that has two accounts."""
-    found: dict[int, Parsed] = {}
+    by_rank: dict[int, Parsed] = {}  # targets and their neighbours
     differences: list[str] = []
     for explanation in why["explanations"]:
-        for key in ("candidate", "above", "below"):
-            candidate = explanation[key]
+        for candidate in (explanation["candidate"], explanation["above"], explanation["below"]):
             if candidate is None or candidate["rank"] is None:
                 continue
-            if found.setdefault(candidate["rank"], candidate) != candidate:
+            if by_rank.setdefault(candidate["rank"], candidate) != candidate:
                 differences.append(f"#{candidate['rank']} {candidate['qualified_name']} has two different accounts")
-    return [found[rank] for rank in sorted(found)], differences
+    candidates = [by_rank[rank] for rank in sorted(by_rank)]
+    differences += [line for candidate in candidates for line in _candidate_differences(candidate)]
+    if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
+        for listed, expected in zip(candidates, sorted(candidates, key=_sort_key), strict=True):
+            if listed is not expected:
+                place = f"#{listed['rank']} {listed['qualified_name']}"
+                differences.append(f"{place}: by its score {expected['qualified_name']} stands here")
+    return len(candidates), differences
 
 
 def _candidate_differences(candidate: Parsed) -> Iterator[str]:
@@ -174,15 +146,8 @@ def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
         yield f"{part['source']} is computed on {part['operands'][on]!r}, the sum so far is {so_far!r}"
 
 
-def _order_differences(candidates: Sequence[Parsed]) -> Iterator[str]:
-    """Ranks must follow the total order: score, then content."""
-    ordered = sorted(candidates, key=_sort_key)
-    for listed, expected in zip(candidates, ordered, strict=True):
-        if listed is not expected:
-            yield f"#{listed['rank']} {listed['qualified_name']}: by its score {expected['qualified_name']} stands here"
-
-
 def _sort_key(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
+    """The total order of hits: score, then content."""
     score = math.fsum(part["amount"] for part in candidate["contributions"])
     c = candidate
     return (-score, c["repository"], c["path"], c["start_byte"], c["kind"], c["qualified_name"])

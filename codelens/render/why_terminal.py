@@ -7,24 +7,20 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
-from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, WhyResult
 from codelens.render.terminal import DIM, make_console, render_texts
 from codelens.render.visible import for_terminal
 from codelens.render.why import (
-    ScoreDifference,
+    ScoreComparison,
     WhyView,
     account_rows,
-    comparison_losses,
-    comparison_rows,
-    comparison_titles,
+    compare_targets,
     format_title,
     head_lines,
     largest_amount,
     loss_lines,
     position_lines,
     score_line,
-    two_candidates,
 )
 
 BAR = 24  # Cells of the longest bar
@@ -37,9 +33,8 @@ def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
     """The rows of `render_why`, drawn; all bars of one answer have one scale."""
     console = make_console(view.color)
     yield render_texts(console, [Text(for_terminal(line), DIM) for line in head_lines(why.search.trace, view)])
-    pair = two_candidates(why) if view.side_by_side else None
-    if pair:
-        yield render_texts(console, [Text(""), *_comparison_lines(*pair, why.search.options, view)])
+    if comparison := compare_targets(why, view):
+        yield render_texts(console, [Text(""), *_comparison_lines(comparison)])
         return
     largest = largest_amount(why, view)
     for explanation in why.explanations:
@@ -76,22 +71,17 @@ def _bar_style(amount: float) -> Style:
     return Style(color="red" if amount < 0 else "green")
 
 
-def _comparison_lines(first: Explanation, second: Explanation, options: SearchOptions, view: WhyView) -> Iterator[Text]:
+def _comparison_lines(comparison: ScoreComparison) -> Iterator[Text]:
     """The bars of both targets next to each other, to one scale, and the difference."""
-    yield from (Text(for_terminal(line), _BOLD) for line in comparison_titles(first, second, view))
-    *rows, score = comparison_rows(first, second, view)
+    yield from (Text(for_terminal(line), _BOLD) for line in comparison.titles)
+    *rows, score = comparison.rows
     largest = max((max(abs(row.first), abs(row.second)) for row in rows), default=0.0)
-    width = max(len("score"), *(len(row.label) for row in rows))
-    yield from (_comparison_row(row, width, largest) for row in rows)
-    gap = " " * (BAR // 2)
+    width, cells = max(len(row.label) for row in comparison.rows), BAR // 2
+    for row in rows:
+        line = Text(f"  {row.label:>{width}}")
+        for amount in (row.first, row.second):
+            line.append(f"  {amount:+9.6f} ").append(f"{bar(amount, largest, cells):{cells}}", _bar_style(amount))
+        yield line.append(f"  {row.gap:+.6f}", DIM)
+    gap = " " * cells
     yield Text(f"  {'score':>{width}}  {score.first:9.6f} {gap}  {score.second:9.6f} {gap}  {score.gap:+.6f}", _BOLD)
-    for line in comparison_losses(first, second, options, view):
-        yield Text(f"  {for_terminal(line)}", _LOST)
-
-
-def _comparison_row(row: ScoreDifference, width: int, largest: float) -> Text:
-    cells = BAR // 2
-    line = Text(f"  {row.label:>{width}}")
-    for amount in (row.first, row.second):
-        line.append(f"  {amount:+9.6f} ").append(f"{bar(amount, largest, cells):{cells}}", _bar_style(amount))
-    return line.append(f"  {row.gap:+.6f}", DIM)
+    yield from (Text(f"  {for_terminal(line)}", _LOST) for line in comparison.losses)

@@ -16,7 +16,7 @@ from codelens.search.retrieve import MODES, OPTIONAL
 from codelens.search.run import SearchRun
 from codelens.search.terms import name_lookup
 from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, last_name, split_as_typed
-from codelens.store.store import Store
+from codelens.store.store import Expected, Store
 from codelens.text.identifiers import fold_identifier
 
 
@@ -39,7 +39,9 @@ def prefetch_matches(run: SearchRun) -> None:
     profile, terms = run.profile, run.terms
     taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
     named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
-    calls = [("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}]
+    calls: list[Expected] = [
+        ("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
+    ]
     with suppress(EmbedderFault):
         vector = query_vector(run)[0] if "vector" in taken else b""
         calls += [("vectors.nearest", (vector, run.within, 0))] if vector else []

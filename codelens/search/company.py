@@ -39,41 +39,32 @@ class Company:
         reach = best - low
         self._standing = {c.unit.id: (score - low) / reach for score, c in ranked[:SEEDS] if reach > 0 and score > low}
         """Unit → where its score stands between the first candidate that does not count and the best, from 0 to 1."""
-        whole = math.fsum(standing**2 for standing in self._standing.values())
-        self._votes = {unit: standing**2 / whole for unit, standing in self._standing.items()}
+        self.values: dict[str, dict[UnitId, float]] = {name: {} for name in COMPANY}
+        """Feature → unit → value, from 0 to 1."""
         units = [candidate.unit for _, candidate in ranked]
-        self.values: Mapping[str, Mapping[UnitId, float]] = {
-            IN_FILE: self._in_files(units),
-            **(self._by_edges({unit.id for unit in units}, store) if store else {USES: {}, USED_BY: {}}),
-        }  # Feature → unit → value, from 0 to 1
-
-    def _in_files(self, units: Sequence[UnitRow]) -> dict[UnitId, float]:
-        seeds: dict[int, list[UnitId]] = {}
+        seeds_of_file: dict[int, list[UnitId]] = {}
         for unit in units:
             if unit.id in self._standing:
-                seeds.setdefault(unit.document, []).append(unit.id)
-        values: dict[UnitId, float] = {}
+                seeds_of_file.setdefault(unit.document, []).append(unit.id)
         for unit in units:
-            of_file = seeds.get(unit.document, ())
-            other = next((one for one in of_file if one != unit.id), None) if of_file else None
+            other = next((one for one in seeds_of_file.get(unit.document, ()) if one != unit.id), None)
             if other is not None:
-                values[unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
-        return values
+                self.values[IN_FILE][unit.id], self._best[IN_FILE, unit.id] = self._standing[other], other
+        if store and self._standing:
+            self._measure_edges({unit.id for unit in units}, store)
 
-    def _by_edges(self, units: set[UnitId], store: Store) -> dict[str, dict[UnitId, float]]:
+    def _measure_edges(self, units: set[UnitId], store: Store) -> None:
+        whole = math.fsum(standing**2 for standing in self._standing.values())
+        votes = {unit: standing**2 / whole for unit, standing in self._standing.items()}
         lifted: dict[tuple[str, UnitId], set[UnitId]] = {}
-        for node, other, kind, _, goes_out in (
-            store.edges.around(list(self._votes), WIDEST, False) if self._votes else ()
-        ):
+        for node, other, kind, _, goes_out in store.edges.around(list(votes), WIDEST, False):
             if other in units and kind in _USES and node != other:
                 lifted.setdefault((USED_BY if goes_out else USES, UnitId(other)), set()).add(UnitId(node))
-        values: dict[str, dict[UnitId, float]] = {USES: {}, USED_BY: {}}
-        places = {unit: place for place, unit in enumerate(self._votes)}
+        places = {unit: place for place, unit in enumerate(votes)}
         for (feature, unit), seeds in lifted.items():
-            rest = max(LEAST_REST, 1.0 - self._votes.get(unit, 0.0))
-            values[feature][unit] = math.fsum(self._votes[seed] for seed in seeds) / rest
+            rest = max(LEAST_REST, 1.0 - votes.get(unit, 0.0))
+            self.values[feature][unit] = math.fsum(votes[seed] for seed in seeds) / rest
             self._best[feature, unit] = min(seeds, key=lambda seed: places[seed])
-        return values
 
     def describe(self, feature: str, unit: UnitRow) -> str:
         """The reason of a value."""

@@ -28,18 +28,15 @@ def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
     folded = fold_identifier(unit.name)
     find = e.verbatim.get(unit.id)
     part = max((len(p) for p in e.parts if p in folded), default=0)
+    is_related = e.related.get(unit.id, 0.0) > 0.0 and e.said[unit.id] >= LEAST_RELATED
     return {
         "words": e.share_in_file(unit.document),
         "named": float(folded in e.names or folded == e.folded),
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
-        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id) or _is_related(unit, e)),
+        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id) or is_related),
     }
-
-
-def _is_related(unit: UnitRow, e: Evidence) -> bool:
-    return e.related.get(unit.id, 0.0) > 0.0 and e.said[unit.id] >= LEAST_RELATED
 
 
 def estimate_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:

@@ -122,7 +122,13 @@ class Evidence:
         self._in_messages: Mapping[str, float] = {}
         """Word of the query → its rarity in messages, for those that some messages have, but not too many."""
         if run.profile.features.get("messages"):
-            self._count_messages()
+            messages = self._store.messages
+            total, files, said = messages.totals()
+            counts = {word: messages.frequency(word) for word in self.terms[: self.words]} if total else {}
+            rarity = {word: compute_idf(total, count) for word, count in counts.items()}
+            self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
+            most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
+            self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
     # The query
@@ -203,9 +209,9 @@ class Evidence:
         )
         occurrences = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
         self.found |= occurrences
-        if not self._means:
-            lengths_by_term = (self._store.occurrences.mean_lengths(term) for term in self.terms)
-            self._means = next((tuple(lengths) for lengths in lengths_by_term if len(lengths)), ())
+        if not self._means and any(map(self._store.postings.document_frequency, self.terms)):
+            rows, tokens = self._store.postings.totals()
+            self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
         self._store.budget.check()
@@ -214,8 +220,13 @@ class Evidence:
             distances = self._store.vectors.distances(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         self._store.budget.check()
-        self._gather_messages(uncounted)
-        self._gather_files(uncounted)
+        rarity = self._in_messages
+        for document, messages in self._store.messages.weigh(uncounted, rarity).items() if rarity else ():
+            norm = weigh_length(messages.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
+            score = score_text(((rarity[word], weight) for word, weight in messages.terms.items()), norm)
+            self.messages[document] = score / self._of_messages, messages.best
+        if uncounted:
+            self._gather_files(uncounted)
         self.uses |= self._store.edges.files_using([unit.id for unit in new])
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
@@ -256,39 +267,17 @@ class Evidence:
                 for word in self._stands_for.get(place, ()):
                     if word not in said:
                         related[word] = max(related.get(word, 0.0), self._strength[self.terms[place]])
-            self._shares[places] = self._share(said | related), self._share(related)
+            both = ((said | related).items(), related.items())
+            held, by_related = (math.fsum([self.rarity[word] * share for word, share in shares]) for shares in both)
+            whole = self.of_words
+            self._shares[places] = (held / whole, by_related / whole) if whole else (0.0, 0.0)
         return self._shares[places]
-
-    def _share(self, shares: Mapping[int, float]) -> float:
-        """The share of the query's words, by rarity, of which so much is held."""
-        whole = self.of_words
-        return math.fsum([self.rarity[word] * share for word, share in shares.items()]) / whole if whole else 0.0
-
-    def _count_messages(self) -> None:
-        """The rarity of the query's words in the messages of past commits."""
-        words, messages = self.terms[: self.words], self._store.messages
-        total, files, said = messages.totals()
-        counts = {word: messages.frequency(word) for word in words} if total else {}
-        rarity = {word: compute_idf(total, count) for word, count in counts.items()}
-        self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
-        most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
-        self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
-
-    def _gather_messages(self, documents: set[DocumentId]) -> None:
-        """Read what the messages of the commits that changed these files say of the query."""
-        rarity = self._in_messages
-        for document, messages in self._store.messages.weigh(documents, rarity).items() if rarity else ():
-            norm = weigh_length(messages.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
-            score = score_text(((rarity[word], weight) for word, weight in messages.terms.items()), norm)
-            self.messages[document] = score / self._of_messages, messages.best
 
     def find_message(self, document: DocumentId) -> PastCommit:
         """The commit whose message says most of the query, of those that changed a file in `messages`."""
         return self._store.messages.commit(self.messages[document][1])[1]
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
-        if not documents:
-            return
         lengths, holding = self._store.occurrences.in_files(documents, self.asked, self._store.budget.check)
         mean = self._store.units.count() / max(1, self._store.occurrences.files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}

@@ -9,7 +9,7 @@ A search measures dozens of features of a thousand candidates, so each feature i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
@@ -41,9 +41,9 @@ class Pool:
     @cached_property
     def folded(self) -> list[str]:
         """The folded names of symbols; empty for pieces of text."""
-        return self.of_names(_fold)
+        return self.map_names(_fold)
 
-    def of_names(self, function: Callable[[str], Value]) -> list[Value]:
+    def map_names(self, function: Callable[[str], Value]) -> list[Value]:
         """The values of a function of the names of symbols, empty for pieces of text; it is called once for each name."""
         known = {name: function(name) for name in set(self.names)}
         return [known[name] for name in self.names]
@@ -80,7 +80,6 @@ ROLE_SAID = {
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
 """Role of a path → words of a query that ask for just that."""
 FUNCTION_KINDS = ("function", "method")
-_PROSE = ("section", *NOTE_KINDS, TODO)
 OTHER_CONTAINER = 0.5
 """Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's."""
 SHORT_HOLDER = 0.75
@@ -100,34 +99,20 @@ ALL_BUT = 0.9999  # Share that is called the whole
 MOST_PARTS = 6  # Words of a name after which further ones add nothing. From a fitted prototype.
 
 
-# What the words say
+def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
+    return [values.get(one, 0.0) for one in pool] if values else ()
 
 
-def _share_of(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
+def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
     """Each value as a share of the whole; nothing if the whole is 0."""
     return [values.get(one, 0.0) / whole for one in pool] if whole else ()
 
 
-def _squared(column: Sequence[float]) -> Sequence[float]:
-    return [value**2 for value in column]
+def _square(column: Sequence[float], factor: float = 1.0) -> Sequence[float]:
+    return [value**2 * factor for value in column]
 
 
-def _scaled(column: Sequence[float], factor: float) -> Sequence[float]:
-    return [value * factor for value in column]
-
-
-def _looked_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
-    return [values.get(one, 0.0) for one in pool] if values else ()
-
-
-def _bm25(pool: Pool, e: Evidence) -> Sequence[float]:
-    return _share_of(e.bm25, e.best_bm25, pool.ids)
-
-
-# What the name says
-
-
-def _exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
+def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
     names = {folded: term for folded, term in e.names.items() if term.tier != "pair"}
 
     def value(unit: UnitRow, origin: str) -> float:
@@ -142,7 +127,13 @@ def _exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
     ]
 
 
-def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
+def _explain_exact_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
+    origin = evidence.names[fold_identifier(unit.name)].origin
+    but = f", but is not {origin}" if value == OTHER_CONTAINER else f", as {origin} but for spelling"
+    return f"is named {unit.name}{but if value < 1.0 else ''}"
+
+
+def _measure_whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
     whole, text, qualified = e.folded, e.query.text, e.qualified
     if not whole or len(text) > LONGEST_NAME:
         return ()
@@ -164,22 +155,24 @@ def _whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
     return list(map(value, pool.symbols, pool.folded))
 
 
-def _precision(of_name: tuple[Sequence[str], Sequence[str]]) -> float:
-    words, matched = of_name
-    return len(matched) / len(words) if matched else 0.0
+def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
+    if value == SHORT_HOLDER:
+        holder = evidence.qualified.rpartition(".")[0]
+        return f"the query is its name, if {holder} is short for {unit.container}"
+    return "the query is its name" + (", spelled differently" if value < 1.0 else "")
 
 
-def _name_match(pool: Pool, e: Evidence) -> Sequence[float]:
+def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
     def value(name: str) -> float:
         """F1 of the words of a name and those of the query."""
         words, matched = e.words_of_name(name)
         precision, recall = (len(matched) / len(words), e.rarity_of(matched)) if matched else (0.0, 0.0)
         return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
-    return pool.of_names(value)
+    return pool.map_names(value)
 
 
-def _name_part(pool: Pool, e: Evidence) -> Sequence[float]:
+def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     """The longest part of a name that the query has, as a share of the name.
 
     A whole name is `exact_name`'s; only where the query is one name, as `c.JSON`, it counts here too: no longer one is before it.
@@ -193,26 +186,51 @@ def _name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     return list(map(value, pool.folded)) if parts else ()
 
 
-# What stands there as it was typed
+def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
+    """The share of the words of a file's name that the query has."""
+    shares = {}
+    for document, path in {unit.document: unit.path for unit in pool.units}.items():
+        words, matched = e.words_of_name(path.rpartition("/")[2].partition(".")[0])
+        shares[document] = len(matched) / len(words) if matched else 0.0
+    return [shares[document] for document in pool.documents]
 
 
-def _as_typed(token: bool) -> Column:
-    def column(pool: Pool, e: Evidence) -> Sequence[float]:
-        return _looked_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, pool.ids)
-
-    return column
-
-
-# What the path says
+def _explain_lines(unit: UnitRow, _: Evidence, __: float) -> str:
+    lines = unit.end_line - unit.start_line + 1
+    size = "short" if lines <= SHORT else "long" if lines >= LONG else "of medium length"
+    return f"{size} ({quantity(lines, 'line')})"
 
 
-def _file_name(pool: Pool, e: Evidence) -> Sequence[float]:
-    known = {unit.document: unit.path for unit in pool.units}
-    share = {d: _precision(e.words_of_name(p.rpartition("/")[2].partition(".")[0])) for d, p in known.items()}
-    return [share[document] for document in pool.documents]
+def _explain_parts(unit: UnitRow, _: Evidence, __: float) -> str:
+    words = len(words_in(unit.name))
+    return f"{'short' if words <= SHORT_NAME else 'long'} name ({quantity(words, 'word')})"
 
 
-def _role(role: str) -> Column:
+def _explain_messages(unit: UnitRow, e: Evidence, _: float) -> str:
+    commit = e.find_message(unit.document)
+    return f"its file was changed by {commit.name[:SHORT_COMMIT]} '{commit.subject}', {format_day(commit.time)}"
+
+
+def _explain_coverage(_: UnitRow, __: Evidence, square: float) -> str:
+    if (share := math.sqrt(square)) > ALL_BUT:
+        return "has all words of the query, except common ones"
+    return f"has {share:.0%} of the query's words (rare ones count more, related ones less)"
+
+
+def _explain_nearness(_: UnitRow, __: Evidence, share: float) -> str:
+    return "the closest in meaning" if share > ALL_BUT else f"{share:.0%} as close in meaning as the closest"
+
+
+def _say(text: str) -> Sentence:
+    return lambda _, __, ___: text
+
+
+def _compare(what: str, noun: str = "hit") -> Sentence:
+    """The value as a share of the best one."""
+    return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
+
+
+def _for_role(role: str) -> Feature:
     """1 on such a path, where neither the query nor the original of `--like` asks for just that."""
 
     def column(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -220,212 +238,125 @@ def _role(role: str) -> Column:
             return ()
         return [1.0 if role in unit.roles else 0.0 for unit in pool.units]
 
-    return column
+    return Feature(role, column, _say(ROLE_SAID[role]))
 
 
-# What vectors say
-
-
-def _nearness(pool: Pool, e: Evidence) -> Sequence[float]:
-    return _share_of(e.cosine, e.best_cosine, pool.ids)
-
-
-def _nearest(pool: Pool, e: Evidence) -> Sequence[float]:
-    return _squared(_nearness(pool, e))
-
-
-def _near_unmet(pool: Pool, e: Evidence) -> Sequence[float]:
-    """The nearest, so far as the query's words are not found in any candidate."""
-    return _scaled(_nearest(pool, e), 1.0 - e.best_found)
-
-
-# What kind of thing it is
-
-
-def _kinds(kinds: Sequence[str]) -> Column:
+def _for_kinds(name: str, kinds: Sequence[str], says: Sentence) -> Feature:
     values = dict.fromkeys(kinds, 1.0)
-    return lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units]
+    return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], says)
 
 
-def _lines(pool: Pool, _: Evidence) -> Sequence[float]:
-    return [math.log1p(unit.end_line - unit.start_line + 1) / 5 for unit in pool.units]
+def _as_typed(token: bool) -> Column:
+    return lambda p, e: _look_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, p.ids)
 
 
-def _parts(pool: Pool, _: Evidence) -> Sequence[float]:
-    return pool.of_names(lambda name: min(len(words_in(name)), MOST_PARTS) / MOST_PARTS)
-
-
-# What the rest of the code says
-
-
-def _uses(pool: Pool, e: Evidence) -> Sequence[float]:
-    return _looked_up({unit: min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}, pool.ids)
-
-
-def _messages_said(unit: UnitRow, e: Evidence, _: float) -> str:
-    commit = e.find_message(unit.document)
-    return f"its file was changed by {commit.name[:SHORT_COMMIT]} '{commit.subject}', {format_day(commit.time)}"
-
-
-def _kind_said(unit: UnitRow, _: Evidence, __: float) -> str:
-    return unit.kind
-
-
-def _of_roles() -> Iterable[Feature]:
-    for role in ROLE_SAID:
-        yield Feature(role, _role(role), _constant(ROLE_SAID[role]))
-
-
-def _compared(what: str, noun: str = "hit") -> Sentence:
-    """The value as a share of the best one."""
-    return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
-
-
-def _words_of_query(square: float) -> str:
-    share = math.sqrt(square)
-    return (
-        "all words of the query, except common ones"
-        if share > ALL_BUT
-        else f"{share:.0%} of the query's words (rare ones count more, related ones less)"
-    )
-
-
-def _close_said(_: UnitRow, __: Evidence, share: float) -> str:
-    return "the closest in meaning" if share > ALL_BUT else f"{share:.0%} as close in meaning as the closest"
-
-
-def _exact_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
-    origin = evidence.names[fold_identifier(unit.name)].origin
-    if value == 1.0:
-        return f"is named {unit.name}"
-    return f"is named {unit.name}, {f'but is not {origin}' if value == OTHER_CONTAINER else f'as {origin} but for spelling'}"
-
-
-def _whole_name_said(unit: UnitRow, evidence: Evidence, value: float) -> str:
-    if value == SHORT_HOLDER:
-        holder = evidence.qualified.rpartition(".")[0]
-        return f"the query is its name, if {holder} is short for {unit.container}"
-    return "the query is its name" + (", spelled differently" if value < 1.0 else "")
-
-
-def _lines_said(unit: UnitRow, _: Evidence, __: float) -> str:
-    lines = unit.end_line - unit.start_line + 1
-    return (
-        f"{'short' if lines <= SHORT else 'long' if lines >= LONG else 'of medium length'} ({quantity(lines, 'line')})"
-    )
-
-
-def _parts_said(unit: UnitRow, _: Evidence, __: float) -> str:
-    words = len(words_in(unit.name))
-    return f"{'short' if words <= SHORT_NAME else 'long'} name ({quantity(words, 'word')})"
-
-
-def _constant(text: str) -> Sentence:
-    return lambda _, __, ___: text
-
-
-FEATURES: Mapping[str, Feature] = {
-    feature.name: feature
-    for feature in (
-        Feature("bm25", _bm25, _compared("matches the words"), "exact"),
-        Feature(
-            "related_words",
-            lambda p, e: _share_of(e.related, e.best_related, p.ids),
-            _compared("matches related words"),
-            "exact",
-        ),
-        Feature("verbatim", _as_typed(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
-        Feature("token", _as_typed(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
-        Feature(
-            "fragment",
-            lambda p, e: _share_of({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
-            lambda u, e, v: e.fragments[u.id].reason,
-            "fuzzy",
-        ),
-        Feature(
-            "coverage",
-            lambda p, e: _squared(_looked_up(e.said, p.ids)),
-            lambda u, e, v: f"has {_words_of_query(v)}",
-            "exact",
-        ),
-        Feature(
-            "file",
-            lambda p, e: _share_of(e.files, e.best_file, p.documents),
-            _compared("its file matches the words", "file"),
-            "exact",
-        ),
-        Feature("exact_name", _exact_name, _exact_name_said),
-        Feature("whole_name", _whole_name, _whole_name_said),
-        Feature(
-            "name_match",
-            _name_match,
-            lambda u, e, v: f"its name shares {', '.join(e.words_of_name(u.name)[1])} with the query",
-        ),
-        Feature(
-            "related_name",
-            lambda p, e: _looked_up(e.related_names, p.ids),
-            lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
-        ),
-        Feature(
-            "resemblance",
-            lambda p, e: _looked_up(e.resemblance, p.ids),
-            _constant("its name is in the query, misspelled"),
-        ),
-        Feature("name_part", _name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
-        Feature(  # the targets of a user's own class are the answer, whatever words and ranks say
-            "own_class",
-            lambda p, e: _looked_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
-            lambda u, e, v: e.concepts[u.id].reason,
-        ),
-        Feature("file_name", _file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
-        Feature(
-            "scope",
-            lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
-            lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
-        ),
-        *_of_roles(),
-        Feature("nearness", _nearness, _close_said, "vector"),
-        Feature("nearest", _nearest, lambda u, e, v: _close_said(u, e, math.sqrt(v)), "vector"),
-        Feature(
-            "near_unmet",
-            _near_unmet,
-            lambda u, e, v: (
-                f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one"
-            ),
-            "vector",
-        ),
-        Feature("type", _kinds(TYPE_KINDS), _kind_said),
-        Feature("function", _kinds(FUNCTION_KINDS), _kind_said),
-        Feature("chunk", _kinds(("toplevel", "text")), _constant("text outside of definitions")),
-        Feature(
-            "section",
-            _kinds(_PROSE),
-            lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
-        ),
-        Feature(
-            "local",
-            lambda p, e: [1.0 if unit.local else 0.0 for unit in p.units],
-            lambda u, e, v: f"local to {u.container}",
-        ),
-        Feature(  # a definition in the code that a document quotes
-            "quoted",
-            lambda p, e: [1.0 if unit.local and unit.is_quoted else 0.0 for unit in p.units],
-            _constant("quoted by a document"),
-        ),
-        Feature("lines", _lines, _lines_said),
-        Feature("parts", _parts, _parts_said),
-        Feature(
-            "messages",
-            lambda p, e: _looked_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
-            _messages_said,
-        ),
-        Feature(
-            "uses",
-            _uses,
-            lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
-        ),
-    )
-}
+_TABLE = (
+    # What the words say
+    Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare("matches the words"), "exact"),
+    Feature(
+        "related_words",
+        lambda p, e: _divide(e.related, e.best_related, p.ids),
+        _compare("matches related words"),
+        "exact",
+    ),
+    Feature("verbatim", _as_typed(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+    Feature("token", _as_typed(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
+    Feature(
+        "fragment",
+        lambda p, e: _divide({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
+        lambda u, e, v: e.fragments[u.id].reason,
+        "fuzzy",
+    ),
+    Feature("coverage", lambda p, e: _square(_look_up(e.said, p.ids)), _explain_coverage, "exact"),
+    Feature(
+        "file",
+        lambda p, e: _divide(e.files, e.best_file, p.documents),
+        _compare("its file matches the words", "file"),
+        "exact",
+    ),
+    # What the name and the path say
+    Feature("exact_name", _measure_exact_name, _explain_exact_name),
+    Feature("whole_name", _measure_whole_name, _explain_whole_name),
+    Feature(
+        "name_match",
+        _measure_name_match,
+        lambda u, e, v: f"its name shares {', '.join(e.words_of_name(u.name)[1])} with the query",
+    ),
+    Feature(
+        "related_name",
+        lambda p, e: _look_up(e.related_names, p.ids),
+        lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
+    ),
+    Feature("resemblance", lambda p, e: _look_up(e.resemblance, p.ids), _say("its name is in the query, misspelled")),
+    Feature("name_part", _measure_name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
+    Feature(  # the targets of a user's own class are the answer, whatever words and ranks say
+        "own_class",
+        lambda p, e: _look_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
+        lambda u, e, v: e.concepts[u.id].reason,
+    ),
+    Feature("file_name", _measure_file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
+    Feature(
+        "scope",
+        lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
+        lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
+    ),
+    *map(_for_role, ROLE_SAID),
+    # What vectors say; the last one, so far as the query's words are not found in any candidate
+    Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
+    Feature(
+        "nearest",
+        lambda p, e: _square(_divide(e.cosine, e.best_cosine, p.ids)),
+        lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)),
+        "vector",
+    ),
+    Feature(
+        "near_unmet",
+        lambda p, e: _square(_divide(e.cosine, e.best_cosine, p.ids), 1.0 - e.best_found),
+        lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
+        "vector",
+    ),
+    # What kind of thing it is
+    _for_kinds("type", TYPE_KINDS, lambda u, e, v: u.kind),
+    _for_kinds("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
+    _for_kinds("chunk", ("toplevel", "text"), _say("text outside of definitions")),
+    _for_kinds(
+        "section",
+        ("section", *NOTE_KINDS, TODO),
+        lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
+    ),
+    Feature(
+        "local",
+        lambda p, e: [1.0 if unit.local else 0.0 for unit in p.units],
+        lambda u, e, v: f"local to {u.container}",
+    ),
+    Feature(  # a definition in the code that a document quotes
+        "quoted",
+        lambda p, e: [1.0 if unit.local and unit.is_quoted else 0.0 for unit in p.units],
+        _say("quoted by a document"),
+    ),
+    Feature(
+        "lines",
+        lambda p, e: [math.log1p(unit.end_line - unit.start_line + 1) / 5 for unit in p.units],
+        _explain_lines,
+    ),
+    Feature(
+        "parts",
+        lambda p, e: p.map_names(lambda name: min(len(words_in(name)), MOST_PARTS) / MOST_PARTS),
+        _explain_parts,
+    ),
+    # What the rest of the code, and its history, say
+    Feature(
+        "messages",
+        lambda p, e: _look_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
+        _explain_messages,
+    ),
+    Feature(
+        "uses",
+        lambda p, e: _look_up({unit: min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}, p.ids),
+        lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
+    ),
+)
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in _TABLE}
 """Name → feature. That of the walk over the graph is added by search/walk.py, and those of search/company.py after it."""
 
 

@@ -56,11 +56,17 @@ def fuse(
             if (candidate := candidates.get(match.unit)) is None:
                 candidate = candidates[match.unit] = Candidate(units[match.unit])
             candidate.channels[channel] = rank
-            if share is None:
-                candidate.add(weight / (k + rank), _by_rank, channel, weight, k, rank, match.reason)
-            else:
-                candidate.add(weight * share / (k + 1), _by_share, channel, weight, k, share, match.reason)
+            amount = weight / (k + rank) if share is None else weight * share / (k + 1)
+            candidate.add(amount, _describe_part, channel, weight, k, rank, share, match.reason)
     return list(candidates.values())
+
+
+def _describe_part(channel: str, weight: float, k: int, rank: int, share: float | None, said: str) -> Contribution:
+    if share is None:
+        operands: dict[str, float] = {"weight": weight, "k": k, "rank": rank}
+        return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", operands)
+    reason, operands = f"{share:.1%} of the channel's best: {said}", {"weight": weight, "share": share, "k": k}
+    return Contribution(channel, weight * share / (k + 1), reason, "share", operands)
 
 
 def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
@@ -70,14 +76,3 @@ def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
     best, worst = max(scores), min(scores) if fusion == "minmax" else 0.0
     reach = best - worst
     return [max(0.0, (score - worst) / reach) if reach > 0 else 1.0 for score in scores]
-
-
-def _by_rank(channel: str, weight: float, k: int, rank: int, said: str) -> Contribution:
-    operands = {"weight": weight, "k": k, "rank": rank}
-    return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", operands)
-
-
-def _by_share(channel: str, weight: float, k: int, share: float, said: str) -> Contribution:
-    operands = {"weight": weight, "share": share, "k": k}
-    reason = f"{share:.1%} of the channel's best: {said}"
-    return Contribution(channel, weight * share / (k + 1), reason, "share", operands)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from codelens.errors import UsageError
 from codelens.model.search import Intent
@@ -76,7 +76,34 @@ def detect_intent(query: Query, chosen: str = "") -> Intent | None:
         return None
     if len(words) == 1:
         return Intent("identifier", "it is one name", INTENTS["identifier"])
-    return _prose(text, len(words))
+    return _tell_prose(text, len(words))
+
+
+def _tell_prose(text: str, count: int) -> Intent:
+    """Tell sentences from subject lines by articles and the like; a sentence that opens with an imperative is a task."""
+    words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
+    first, long = words[0], min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
+    if first in _ASKING or text.endswith("?"):
+        return Intent("task", f"it asks '{first}'", INTENTS["task"])
+    signs: Mapping[str, float] = {
+        "always": 1.0,
+        "words": count,
+        "articles": sum(word in _ARTICLES for word in words) / len(words),
+        "linking words": sum(word in _LINKING for word in words) / len(words),
+        "third person": len(first) > SHORTEST_VERB and first.endswith("s") and not first.endswith("ss"),
+        "verb of change": first in load_words().action,
+        "prefix": _PREFIX.match(text) is not None,
+    }
+    odds = math.fsum(OF_DESCRIPTION[name] * value for name, value in signs.items())
+    sentence = 1.0 / (1.0 + math.exp(-SHARPNESS * odds))
+    as_what = "task" if signs["verb of change"] and not signs["third person"] else "question"
+    shares = {"change": (1.0 - sentence) * (1.0 - long), "question": 0.0, "task": long}
+    shares[as_what] += sentence * (1.0 - long)
+    name = max(shares, key=lambda n: shares[n])
+    reason = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
+    large = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
+    total = math.fsum(large.values())
+    return Intent(name, reason, {n: share / total for n, share in large.items()})
 
 
 def add_everyday_share(intent: Intent, found: float) -> Intent:
@@ -92,33 +119,3 @@ def add_everyday_share(intent: Intent, found: float) -> Intent:
     return Intent(
         EVERYDAY if share > 0.5 else intent.name, reason, {**shares, EVERYDAY: 1.0 - math.fsum(shares.values())}
     )
-
-
-def _prose(text: str, count: int) -> Intent:
-    """Tell sentences from subject lines by articles and the like; a sentence that opens with an imperative is a task."""
-    words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
-    long = min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
-    if words[0] in _ASKING or text.endswith("?"):
-        return Intent("task", f"it asks '{words[0]}'", INTENTS["task"])
-    signs = dict(_signs(text, words, count))
-    odds = math.fsum(OF_DESCRIPTION[name] * value for name, value in signs.items())
-    sentence = 1.0 / (1.0 + math.exp(-SHARPNESS * odds))
-    as_what = "task" if signs["verb of change"] and not signs["third person"] else "question"
-    shares = {"change": (1.0 - sentence) * (1.0 - long), "question": 0.0, "task": long}
-    shares[as_what] += sentence * (1.0 - long)
-    name = max(shares, key=lambda n: shares[n])
-    reason = f"{count} words, {sentence:.0%} a sentence by its articles, verbs and linking words"
-    large = {n: share for n, share in shares.items() if share >= LEAST_SHARE}
-    total = math.fsum(large.values())
-    return Intent(name, reason, {n: share / total for n, share in large.items()})
-
-
-def _signs(text: str, words: Sequence[str], count: int) -> Iterator[tuple[str, float]]:
-    first = words[0]
-    yield "always", 1.0
-    yield "words", float(count)
-    yield "articles", sum(word in _ARTICLES for word in words) / len(words)
-    yield "linking words", sum(word in _LINKING for word in words) / len(words)
-    yield "third person", float(len(first) > SHORTEST_VERB and first.endswith("s") and not first.endswith("ss"))
-    yield "verb of change", float(first in load_words().action)
-    yield "prefix", float(_PREFIX.match(text) is not None)

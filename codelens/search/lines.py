@@ -29,7 +29,7 @@ from codelens.search.run import AUTHORS_CUT, find_absences, read_query
 from codelens.search.scope import asks_for, documents_in_scope, read_conditions, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.texts import DocumentText, Texts, text_of
+from codelens.store.texts import Texts, text_of
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import freshness
@@ -101,17 +101,18 @@ class LineSearch:
 
     def files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""
+        before, after = self.options.context_before, self.options.context_after
         for document in self.store.prefetch_each(self._candidates(), *self.reads):
             if self.left <= 0:
                 return
             blocks = self._blocks(document)
-            before = None
+            previous = None
             for block in blocks:
                 if block.found:
-                    lines = self._lines(chain([before] if before else [], [block], blocks))
-                    yield self._file(document, lines)
+                    blocks = chain([previous] if previous else [], [block], blocks)
+                    yield self._describe(document, _with_context(blocks, before, after))
                     break
-                before = block
+                previous = block
 
     def without(self) -> Iterator[FileLines]:
         """The files without a match, in order."""
@@ -125,15 +126,16 @@ class LineSearch:
         expression = trigram_expression(self.wanted.plan()) if self.store.features().fuzzy else ""
         allowed = self.store.postings.documents_matching(expression) if expression else None
         self.parts = allowed or {}
-        return self._ordered(documents_in_scope(self.store, self.options, allowed))
+        return self._list_documents(allowed)
 
-    def _ordered(self, documents: list[DocumentRow]) -> Sequence[DocumentRow]:
+    def _list_documents(self, among: Collection[DocumentId] | None) -> Sequence[DocumentRow]:
         """By path, or the last modified first."""
+        documents = documents_in_scope(self.store, self.options, among)
         if self.options.sort == "modified":
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
         return documents[::-1] if self.options.reverse else documents
 
-    def _file(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
+    def _describe(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
         root = self.roots[document.repository]
         return FileLines(
             document=document.id,
@@ -172,14 +174,6 @@ class LineSearch:
         self.skip -= min(self.skip, len(lines))
         self.left -= len(taken)
         return taken
-
-    def _lines(self, blocks: Iterable[Block]) -> Iterator[MatchedLine]:
-        if self.options.context_before or self.options.context_after:
-            yield from _with_context(blocks, self.options.context_before, self.options.context_after)
-            return
-        for first, text, lines in blocks:
-            for line in lines:
-                yield MatchedLine(first + line.number + 1, _whole(text, line), line.ranges)
 
     def answer(self, info: IndexInfo) -> SearchResult:
         """All lines as one result, for formats that show units: hits without a score, in the innermost unit around the line."""
@@ -244,20 +238,13 @@ class LineSearch:
 def _texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
     """Pairs (first line, from 0; whole lines) of a file; of a large one only the `parts` named, if any are.
 
-    Lines of a notebook are those that people see.
+    Lines of a notebook are those that people see. A line that goes on in the next part is joined, up to LONGEST_HELD characters.
     """
     text = text_of(document, store)
-    if len(text.places) > 1:
-        yield from _texts_of_parts(text, parts)
-    elif text.language == NOTEBOOK:
-        yield 0, "\n".join(Texts(store).lines(document))
-    else:
-        yield 0, text.text
-
-
-def _texts_of_parts(text: DocumentText, parts: Collection[int]) -> Iterator[tuple[int, str]]:
-    """A line that goes on in the next part is joined, up to LONGEST_HELD characters."""
     places, unfinished, first = text.places, "", 0
+    if len(places) <= 1:
+        yield 0, "\n".join(Texts(store).lines(document)) if text.language == NOTEBOOK else text.text
+        return
     for number, place in enumerate(places):
         ends_line = number + 1 == len(places) or not places[number + 1].before
         if parts and number not in parts and not unfinished and ends_line:
@@ -270,19 +257,20 @@ def _texts_of_parts(text: DocumentText, parts: Collection[int]) -> Iterator[tupl
         first, unfinished = first + joined.count("\n", 0, end), joined[end:]
 
 
-def _whole(text: str, line: FoundLine) -> str:
-    """The line's text without "\\n"; a "\\r" before that stays."""
-    return text[line.begin : line.end + (text[line.end : line.end + 1] == "\r")]
-
-
 def _with_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[MatchedLine]:
     """The matching lines and the lines around them, each once."""
+    if not (before or after):
+        for first, text, lines in blocks:
+            for line in lines:
+                end = line.end + (text[line.end : line.end + 1] == "\r")  # "\r" before "\n" stays
+                yield MatchedLine(first + line.number + 1, text[line.begin : end], line.ranges)
+        return
     last = owed = 0
     passed: deque[MatchedLine] = deque(maxlen=before)
     for first, text, lines in blocks:
         ranges = {line.number: line.ranges for line in lines}
-        for number, line in enumerate(text.removesuffix("\n").split("\n")):
-            shown = MatchedLine(first + number + 1, line, ranges.get(number, ()), number in ranges)
+        for number, whole_line in enumerate(text.removesuffix("\n").split("\n")):
+            shown = MatchedLine(first + number + 1, whole_line, ranges.get(number, ()), number in ranges)
             if shown.matched:
                 yield from (near for near in passed if near.number > last)
             if shown.matched or owed:

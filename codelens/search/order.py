@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
-from codelens.model.code import NOTE_KINDS, TODO, UnitId
+from codelens.model.code import NOTE_KINDS, TODO
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, QueryTarget, Trace, in_order
+from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, Trace, in_order
 from codelens.search.confidence import FLOOR, estimate_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.rankers import Ranking
@@ -38,7 +38,12 @@ def adjust_scores(ranking: Ranking) -> Ranking:
     if profile.memory and (recollection := run.recollection):
         recollection.add(candidates, run.terms, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
-    add_targets(candidates, ranking.findings.targets)
+    targets = ranking.findings.targets  # these go above all others, whatever their words say
+    weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
+    for candidate in candidates if weight > 0 else ():
+        if target := targets.get(candidate.unit.id):
+            candidate.add_bonus("place", weight, target.value, target.reason)
+            candidate.judge = candidate.judge and (lambda _: 1.0)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if profile.expansion:
         run.trace.lap("order")
@@ -46,7 +51,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
             expanding = ExpansionSettings(**profile.expansion)
             candidates, reached = add_expansion(candidates, expanding, run.store, run.allows())
             if expanding.closed:
-                kept = reached | ranking.findings.literal | ranking.findings.targets.keys()
+                kept = reached | ranking.findings.literal | targets.keys()
                 reason = f"neither one of the first {profile.expansion['seeds']} nor a neighbour of theirs"
                 run.trace.events += [Event(NOT_REACHED, c.unit, reason) for c in candidates if c.unit.id not in kept]
                 candidates = [candidate for candidate in candidates if candidate.unit.id in kept]
@@ -110,15 +115,6 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
                 candidate.recorded.append(part)
 
 
-def add_targets(candidates: Sequence[Candidate], targets: Mapping[UnitId, QueryTarget]) -> None:
-    """Put the units that the query points at above all others, whatever their words say."""
-    weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
-    for candidate in candidates if weight > 0 else ():
-        if target := targets.get(candidate.unit.id):
-            candidate.add_bonus("place", weight, target.value, target.reason)
-            candidate.judge = candidate.judge and (lambda _: 1.0)
-
-
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
     ordered = in_order(candidates)
@@ -150,18 +146,16 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
         run.notice("no-rerank", "not reranked: the query has no vector")
         return ordered
     distances = run.store.vectors.distances(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
-    near = {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
     most = best[0].score
     for candidate in best:
-        share, had = near.get(candidate.unit.id, 0.0), candidate.score
+        distance, had = distances.get(candidate.unit.id), candidate.score
+        share = 0.0 if distance is None else max(0.0, cosine(distance))
         # A sum that is not positive has no multiple above it: then the cosine itself is the score.
         of, share_kept = (most, 1.0 + share) if most > 0 else (1.0, share)
-        reason = f"cosine {share:.3f}" if candidate.unit.id in near else "no vector of it"
+        what = "no vector of it" if distance is None else f"cosine {share:.3f}"
+        reason = f"{what}, so {share_kept:.3f} times the best score"
         operands = {"of": of, "kept": share_kept, "had": had}
-        part = Contribution(
-            "rerank", of * share_kept - had, f"{reason}, so {share_kept:.3f} times the best score", "inherit", operands
-        )
-        candidate.recorded.append(part)
+        candidate.recorded.append(Contribution("rerank", of * share_kept - had, reason, "inherit", operands))
     return in_order(ordered)
 
 
@@ -173,7 +167,11 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
     """
     run, candidates, given = ranking.run, ranking.candidates, ranking.run.options.min_score
     if any(candidate.judge for candidate in candidates):
-        least = find_least_confidence(ranking) if given is None else given
+        least = 0.0 if given is None else given
+        if given is None and is_unlikely(ranking):
+            many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
+            run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
+            least = run.profile.confidence[FLOOR]
         return drop_below(run.trace, candidates, lambda c: c.confidence or 0.0, lambda _: least)
     minimum = {"text": given, "code": given} if given is not None else run.profile.minimum
     best = max((c.score for c in candidates), default=0.0)
@@ -188,20 +186,15 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
     return drop_below(run.trace, candidates, lambda c: c.score / best if best > 0 else 0.0, least_share)
 
 
-def find_least_confidence(ranking: Ranking) -> float:
-    """The profile's floor, with a notice, if no candidate reaches it; 0 if the answer is worth showing all the same."""
-    run, candidates = ranking.run, ranking.candidates
-    floor, chance = run.profile.confidence[FLOOR], estimate_chance_of_none(ranking)
-    if (
-        ranking.findings.literal
-        or "exact" not in ranking.findings.matches
-        or any((candidate.confidence or 0.0) >= floor for candidate in candidates)
-        or (chance is not None and chance < NEAR * run.profile.weakness["least"])
-    ):
-        return 0.0
-    many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
-    run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
-    return floor
+def is_unlikely(ranking: Ranking) -> bool:
+    """True if no candidate reaches the profile's floor of confidence, and the answer is not worth showing all the same."""
+    profile, candidates, findings = ranking.run.profile, ranking.candidates, ranking.findings
+    if findings.literal or "exact" not in findings.matches:
+        return False
+    if any((candidate.confidence or 0.0) >= profile.confidence[FLOOR] for candidate in candidates):
+        return False
+    chance = estimate_chance_of_none(ranking)
+    return chance is None or chance >= NEAR * profile.weakness["least"]
 
 
 def drop_below(

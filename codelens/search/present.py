@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 
 from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, Freshness, IndexInfo, UnitId, UnitRow
 from codelens.model.fast_dataclass import replace
-from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Hit, Notice, SearchResult, SnippetLine
 from codelens.query.patterns import Ranges
-from codelens.search.channels import TextEvidence
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices
 from codelens.search.terms import compute_idfs, stem
 from codelens.search.verbatim import find_fragment
 from codelens.store.documents import DocumentRow
-from codelens.store.store import Store
+from codelens.store.store import Expected, Store
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
@@ -65,30 +62,50 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
 
 
 def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
-    """The hits; those for which there is no time come without lines."""
+    """The hits; those for which there is no time come without lines, and point to where the unit is named or begins."""
     run = ranking.run
     store, options, first = run.store, run.options, run.options.offset + 1
     shown = sorted({c.unit.document for c in page})
     evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
-    of_page = [*(("documents.snapshot", (document,)) for document in shown), ("documents.rows", (shown,))]
+    units = [c.unit.id for c in page if c.unit.id > 0]
+    of_page: list[Expected] = [("documents.rows", (shown,)), (_rows_inside, units)]
+    of_page += [("documents.snapshot", (document,)) for document in shown]
     of_page += [("messages.commit", (number,)) for number in said_of]
-    inner, said, *_ = store.at_once(
-        partial(_inner, run, page),
+    said, *_ = store.at_once(
         partial(QueryWords, run),
         partial(store.foresee, *of_page),
         *([partial(ways.find, [c.unit for c in page])] if ways else []),
     )
+    pairs, rows = _rows_inside(store, units)
+    inside: dict[UnitId, list[UnitRow]] = {}
+    for outer, inner in pairs:
+        inside.setdefault(outer, []).append(rows[inner])
     documents = {d.id: d for d in store.documents.rows(shown)}
     roots = {r.id: r.root for r in store.documents.repositories()}
     hits: list[Hit] = []
     brief = 0
     for place, candidate in enumerate(page):
-        document = documents[candidate.unit.document]
-        hit = _without_lines(candidate, first + place, document, roots[document.repository], options.reasons)
+        unit, document = candidate.unit, documents[candidate.unit.document]
+        root = roots[document.repository]
+        hit = Hit(
+            rank=first + place,
+            unit=unit,
+            score=candidate.score,
+            confidence=candidate.confidence,
+            channels=dict(sorted(candidate.channels.items())),
+            contributions=tuple(candidate.contributions if options.reasons else candidate.recorded),
+            freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
+            root=str(root),
+            line=unit.name_line or unit.start_line,
+            column=1,
+            column_utf16=1,
+            snippet=(),
+            path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
+        )
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_with_lines(ranking, hit, document, said, inner.get(candidate.unit.id, ())))
+            hits.append(_with_lines(ranking, hit, document, said, inside.get(unit.id, ())))
         if len(hits) == place:
             hits.append(hit)
             brief += 1
@@ -97,24 +114,14 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def _inner(run: SearchRun, page: Sequence[Candidate]) -> Mapping[UnitId, Sequence[UnitRow]]:
-    """Unit → the units directly inside it, of those that are shown."""
-    units = [c.unit.id for c in page if c.unit.id > 0]
-    run.store.foresee((_rows_inside, units))
-    pairs, rows = _rows_inside(run.store, units)
-    inside: dict[UnitId, list[UnitRow]] = {}
-    for outer, inner in pairs:
-        inside.setdefault(outer, []).append(rows[inner])
-    return inside
-
-
 def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
     pairs = store.units.inside(units)
     return pairs, store.units.rows([inner for _, inner in pairs])
 
 
 def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
-    """The hit with the exact place to jump to, and its snippet. `inner` are the units in it, whose lines are theirs."""
+    """The hit with the exact place to jump to, and its snippet: the asked context, or the place and the lines of the unit that
+    say most. `inner` are the units in it, whose lines are theirs."""
     run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
     places = run.scope.places(unit, document)
@@ -126,54 +133,33 @@ def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWo
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
             if number not in inner_lines:
                 shares[number] = share
-    places = places or _typed_place(run, findings.evidence, unit, lines)
     find, words = findings.evidence.verbatim.get(unit.id), len(run.terms.text.split())
+    if not places:  # the first line that has what the query is as it was typed, or the fragment that it is
+        text = find.text if find and find.token else ""
+        text = find_fragment(run) if unit.id in findings.evidence.fragments else text
+        last = min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines))
+        is_sought = text and text.casefold() not in unit.qualified_name.casefold()
+        for number in range(unit.start_line, last + 1) if is_sought else ():
+            if (start := lines[number - 1].casefold().find(text.casefold())) >= 0:
+                places = {number: ((start, start + len(text)),)}
+                break
     quoted = find is not None and not find.token and len(find.text.split()) >= MOST_QUOTED * words
     quoted |= options.mode in ALONE and bool(shares) and unit.name_line not in shares
     line, column = _place(unit, lines, marks, shares, places, quoted)
     if (asked := findings.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
         line, column = asked.line, asked.column or 1
-    numbers = _shown_lines(line, shares, len(lines), options)
-    text = lines[line - 1] if line <= len(lines) else ""
+    if options.context_before or options.context_after:
+        shown = list(range(max(1, line - options.context_before), line + options.context_after + 1))
+    else:
+        others = sorted((n for n in shares if n != line), key=lambda n: (-shares[n], n))
+        shown = sorted({line, *others[: max(0, options.snippet_lines - 1)]})
     return replace(
         hit,
         line=line,
         column=column,
-        column_utf16=column_utf16(text, column),
-        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in numbers if n <= len(lines)),
+        column_utf16=column_utf16(lines[line - 1] if line <= len(lines) else "", column),
+        snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
     )
-
-
-def _without_lines(candidate: Candidate, rank: int, document: DocumentRow, root: Path, reasons: bool) -> Hit:
-    """A hit that needs no text: it points to the line where the unit is named or begins."""
-    return Hit(
-        rank=rank,
-        unit=candidate.unit,
-        score=candidate.score,
-        confidence=candidate.confidence,
-        channels=dict(sorted(candidate.channels.items())),
-        contributions=tuple(candidate.contributions if reasons else candidate.recorded),
-        freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
-        root=str(root),
-        line=candidate.unit.name_line or candidate.unit.start_line,
-        column=1,
-        column_utf16=1,
-        snippet=(),
-        path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
-    )
-
-
-def _find_lines(words: Iterable[str], lines: Sequence[str]) -> set[int]:
-    """Places of the lines that have one of these words, whatever the case of their letters."""
-    folded, places = "\n".join(lines).casefold(), set[int]()
-    for word in words:
-        at, place, counted = folded.find(word), 0, 0
-        while at >= 0:
-            place, counted = place + folded.count("\n", counted, at), at
-            places.add(place)
-            end = folded.find("\n", at)
-            at = folded.find(word, end + 1) if end >= 0 else -1
-    return places
 
 
 class QueryWords(dict[str, frozenset[str]]):
@@ -195,14 +181,21 @@ class QueryWords(dict[str, frozenset[str]]):
         lines_found: dict[int, tuple[Ranges, float]] = {}
         last = min(unit.end_line, unit.start_line + SCANNED_LINES)
         scanned = [line[:SCANNED_CHARACTERS] for line in lines[unit.start_line - 1 : last]]
-        # Looking for a few words is ten times as fast as looking at all tokens.
-        for at in sorted(_find_lines(self._few, scanned)) if self._few else range(len(scanned)):
-            number, line = unit.start_line + at, scanned[at]
+        folded, numbers = "\n".join(scanned).casefold(), set[int]()
+        for word in self._few:  # looking for a few words is ten times as fast as looking at all tokens
+            at, number, counted = folded.find(word), 0, 0
+            while at >= 0:
+                number, counted = number + folded.count("\n", counted, at), at
+                numbers.add(number)
+                end = folded.find("\n", at)
+                at = folded.find(word, end + 1) if end >= 0 else -1
+        for at in sorted(numbers) if self._few else range(len(scanned)):
+            line = scanned[at]
             said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self[m[0]])]
             if said:
                 words = said[0][1].union(*[words for _, words in said[1:]])
                 rarity = math.fsum([self._stems.get(word, 1.0) for word in words])
-                lines_found[number] = tuple([span for span, _ in said]), rarity
+                lines_found[unit.start_line + at] = tuple([span for span, _ in said]), rarity
         return lines_found
 
     def __missing__(self, token: str) -> frozenset[str]:
@@ -214,18 +207,6 @@ class QueryWords(dict[str, frozenset[str]]):
             said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
         self[token] = words = frozenset(said)
         return words
-
-
-def _typed_place(run: SearchRun, evidence: TextEvidence, unit: UnitRow, lines: Sequence[str]) -> Mapping[int, Ranges]:
-    """The first line that has what the query is as it was typed, or the fragment that it is; empty for a name that has it."""
-    find = evidence.verbatim.get(unit.id)
-    text = find_fragment(run) if unit.id in evidence.fragments else find.text if find and find.token else ""
-    if not text or text.casefold() in unit.qualified_name.casefold():
-        return {}
-    for number in range(unit.start_line, min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines)) + 1):
-        if (start := lines[number - 1].casefold().find(text.casefold())) >= 0:
-            return {number: ((start, start + len(text)),)}
-    return {}
 
 
 def _place(
@@ -242,30 +223,16 @@ def _place(
     """
     if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
-    beginning = _after_licence(unit, lines)
+    beginning = unit.start_line
+    if beginning == 1:  # the comment about copyright at the top of its file says nothing of it
+        header = list(takewhile(lambda line: _COMMENT.match(line), lines[: unit.end_line]))
+        is_licence = len(header) < len(lines) and _LICENCE.search("\n".join(header))
+        beginning = len(header) + 1 if is_licence else 1
     telling = {n: share for n, share in shares.items() if n >= beginning} or shares
     best = min(places) if places else max(telling, key=lambda n: (telling[n], -n), default=beginning)
     ranges = (places or marks).get(best, ())
     start = ranges[0][0] if ranges else 0
     return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
-
-
-def _after_licence(unit: UnitRow, lines: Sequence[str]) -> int:
-    """The first line of a unit that does not belong to the comment about copyright at the top of its file."""
-    if unit.start_line > 1:
-        return unit.start_line
-    header = list(takewhile(lambda line: _COMMENT.match(line), lines[: unit.end_line]))
-    if len(header) == len(lines) or not _LICENCE.search("\n".join(header)):
-        return unit.start_line
-    return len(header) + 1
-
-
-def _shown_lines(line: int, shares: Mapping[int, float], last: int, options: SearchOptions) -> list[int]:
-    """Line numbers of the snippet: the asked context, or the place and the lines of the unit that say most."""
-    if options.context_before or options.context_after:
-        return list(range(max(1, line - options.context_before), min(last, line + options.context_after) + 1))
-    others = sorted((n for n in shares if n != line), key=lambda n: (-shares[n], n))
-    return sorted({line, *others[: max(0, options.snippet_lines - 1)]})
 
 
 def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:

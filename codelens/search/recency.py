@@ -6,7 +6,7 @@ The present is the time of the indexed commit, or one that somebody names: the c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from codelens.errors import TracesFault
@@ -16,8 +16,8 @@ from codelens.model.memory import ObservedRuns, place_of
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
 from codelens.search.run import SearchRun
+from codelens.store.records import Traces
 from codelens.store.store import Store
-from codelens.store.traces import Traces
 from codelens.text.counts import quantity
 from codelens.worktree.place import traces_place
 
@@ -40,11 +40,9 @@ def measure_recency(history: History | None, present: int, named: bool = False) 
     if history is None:
         return None
     days = max(0, present - history.changed) / SECONDS_A_DAY
-    whole = int(days)
-    when = "on the day of" if not whole else f"{quantity(whole, 'day')} before"
-    return ExplainedValue(
-        math.exp(-FADING * days), f"changed {when} {'the present as named' if named else 'the indexed commit'}"
-    )
+    when = f"{quantity(int(days), 'day')} before" if days >= 1 else "on the day of"
+    what = "the present as named" if named else "the indexed commit"
+    return ExplainedValue(math.exp(-FADING * days), f"changed {when} {what}")
 
 
 def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, ExplainedValue]:
@@ -93,28 +91,22 @@ class RuntimeSignals(NamedTuple):
     confidence: ExplainedValue
 
 
-RuntimeReader = Callable[[Collection[UnitRow]], Mapping[UnitId, RuntimeSignals]]
-
-
-def open_runtime_reader(store: Store, now: int | None, notices: list[Notice]) -> RuntimeReader:
-    """Returns a function that reads the traces next to an index; without traces it returns {}. A damaged file adds a notice."""
+def read_runtime_signals(
+    units: Collection[UnitRow], store: Store, now: int | None, notices: list[Notice]
+) -> Mapping[UnitId, RuntimeSignals]:
+    """Read the traces next to an index, if there are any; a damaged file adds a notice."""
     path = traces_place(store.path)
-
-    def nothing(units: Collection[UnitRow]) -> Mapping[UnitId, RuntimeSignals]:
+    if not path.is_file():
         return {}
-
-    def read(units: Collection[UnitRow]) -> Mapping[UnitId, RuntimeSignals]:
-        try:
-            with Traces.reading(path) as traces:
-                observed, newest = traces.of({unit.path for unit in units}), traces.newest()
-        except TracesFault as fault:
-            notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
-            return {}
-        present = newest if now is None else now
-        seen = {unit.id: observed.get(place_of(unit)) for unit in units}
-        return {unit: summarize_runs(one, present, now is not None) for unit, one in seen.items() if one}
-
-    return read if path.is_file() else nothing
+    try:
+        with Traces.reading(path) as traces:
+            observed, newest = traces.of({unit.path for unit in units}), traces.newest()
+    except TracesFault as fault:
+        notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
+        return {}
+    present = newest if now is None else now
+    seen = {unit.id: observed.get(place_of(unit)) for unit in units}
+    return {unit: summarize_runs(one, present, now is not None) for unit, one in seen.items() if one}
 
 
 def summarize_runs(seen: ObservedRuns, present: int, named: bool = False) -> RuntimeSignals:

@@ -19,7 +19,7 @@ from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
 from codelens.search.terms import load_words, stem
-from codelens.store.memory import Memory
+from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.counts import quantity
@@ -125,19 +125,18 @@ class Recollection:
             return nothing
 
 
-def _likeness(words: frozenset[str], query: str) -> float:
-    """The share of words that a query has in common with these, of all in either; 1 if it has no words."""
-    asked = frozenset(find_learnable_words([query]))
-    return len(asked & words) / len(asked | words) if asked else 1.0
-
-
 def _add_feedback(
     candidate: Candidate, valid: Sequence[Feedback], expired: int, words: frozenset[str], weights: Mapping[str, float]
 ) -> None:
     """Judgements count by the square of the likeness of their queries to the present one, whose words are given: a word that two
     questions happen to share must not bring the answer of one to the other.
     """
-    judged = [(likeness**2, one.useful) for one in valid if (likeness := _likeness(words, one.query))]
+    judged = []
+    for one in valid:
+        asked = frozenset(find_learnable_words([one.query]))
+        likeness = len(asked & words) / len(asked | words) if asked else 1.0  # by the words that the two have in common
+        if likeness:
+            judged.append((likeness**2, one.useful))
     if not judged:
         return
     useful, closest = sum(useful for _, useful in judged), max(likeness for likeness, _ in judged)

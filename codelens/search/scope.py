@@ -6,6 +6,8 @@ first: path and language of a document, then trigrams, then what is known of a u
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -50,7 +52,7 @@ from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Part, Store
-from codelens.store.texts import Texts, line_at, line_starts
+from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
 from codelens.text.counts import quantity
 
@@ -98,7 +100,7 @@ class SearchScope:
         if option := _option_against(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.facts_of(document).of_unit(unit.kind, unit.name, unit.qualified_name)
-        facts = facts.with_text(self.texts.of(document).slice(unit.span))
+        facts = facts._replace(text=self.texts.of(document).slice(unit.span))
         matching = conditions.matchings_of(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
@@ -125,11 +127,18 @@ class SearchScope:
         leaves = [leaf for leaf in positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
-        whole, span = self.texts.of(document), self.reach.get(unit.id, unit.span)
+        whole, span, matching = self.texts.of(document), self.reach.get(unit.id, unit.span), self.conditions.matching
         by_line: dict[int, Ranges] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
-            ranges = [r for leaf in leaves for r in _ranges(leaf, text, self.conditions.matching)]
+            ranges = list[tuple[int, int]]()
+            for leaf in leaves:
+                if isinstance(leaf, Pattern):
+                    ranges += pattern_ranges(text, leaf.source, matching)
+                for one in (
+                    leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
+                ):
+                    ranges += occurrences(text, one, matching)
             for line, parts in _by_line(text, first, indent, ranges).items():
                 by_line[line] = by_line.get(line, ()) + parts
         return by_line
@@ -139,7 +148,8 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
     conditions = read_conditions(store, query, options, texts, settings)
     scope = SearchScope(query, options, texts, conditions)
-    if query.plain and not _restricts(options):
+    restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
+    if query.plain and not any(restricting):
         return scope
     for value in _repositories_asked(leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
@@ -197,8 +207,15 @@ def _satisfy_conditions(
             left -= 1
             if value:
                 whole.append(document.id)
-        with store.interrupting():
-            undecided, parts = _with_trigrams(undecided, node, store)
+        expression = trigram_expression(literal_requirements(node)) if store.features().fuzzy else ""
+        parts: Mapping[DocumentId, Collection[int]] = {}  # the only parts of large files that allow the query
+        if expression:
+            with store.interrupting():
+                allowed = store.postings.documents_matching(expression)
+            words = demanded_words(node)
+            named = {d.id for d in undecided if any(occurs(d.path, word, True, False) for word in words)}
+            undecided = [d for d in undecided if d.id in allowed or d.id in named]
+            parts = {document: numbers for document, numbers in allowed.items() if document not in named}
         left = len(undecided)
         add_satisfying(undecided, conditions, parts, texts, satisfying)
     units = [*store.units.of_documents(whole, asks_todos(node)), *satisfying.units]
@@ -251,10 +268,6 @@ def documents_in_scope(
     return [d for d in store.documents.rows(among) if not _option_against(d, named.get(d.repository, ""), options)]
 
 
-def _restricts(options: SearchOptions) -> bool:
-    return bool(options.repositories or options.languages or options.languages_not or options.globs or options.paths)
-
-
 def _option_against(document: DocumentRow, repository: str, options: SearchOptions) -> str:
     """The option that keeps a document out; empty if none does."""
     if options.repositories and repository not in options.repositories:
@@ -263,42 +276,20 @@ def _option_against(document: DocumentRow, repository: str, options: SearchOptio
         return f"-t {','.join(options.languages)}"
     if document.language in {resolve_language(n) for n in options.languages_not}:
         return f"-T {','.join(options.languages_not)}"
-    if options.paths and not any(_below(document.path, path) for path in options.paths):
+    folders = [path.strip("/") for path in options.paths]
+    if folders and not any(f in ("", ".", document.path) or document.path.startswith(f"{f}/") for f in folders):
         return ELSEWHERE
-    return _glob_against(document.path, options.globs)
-
-
-def _below(path: str, folder: str) -> bool:
-    folder = folder.strip("/")
-    return folder in ("", ".") or path == folder or path.startswith(f"{folder}/")
-
-
-def _glob_against(path: str, globs: Sequence[str]) -> str:
-    """The last glob that matches decides; where none does, a path passes unless some glob asks for others."""
-    verdict, reason = not any(not g.startswith("!") for g in globs), "-g"
-    for glob in globs:
-        if path_glob(path, glob.removeprefix("!")):
-            verdict, reason = not glob.startswith("!"), f"-g '{glob}'"
-    return "" if verdict else reason
+    # The last glob that matches decides; where none does, a path passes unless some glob asks for others
+    passes, reason = all(glob.startswith("!") for glob in options.globs), "-g"
+    for glob in options.globs:
+        if path_glob(document.path, glob.removeprefix("!")):
+            passes, reason = not glob.startswith("!"), f"-g '{glob}'"
+    return "" if passes else reason
 
 
 def asks_for(node: Node | None, *fields: str) -> bool:
     """True if a condition is on one of these fields."""
     return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in leaves(node))
-
-
-def _with_trigrams(
-    documents: list[DocumentRow], node: Node | None, store: Store
-) -> tuple[list[DocumentRow], Mapping[DocumentId, Collection[int]]]:
-    """(those whose trigrams allow the query, the only parts that allow it in large ones); all of them where nothing can be
-    required, or there are no trigrams."""
-    expression = trigram_expression(literal_requirements(node)) if store.features().fuzzy else ""
-    if not expression:
-        return documents, {}
-    allowed, words = store.postings.documents_matching(expression), demanded_words(node)
-    named = {d.id for d in documents if any(occurs(d.path, word, True, False) for word in words)}
-    parts = {document: numbers for document, numbers in allowed.items() if document not in named}
-    return [d for d in documents if d.id in allowed or d.id in named], parts
 
 
 def trigram_expression(plan: Plan) -> str:
@@ -314,19 +305,12 @@ def trigram_expression(plan: Plan) -> str:
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
 
 
-def _ranges(leaf: Node, text: str, matching: Matching) -> Ranges:
-    if isinstance(leaf, Pattern):
-        return pattern_ranges(text, leaf.source, matching)
-    wanted = leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
-    return tuple(r for one in wanted for r in occurrences(text, one, matching))
-
-
 def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
     """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
-    starts = line_starts(text)
+    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     by_line: dict[int, list[tuple[int, int]]] = {}
     for start, end in sorted(ranges):
-        row = line_at(starts, start) - 1
+        row = bisect_right(starts, start) - 1
         shift = (indent if row == 0 else 0) - starts[row]
         line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
         by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))

@@ -73,10 +73,17 @@ def find_verbatim(run: SearchRun) -> VerbatimMatches:
     """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
     if not run.store.features().fuzzy:
         return VerbatimMatches()
-    words = split_as_typed(run)
-    fragment, typed = find_fragment(run), not run.options.literal and not run.options.regex
-    typed_words = words if typed else ()
-    searches = [*_of_fragment(fragment), *_of_tokens(typed_words, fragment, run), *_of_runs(typed_words)]
+    words, fragment = split_as_typed(run), find_fragment(run)
+    typed = [] if run.options.literal or run.options.regex else words
+    searches = [Search([fragment], [(_find_tokens, (fragment,))], MOST_OF_PASTED)] if fragment else []
+    for token in find_tokens(typed, run):
+        if token != fragment:
+            flag = _FLAG.fullmatch(token)  # many libraries define the flag --dry-run as "dry-run"
+            in_code = (token, f'"{flag[1]}"', f"'{flag[1]}'") if flag else (token,)
+            searches.append(Search(in_code, [(_find_tokens, in_code)]))
+    if windows := {" ".join(typed[at : at + size]).lower(): at + size for at, size in find_windows(typed)}:
+        places = partial(_find_runs, windows=windows, words=typed, following=list(map(_compile_next_word, typed)))
+        searches.append(Search(list(windows), [(places, list(windows))]))
     finds = _finds(run, searches, len(words))
     of_fragment = finds.pop(0) if fragment else {}
     if is_pasted(fragment):  # in code it may go on in the next string
@@ -137,7 +144,7 @@ def find_parts(
     searched = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
     if not run.store.features().fuzzy:
         return {}
-    search = Search(searched, [(_parts_in, (part,)) for part in searched], PARTLY_READ)
+    search = Search(searched, [(_find_parts, (part,)) for part in searched], PARTLY_READ)
     by_unit: dict[UnitId, dict[str, VerbatimMatch]] = {}
     for part, finds in zip(searched, _finds(run, [search], 1, first), strict=True):
         for unit, find in finds.items():
@@ -159,12 +166,6 @@ def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
 
 def is_like_code(word: str) -> bool:
     return re.search(r"[A-Z0-9_]", word[1:]) is not None
-
-
-def _in_code(token: str) -> tuple[str, ...]:
-    """How code says a token: many libraries define the flag --dry-run as "dry-run"."""
-    flag = _FLAG.fullmatch(token)
-    return (token, f'"{flag[1]}"', f"'{flag[1]}'") if flag else (token,)
 
 
 def _is_token(word: str, run: SearchRun) -> bool:
@@ -236,23 +237,6 @@ def _finds(
     for way, _, _, unit, find in ordered:
         best[way][unit] = find
     return best
-
-
-def _of_fragment(fragment: str) -> list[Search]:
-    return [Search([fragment], [(_tokens_in, (fragment,))], MOST_OF_PASTED)] if fragment else []
-
-
-def _of_tokens(words: Sequence[str], without: str, run: SearchRun) -> list[Search]:
-    """A search for each token among these words but one."""
-    codes = [_in_code(token) for token in find_tokens(words, run) if token != without]
-    return [Search(code, [(_tokens_in, code)]) for code in codes]
-
-
-def _of_runs(words: Sequence[str]) -> list[Search]:
-    windows = {" ".join(words[at : at + size]).lower(): at + size for at, size in find_windows(words)}
-    following = [re.compile(_GAP + _bounded(word), re.IGNORECASE) for word in words]
-    places = partial(_runs_in, windows=windows, words=words, following=following)
-    return [Search(list(windows), [(places, list(windows))])] if windows else []
 
 
 def _look_for(
@@ -335,21 +319,17 @@ class _Document:
         """The parts with all letters, or those of ASCII alone, in lower case: in a text with any other, all take ten times
         as long."""
         if of_ascii not in self._lowered:
-            self._lowered[of_ascii] = [_lower_ascii(part) if of_ascii else _lower(part) for _, part in self._parts]
+            self._lowered[of_ascii] = [_lower(part, of_ascii) for _, part in self._parts]
         return self._lowered[of_ascii]
 
 
-def _lower_ascii(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
-
-
-def _lower(text: str) -> str:
+def _lower(text: str, of_ascii: bool) -> str:
+    if of_ascii and not text.isascii():
+        return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     lowered = text.lower()
     return (
         lowered if len(lowered) == len(text) else text
-    )  # a few letters have a lower case of two, which would shift the rest
+    )  # the lower case of a few letters is two, which would shift all
 
 
 def _stands_alone(text: str, among: str, at: int, end: int) -> bool:
@@ -366,31 +346,33 @@ def _is_letter(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _token_places(token: str, document: _Document) -> Iterator[Place]:
+def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
     """Places at which a token stands as a whole; where it never does, in other case; else within longer words."""
-    lowered = token.lower()
-    for text, whole, exact, value in (
-        (token, True, True, 1.0),
-        (lowered, True, False, OTHER_CASE if token != lowered else 1.0),
-        (lowered, False, False, INSIDE),
-    ):
-        places = [place for place, _, _ in document.places(text, whole, exact)]
-        for place in places:
-            yield place, value, token, True
-        if places:
-            return
+    for token in tokens:
+        lowered = token.lower()
+        for text, whole, exact, value in (
+            (token, True, True, 1.0),
+            (lowered, True, False, OTHER_CASE if token != lowered else 1.0),
+            (lowered, False, False, INSIDE),
+        ):
+            places = [place for place, _, _ in document.places(text, whole, exact)]
+            yield from ((place, value, token, True) for place in places)
+            if places:
+                break
 
 
-def _tokens_in(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
-    return chain.from_iterable(_token_places(token, document) for token in tokens)
-
-
-def _parts_in(parts: Sequence[str], document: _Document) -> Iterator[Place]:
+def _find_parts(parts: Sequence[str], document: _Document) -> Iterator[Place]:
     for part in parts:
         yield from ((place, INSIDE, part, True) for place, _, _ in islice(document.places(part, False), PARTLY_FOUND))
 
 
-def _runs_in(
+def _compile_next_word(word: str) -> re.Pattern[str]:
+    left = r"(?<!\w)" if re.match(r"\w", word) else ""
+    right = r"(?!\w)(?!\.\d)" if re.search(r"\w\Z", word) else ""
+    return re.compile(f"{_GAP}{left}{re.escape(word)}{right}", re.IGNORECASE)
+
+
+def _find_runs(
     present: Sequence[str],
     document: _Document,
     windows: Mapping[str, int],
@@ -406,12 +388,6 @@ def _runs_in(
             while last < len(words) and (more := following[last].match(text, end)):
                 end, last = more.end(), last + 1
             yield place, float(last - after + size), " ".join(words[after - size : last]), False
-
-
-def _bounded(token: str) -> str:
-    left = r"(?<!\w)" if re.match(r"\w", token) else ""
-    right = r"(?!\w)(?!\.\d)" if re.search(r"\w\Z", token) else ""
-    return f"{left}{re.escape(token)}{right}"
 
 
 def _add(

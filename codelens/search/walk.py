@@ -7,14 +7,14 @@ seeds. Units that only the walk found become candidates; each candidate that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import cast
 
-from codelens.graph.expansion import KEEPS, KEEPS_ELSE, ExpandedNode, GraphStep, expand
+from codelens.graph.expansion import KEEPS, KEEPS_ELSE, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ContentNumbering, WeightedNeighbours
-from codelens.graph.walk import Adjacency, PushResult, Trails, push_mass
+from codelens.graph.walk import PushResult, Trails, push_mass
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
@@ -75,20 +75,21 @@ def spread(
     reach = best - low
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
-    whole = math.fsum(seeds.values())
     if not store.is_one:
-        ahead = partial(_walk_ahead, spreading=spreading, whole=whole, reading=reading)
+        ahead = partial(_walk_ahead, spreading=spreading, whole=math.fsum(seeds.values()), reading=reading)
         weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
         store.foresee((ahead, weights | seeds))
-    around, pushed = _push_from(store, seeds, spreading, spreading.epsilon)
-    return SpreadResult(seeds, _arrived(pushed, seeds, spreading.restart), pushed, around)
+    return _walk(store, seeds, spreading, spreading.epsilon)
 
 
-def _push_from(
-    store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float
-) -> tuple[WeightedNeighbours, PushResult]:
+def _walk(store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float) -> SpreadResult:
     around = WeightedNeighbours(store, spreading.kinds, spreading.backward, spreading.precise)
-    return around, push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
+    pushed = push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
+    came, total = pushed.mass.copy(), math.fsum(seeds.values())
+    for seed, weight in seeds.items():  # a seed's own restarts only repeat its score
+        came[seed] -= spreading.restart * weight / total
+    arrived = {node: held for node, held in cast("dict[UnitId, float]", came).items() if held > 0}
+    return SpreadResult(seeds, arrived, pushed, around)
 
 
 def _walk_ahead(
@@ -96,21 +97,11 @@ def _walk_ahead(
 ) -> None:
     """Read what a walk will read of one of several indexes, and the units that may join. `candidates`: unit → weight as a seed,
     of `whole` over all indexes."""
-    seeds = {unit: weight for unit, weight in candidates.items() if weight}
-    if seeds:
+    if seeds := {unit: weight for unit, weight in candidates.items() if weight}:
         share = math.fsum(seeds.values()) / whole
-        _, pushed = _push_from(store, seeds, spreading, NEARLY * spreading.epsilon / share)
-        mass = _arrived(pushed, seeds, spreading.restart)
+        mass = _walk(store, seeds, spreading, NEARLY * spreading.epsilon / share).mass
         most = round(MORE * spreading.joining)
         reading(store, _most({u: held for u, held in mass.items() if u not in candidates}, most))
-
-
-def _arrived(pushed: PushResult, seeds: Mapping[int, float], restart: float) -> dict[UnitId, float]:
-    """The mass that came to each node from others: a seed's own restarts only repeat its score."""
-    came, total = pushed.mass.copy(), math.fsum(seeds.values())
-    for seed, weight in seeds.items():
-        came[seed] -= restart * weight / total
-    return {node: held for node, held in cast("dict[UnitId, float]", came).items() if held > 0}
 
 
 def measure_nearness(walk: SpreadResult) -> dict[UnitId, float]:
@@ -189,6 +180,19 @@ class WalkPaths:
             self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
 
     @cached_property
+    def _senders(self) -> Mapping[int, int]:
+        """Node → the neighbour that sent it most of what arrived."""
+        mass = {self._nodes.number[n]: m for n, m in self._found.pushed.mass.items() if n in self._nodes.number}
+        most: dict[int, tuple[float, int]] = {}
+        for source, row in sorted(self._rows.items()):
+            total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
+            for target, weight in row:
+                sent = mass_of_source * weight / total
+                if target != source and sent > most.get(target, (0.0, 0))[0]:
+                    most[target] = sent, source
+        return {target: source for target, (_, source) in most.items()}
+
+    @cached_property
     def _names(self) -> dict[UnitId, str]:
         return {candidate.unit.id: candidate.unit.qualified_name for candidate in self._candidates}
 
@@ -209,29 +213,9 @@ class WalkPaths:
         }
 
     @cached_property
-    def _mass(self) -> dict[int, float]:
-        number = self._nodes.number
-        return {number[node]: held for node, held in self._found.pushed.mass.items() if node in number}
-
-    @cached_property
     def _trails(self) -> Trails:
         seeds = {self._nodes.number[seed]: weight for seed, weight in self._found.seeds.items()}
         return Trails(self._rows, seeds, self._restart)
-
-    @cached_property
-    def _senders(self) -> Mapping[int, int]:
-        return _senders(self._rows, self._mass)
-
-
-def _senders(rows: Adjacency, mass: Mapping[int, float]) -> dict[int, int]:
-    """Node → the neighbour that sent it most of what arrived."""
-    most: dict[int, tuple[float, int]] = {}
-    for source, row in sorted(rows.items()):
-        total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
-        for target, weight in row:
-            if target != source and (sent := mass_of_source * weight / total) > most.get(target, (0.0, 0))[0]:
-                most[target] = sent, source
-    return {target: source for target, (_, source) in most.items()}
 
 
 _VERBS = {
@@ -293,7 +277,8 @@ def add_expansion(
 ) -> tuple[list[Candidate], frozenset[UnitId]]:
     """(the candidates and those that joined them, best first; the seeds and all that they reach).
 
-    Each that inherited has a contribution that says from where. `may_be_found` says which units may join.
+    Each that inherited has a contribution that says from where: it is raised to the seed's score times the share that the edges
+    keep, if that is more than it has. `may_be_found` says which units may join.
     """
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
@@ -306,10 +291,22 @@ def add_expansion(
     rows = store.units.rows(reached.keys() - known.keys())
     joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
     known |= {row.id: Candidate(row) for row in joined if may_be_found(row.id)}
-    names = _names_of_stations(reached.values(), known, store)
+    nodes = {hop.source for way in reached.values() for hop in way.path()}
+    stations = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())
+    names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
+    names |= {int(unit): row.qualified_name for unit, row in stations.items()}
+    names |= dict(store.edges.names([n for n in nodes if n < 0]))
     for unit, way in reached.items():
-        if unit in known:
-            _inherit(known[unit], way, scores, names, expanding)
+        hops = way.path()
+        kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)
+        of = scores[hops[0].source]
+        if unit in known and of * kept > (had := known[unit].score):
+            said = [names.get(node, "?") for node in (hops[0].source, *(hop.target for hop in hops))]
+            way_there = _describe_way(said, [(hop.kind, hop.outgoing) for hop in hops])
+            reason = f"{kept:.4g} of the score it comes from: {way_there}"
+            operands = {"of": of, "kept": kept, "had": had}
+            part = Contribution("expansion", of * kept - had, reason, "inherit", operands)
+            known[unit].recorded.append(part)
     return in_order(known.values()), frozenset(UnitId(node) for node in expanded)
 
 
@@ -320,9 +317,10 @@ class _ResolvedEdges:
         self._store = store
 
     def __call__(self, nodes: Sequence[int]) -> Mapping[int, Sequence[GraphStep]]:
-        self._store.budget.check()
+        store = self._store
+        store.budget.check()
         steps: dict[int, list[GraphStep]] = {node: [] for node in nodes}
-        for node, other, kind, tier, outgoing in self._store.edges.around(nodes, WIDEST):
+        for node, other, kind, tier, outgoing in store.edges.around(nodes, WIDEST):
             name = NAME_OF_KIND[kind]
             if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
                 continue
@@ -330,59 +328,25 @@ class _ResolvedEdges:
                 steps[node].append(GraphStep(other, "contains", not outgoing))
             else:
                 steps[node].append(GraphStep(other, name, bool(outgoing)))
-        for node, other, down in self._store.edges.nested(nodes):
+        for node, other, down in store.edges.nested(nodes):
             steps[node].append(GraphStep(other, "contains", down))
-        for document, unit in self._store.units.top_level([-node for node in nodes if node < 0]):
+        for document, unit in store.units.top_level([-node for node in nodes if node < 0]):
             steps[-document].append(GraphStep(unit, "contains"))
-        rows = self._store.units.rows([UnitId(n) for n in nodes if n > 0])
+        rows = store.units.rows([UnitId(n) for n in nodes if n > 0])
         for row in rows.values():
             if row.parent is None:
                 steps[row.id].append(GraphStep(-row.document, "contains", False))
-        self._link_notes(steps, [row for row in rows.values() if row.kind in NOTE_KINDS])
-        return steps
-
-    def _link_notes(self, steps_of: Mapping[int, list[GraphStep]], notes: Sequence[UnitRow]) -> None:
-        """Add the steps between notes, in place: a link to the file of a note leads to the note."""
+        # A link to the file of a note leads to the note
+        notes = [row for row in rows.values() if row.kind in NOTE_KINDS]
         note_of_file = {-row.document: row.id for row in notes}
-        for node, other, kind, _, outgoing in self._store.edges.around(list(note_of_file), WIDEST):
+        for node, other, kind, _, outgoing in store.edges.around(list(note_of_file), WIDEST):
             if not outgoing and other > 0:
-                steps_of[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
-        files = {
-            -step.target for row in notes for step in steps_of[row.id] if step.target < 0 and step.kind == "documents"
-        }
-        linked = self._store.units.rows([unit for _, unit in self._store.units.top_level(sorted(files))])
+                steps[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
+        links = {row.id: [s for s in steps[row.id] if s.target < 0 and s.kind == "documents"] for row in notes}
+        files = {-link.target for links_of_note in links.values() for link in links_of_note}
+        linked = store.units.rows([unit for _, unit in store.units.top_level(sorted(files))])
         linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
-        for row in notes:
-            steps = [step for step in steps_of[row.id] if step.kind == "documents" and step.target in linked_notes]
-            steps_of[row.id] += [step._replace(target=linked_notes[step.target]) for step in steps]
-
-
-def _inherit(
-    candidate: Candidate,
-    way: ExpandedNode,
-    scores: Mapping[int, float],
-    names: Mapping[int, str],
-    expanding: ExpansionSettings,
-) -> None:
-    """Raise the candidate to the seed's score times the share that the edges keep, if that is more than it has."""
-    hops = way.path()
-    of, had = scores[hops[0].source], candidate.score
-    kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)
-    if of * kept <= had:
-        return
-    stations = [names.get(node, "?") for node in (hops[0].source, *(hop.target for hop in hops))]
-    way_there = _describe_way(stations, [(hop.kind, hop.outgoing) for hop in hops])
-    reason = f"{kept:.4g} of the score it comes from: {way_there}"
-    operands = {"of": of, "kept": kept, "had": had}
-    candidate.recorded.append(Contribution("expansion", of * kept - had, reason, "inherit", operands))
-
-
-def _names_of_stations(
-    ways: Collection[ExpandedNode], known: Mapping[UnitId, Candidate], store: Store
-) -> dict[int, str]:
-    """Node → name, for the stations of all paths."""
-    nodes = {hop.source for way in ways for hop in way.path()}
-    rows = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())
-    names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
-    names |= {int(unit): row.qualified_name for unit, row in rows.items()}
-    return names | dict(store.edges.names([n for n in nodes if n < 0]))
+        for note, links_of_note in links.items():
+            known = (link for link in links_of_note if link.target in linked_notes)
+            steps[note] += [link._replace(target=linked_notes[link.target]) for link in known]
+        return steps

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import CodelensError, EmbedderFault, TargetError
@@ -23,7 +22,8 @@ from codelens.search.present import answer
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import select_channels
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
-from codelens.search.scope import ELSEWHERE, Blame, documents_in_scope
+from codelens.search.scope import ELSEWHERE, documents_in_scope
+from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.units import UnitSet
@@ -80,34 +80,41 @@ def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explan
 
 def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
     """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
+    path = target.path
     for repository in store.documents.repositories():
-        if target.repository in ("", repository.name) and (
-            loss := _explain_skip(repository.root, target.path, store, settings)
-        ):
-            return loss
-    raise TargetError(f"no tree of this index has a file {target.path}", hint="a path is relative to the root")
-
-
-def _explain_skip(root: Path, path: str, store: Store, settings: Settings) -> Loss | None:
-    try:
-        seen = explain_path(root, path, settings, own_files(store.path))
-    except CodelensError:
-        return None
-    if seen is None:
-        return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
-    if not isinstance(seen, Skip):
-        known = {s.path: s for r in store.documents.repositories() for s in store.documents.skips(r.id)}
-        if (skip := known.get(seen.path)) is not None:
-            return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", _unskip(skip))
-        return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
-    if seen.reason in (SkipReason.IGNORED, SkipReason.HIDDEN):
-        return Loss(seen.reason.value, f"{path}: {seen.detail}", _unskip(seen))
-    return Loss("skipped", f"{path}: {seen.reason.value} ({seen.detail})", _unskip(seen))
+        if target.repository not in ("", repository.name):
+            continue
+        try:
+            seen = explain_path(repository.root, path, settings, own_files(store.path))
+        except CodelensError:
+            continue
+        if seen is None:
+            return Loss("not a symbol", f"{path} is a folder", "name a file, as PATH or PATH:LINE")
+        if isinstance(seen, Skip):
+            skip, is_rule = seen, seen.reason in (SkipReason.IGNORED, SkipReason.HIDDEN)
+        else:
+            known = {s.path: s for r in store.documents.repositories() for s in store.documents.skips(r.id)}
+            if seen.path not in known:
+                return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
+            skip, is_rule = known[seen.path], False
+        remedy = _WAYS_TO_INDEX.get(skip.reason.value, "")
+        if is_rule:
+            return Loss(skip.reason.value, f"{path}: {skip.detail}", remedy)
+        return Loss("skipped", f"{path}: {skip.reason.value} ({skip.detail})", remedy)
+    raise TargetError(f"no tree of this index has a file {path}", hint="a path is relative to the root")
 
 
 def explain_loss(target: UserTarget, loss: Loss) -> Explanation:
     """The explanation of a target that is not a candidate."""
     return Explanation(target.text, None, None, None, None, loss)
+
+
+_WAYS_TO_INDEX = {
+    "ignored": "--no-ignore, or a line `!…` in .codelensignore",
+    "hidden": "index with --hidden",
+    "too large": "raise max_file_size in .codelens.toml",
+    **dict.fromkeys(("minified", "generated", "vendored"), "set include_vendored = true in .codelens.toml"),
+}  # Reason of a skip → what brings the file into the index
 
 
 class _Explainer:
@@ -119,17 +126,38 @@ class _Explainer:
 
     def explain(self, target: UserTarget) -> Explanation:
         """The place of the target in the order, or what it was lost by."""
-        if target.unit is None:
-            return explain_loss(target, self._not_in_index(target))
-        place = self._ranking.rank_of(target.unit.id)
+        unit, document = target.unit, target.document
+        if unit is None and document is None:
+            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
+        if unit is None:
+            return explain_loss(target, self._explain_no_unit(target, document))
+        place = self._ranking.rank_of(unit.id)
         if place is not None:
             return self._explain_candidate(target, place - 1)
         missing = f"there was no time to find out why it is not a candidate: {target.text}"
         loss = Loss("out of time", missing, "raise the setting query_seconds")
         with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
             self._store.budget.check()
-            loss = self._not_parsed(target) or self._not_candidate(target.unit)
+            loss = self._not_candidate(unit)
+            # A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead.
+            if document is not None and document.fault and unit.kind in CHUNK_KINDS:
+                text = f"{target.path}: {document.fault}; as mere text it is lost at {loss.stage}: {loss.text}"
+                loss = Loss("parse failed", text, MEND, loss.remedy_query)
         return explain_loss(target, loss)
+
+    def _explain_no_unit(self, target: UserTarget, document: DocumentRow) -> Loss:
+        """Why nothing is at a line of an indexed file, or in all of it."""
+        if document.fault:
+            return Loss("parse failed", f"{target.path}: {document.fault}", MEND)
+        what = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
+        line, units = target.line or 1, self._store.units.of_document(document.id)
+        nearest = min(
+            units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line), default=None
+        )
+        remedy = "name a line with text"
+        if nearest:
+            remedy = f"the nearest is {nearest.qualified_name}, line {nearest.name_line or nearest.start_line}"
+        return Loss("not a symbol", f"{target.path}: {what}", remedy)
 
     def _explain_candidate(self, target: UserTarget, place: int) -> Explanation:
         """The explanation of a candidate at a place of the order, from 0, perhaps on another page."""
@@ -144,37 +172,7 @@ class _Explainer:
 
     # Before the index
 
-    def _not_in_index(self, target: UserTarget) -> Loss:
-        if target.document is not None:
-            if target.document.fault:
-                return Loss("parse failed", f"{target.path}: {target.document.fault}", MEND)
-            line = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
-            nearest = self._nearest(target.document.id, target.line or 1)
-            return Loss("not a symbol", f"{target.path}: {line}", nearest or "name a line with text")
-        return explain_not_indexed(target, self._store, self._settings)
-
-    def _nearest(self, document: DocumentId, line: int) -> str:
-        units = self._store.units.of_document(document)
-        nearest = min(
-            units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line), default=None
-        )
-        return (
-            f"the nearest is {nearest.qualified_name}, line {nearest.name_line or nearest.start_line}"
-            if nearest
-            else ""
-        )
-
     # Between the index and the candidates
-
-    def _not_parsed(self, target: UserTarget) -> Loss | None:
-        """A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead."""
-        if target.unit is None or target.document is None or not target.document.fault:
-            return None
-        if target.unit.kind not in CHUNK_KINDS:
-            return None
-        later = self._not_candidate(target.unit)
-        text = f"{target.path}: {target.document.fault}; as mere text it is lost at {later.stage}: {later.text}"
-        return Loss("parse failed", text, MEND, later.remedy_query)
 
     def _not_candidate(self, unit: UnitRow) -> Loss:
         if unit.id in self._run.originals:
@@ -184,8 +182,12 @@ class _Explainer:
         if blame := self._run.scope.blame(unit):
             text = f"{blame.condition} does not hold: {blame.text}"
             query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
-            loss = Loss("filtered", text, _leave_out(blame, query), query)
-            return loss if query or blame.without else self._with_other_options(loss, unit, _without(options, blame))
+            remedy = f"leave {blame.condition} out" + (f": {query}" if query else "")
+            remedy = "--root-scope, without a PATH" if blame.condition == ELSEWHERE else remedy
+            loss = Loss("filtered", text, remedy, query)
+            if query or blame.without:
+                return loss
+            return self._with_other_options(loss, unit, _drop_option(options, blame.condition))
         event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
             said = "confidence" if self._run.profile.confidence else "share of the best score"
@@ -259,7 +261,11 @@ class _Explainer:
         options, order = self._options, self._ranking.candidates
         text = f"rank {rank} of {len(order)}"
         if options.sort == "score":
-            gap, parts = describe_difference(candidate, order[options.offset + options.limit - 1])
+            sums: dict[str, float] = {}
+            for sign, one in ((1.0, candidate), (-1.0, order[options.offset + options.limit - 1])):
+                for part in one.contributions:
+                    sums[family_of(part)] = sums.get(family_of(part), 0.0) + sign * part.amount
+            gap, parts = describe_gap(sums, 6)
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
@@ -283,79 +289,61 @@ class _Explainer:
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
         folder = unit.path.rpartition("/")[0]
         place = describe(Filter("path", (f"{folder}/" if folder else unit.path,)))
+        name_words = {word.casefold() for word in (name, *split_identifier(name))}
         changed: list[str] = []
         for query in queries:
-            changed += [f"{query} {way}" for way in self._filters(unit, query, rank, place)]
+            if rank is not None:
+                tests_above = any("test" in c.unit.roles for c in self._ranking.candidates[: rank - 1])
+                if tests_above and "test" not in unit.roles and "is:" not in query:
+                    changed.append(f"{query} -is:test")
+                if unit.kind in KINDS and unit.kind not in CHUNK_KINDS and "kind:" not in query:
+                    changed.append(f"{query} kind:{unit.kind}")
+                changed += [] if "path:" in query else [f"{query} {place}"]
             present = {word.casefold() for word in _WORD.findall(query)} | {t for _, t, _ in self._run.trace.terms}
             words = [w for w in dict.fromkeys(split_identifier(name)) if w.casefold() not in present and len(w) > 1]
             changed += [f"{query} {way}" for way in dict.fromkeys([*words, " ".join(words)]) if way]
-            named = _with_name(query, name, exact)
-            changed += [named] if "path:" in query else [named, f"{named} {place}"]
+            named = query  # with the name as it is written in place of the plain words that it is made of
+            if not set(query) & set('"`/()'):
+                named = " ".join(word for word in query.split() if word.casefold() not in name_words)
+            changed += [f"{named} {exact}"] + ([] if "path:" in query else [f"{named} {exact} {place}"])
         here = describe(Filter("path", (unit.path,)))
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
-
-    def _filters(self, unit: UnitRow, query: str, rank: int | None, place: str) -> list[str]:
-        if rank is None:
-            return []
-        tests_above = any("test" in c.unit.roles for c in self._ranking.candidates[: rank - 1])
-        ways = ["-is:test"] if tests_above and "test" not in unit.roles and "is:" not in query else []
-        if unit.kind in KINDS and unit.kind not in CHUNK_KINDS and "kind:" not in query:
-            ways.append(f"kind:{unit.kind}")
-        return ways if "path:" in query else [*ways, place]
 
     def _first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
         """The first of these queries that shows the unit under the same, or the other, options; empty if none does, or there is
         no time.
         """
-        options = other or self._options
+        options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
-        most = 1 if self._store.is_one else MOST_AT_ONCE
+
+        def rank_by(query: str) -> Ranking | None:
+            """None if --strict-query or the like forbids the query: then it helps nobody."""
+            with suppress(CodelensError), store.spending(self._settings.query_seconds, apart=True):
+                return rank(query, store, options, self._settings)
+            return None
+
+        most = 1 if store.is_one else MOST_AT_ONCE
         for begin in range(0, len(queries), most):
             tried = queries[begin : begin + most]
-            rankings = self._store.at_once(*(partial(self._rank, query, options) for query in tried))
-            for query, ranking in zip(tried, rankings, strict=True):
+            for query, ranking in zip(tried, store.at_once(*(partial(rank_by, query) for query in tried)), strict=True):
                 if ranking is None:
                     continue
                 if any(notice.code == OUT_OF_TIME for notice in ranking.run.notices):
-                    self._store.budget.cut.append("not every remedy was tried")
+                    store.budget.cut.append("not every remedy was tried")
                     return ""
                 place = ranking.rank_of(unit.id)
                 if place is not None and first <= place <= last:
                     return query
         return ""
 
-    def _rank(self, query: str, options: SearchOptions) -> Ranking | None:
-        """The ranking of a query; None if --strict-query or the like forbids it: then it helps nobody."""
-        with suppress(CodelensError), self._store.spending(self._settings.query_seconds, apart=True):
-            return rank(query, self._store, options, self._settings)
-        return None
-
 
 _WORD = re.compile(r"\w+")
 MEND = "mend the file, or report the grammar; its text is searched all the same"
 
 
-def _with_name(query: str, name: str, exact: str) -> str:
-    """The query with the name as it is written in place of the plain words that the name is made of."""
-    if not set(query) & set('"`/()'):
-        name_words = {word.casefold() for word in (name, *split_identifier(name))}
-        query = " ".join(word for word in query.split() if word.casefold() not in name_words)
-    return f"{query} {exact}"
-
-
-def _say(query: str) -> str:
-    return f"ask: {query}" if query else ""
-
-
-def _leave_out(blame: Blame, query: str) -> str:
-    if blame.condition == ELSEWHERE:
-        return "--root-scope, without a PATH"
-    return f"leave {blame.condition} out" + (f": {query}" if query else "")
-
-
-def _without(options: SearchOptions, blame: Blame) -> SearchOptions:
+def _drop_option(options: SearchOptions, condition: str) -> SearchOptions:
     """The options without the one that keeps a unit out; of several patterns, without the one that does."""
-    flag, _, value = blame.condition.partition(" ")
+    flag, _, value = condition.partition(" ")
     if flag == "-g":
         globs = tuple(g for g in options.globs if (f"'{g}'" != value if value else g.startswith("!")))
         return replace(options, globs=globs)
@@ -363,26 +351,8 @@ def _without(options: SearchOptions, blame: Blame) -> SearchOptions:
     return replace(options, **{names[flag]: ()}) if flag in names else options
 
 
-def _unskip(skip: Skip) -> str:
-    ways: dict[str, str] = {
-        "ignored": "--no-ignore, or a line `!…` in .codelensignore",
-        "hidden": "index with --hidden",
-        "too large": "raise max_file_size in .codelens.toml",
-        "minified": "set include_vendored = true in .codelens.toml",
-        "generated": "set include_vendored = true in .codelens.toml",
-        "vendored": "set include_vendored = true in .codelens.toml",
-    }
-    return ways.get(skip.reason.value, "")
-
-
-def describe_difference(first: Candidate, second: Candidate) -> tuple[str, str]:
-    """The distance of two candidates, and the families of reasons that decide it."""
-    sums: dict[str, float] = {}
-    for sign, candidate in ((1.0, first), (-1.0, second)):
-        for part in candidate.contributions:
-            family = family_of(part)
-            sums[family] = sums.get(family, 0.0) + sign * part.amount
-    return describe_gap(sums, 6)
+def _say(query: str) -> str:
+    return f"ask: {query}" if query else ""
 
 
 class _FileExplainer(_Explainer):

@@ -24,7 +24,11 @@ another file and signature. They pair only if exactly one symbol on each side ha
 def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
     """The difference between two states, in order of content. Edges of moved symbols are listed only if they changed."""
     before, after = list(old), list(new)
-    gone, come, changed = _by_name(_symbols(before), _symbols(after))
+    old_symbols, new_symbols = _symbols(before), _symbols(after)
+    gone = [symbol for key, symbol in old_symbols.items() if key not in new_symbols]
+    come = [symbol for key, symbol in new_symbols.items() if key not in old_symbols]
+    both = (SymbolChange(symbol, new_symbols[key]) for key, symbol in old_symbols.items() if key in new_symbols)
+    changed = [pair for pair in both if pair.old.symbol.signature != pair.new.symbol.signature]
     moved: list[SymbolChange] = []
     for key in _PASSES:
         removed, added = _find_unique(gone, key), _find_unique(come, key)
@@ -55,18 +59,12 @@ def _symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
     return found
 
 
-def _by_name(
-    old: dict[Hashable, SymbolPlace], new: dict[Hashable, SymbolPlace]
-) -> tuple[list[SymbolPlace], list[SymbolPlace], list[SymbolChange]]:
-    gone = [symbol for key, symbol in old.items() if key not in new]
-    come = [symbol for key, symbol in new.items() if key not in old]
-    both = (SymbolChange(symbol, new[key]) for key, symbol in old.items() if key in new)
-    return gone, come, [pair for pair in both if pair.old.symbol.signature != pair.new.symbol.signature]
-
-
 def _find_unique(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:
     counts = Counter(map(key, symbols))
     return {key(symbol): symbol for symbol in symbols if counts[key(symbol)] == 1}
+
+
+_End = tuple[str, str, str]
 
 
 def _edges(
@@ -74,25 +72,22 @@ def _edges(
 ) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
     """(removed edges, added edges)."""
     now = {_end(change.old): _end(change.new) for change in moved}
-    before = {_under_new_names(place, now): place for place in _edge_places(old)}
-    after = {place: place for place in _edge_places(new)}
+
+    def rename(place: EdgePlace) -> EdgePlace:
+        source = (place.repository, place.path, place.edge.source)
+        target = (place.repository, place.edge.path, place.edge.target)
+        repository, path, name = now.get(source, source)
+        _, target_path, target_name = now.get(target, target)
+        return EdgePlace(repository, path, place.edge._replace(source=name, path=target_path, target=target_name))
+
+    before = {rename(place): place for place in _edge_places(old)}
+    after = set(_edge_places(new))
     fewer = sorted(place for key, place in before.items() if key not in after)
-    return tuple(fewer), tuple(sorted(place for key, place in after.items() if key not in before))
+    return tuple(fewer), tuple(sorted(after - before.keys()))
 
 
 def _edge_places(facts: Iterable[SnapshotDocument]) -> Iterable[EdgePlace]:
     return (EdgePlace(d.repository, d.path, edge) for d in facts for edge in d.edges)
-
-
-_End = tuple[str, str, str]
-
-
-def _under_new_names(place: EdgePlace, now: dict[_End, _End]) -> EdgePlace:
-    source = (place.repository, place.path, place.edge.source)
-    target = (place.repository, place.edge.path, place.edge.target)
-    repository, path, name = now.get(source, source)
-    _, there, named = now.get(target, target)
-    return EdgePlace(repository, path, place.edge._replace(source=name, path=there, target=named))
 
 
 def _end(place: SymbolPlace) -> _End:

@@ -25,19 +25,12 @@ MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 SMALLEST_PAGE = 512  # Shorter reads and writes concern the header, or other files
 _BLOCK = 1 << 20  # Bytes per read when checking a file: a multiple of every page size
-_TRIES, _PAUSE_SECONDS = 5, 0.02
-"""How often a page that seems damaged is read again, since a writer may be writing it, and the pause in between. Chosen."""
-_PENDING_BYTE = 1 << 30
-"""SQLite never uses the page with this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)."""
+_TRIES, _PAUSE_SECONDS = 5, 0.02  # How often a page that seems damaged is read again: a writer may be at it
+_PENDING_BYTE = 1 << 30  # SQLite never uses its page (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
 
 
 def _checksum(page: memoryview, number: int) -> bytes:
     return xxh3_128_digest(page[:-RESERVED], number)
-
-
-def _is_whole(page: memoryview, number: int) -> bool:
-    """True if the page matches its checksum; `number` counts from 0."""
-    return page[-RESERVED:] == _checksum(page, number)
 
 
 class _ChecksummedFile(apsw.VFSFile):
@@ -49,7 +42,7 @@ class _ChecksummedFile(apsw.VFSFile):
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         data = super().xRead(amount, offset)
-        # `_is_whole`, without the call: a search reads thousands of pages
+        # `_checksum`, without the call: a search reads thousands of pages
         fits = xxh3_128_digest(data[:-RESERVED], offset // amount) == data[-RESERVED:]
         if amount >= SMALLEST_PAGE and (len(data) < amount or not fits):
             if offset == 0 and not data.startswith(MAGIC):
@@ -128,7 +121,9 @@ def file_faults(path: Path) -> Iterator[str]:
         damaged = _damaged(file, size)
         if damaged:
             yield f"{len(damaged)} of {os.fstat(file.fileno()).st_size // size} pages are damaged, the first is {damaged[0] + 1}"
-        elif not any(_beside(path, suffix) for suffix in ("-wal", "-journal")):
+            return
+        logs = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
+        if not any(log.is_file() and log.stat().st_size for log in logs):
             wanted, there = size * int.from_bytes(head[28:32], "big"), os.fstat(file.fileno()).st_size
             if wanted != there:
                 yield f"the file has {there} bytes, and should have {wanted}"
@@ -136,27 +131,25 @@ def file_faults(path: Path) -> Iterator[str]:
 
 def _damaged(file: BinaryIO, size: int) -> list[int]:
     """Numbers, from 0, of pages that SQLite has written and that do not match their checksums."""
-    found = list(_suspects(file, size))
-    if any(not any(_page(file, size, number)) for number in found):
-        unused = _unused_pages(file, size)
-        found = [number for number in found if number not in unused or any(_page(file, size, number))]
-    for _ in range(_TRIES):
-        if found:
-            time.sleep(_PAUSE_SECONDS)
-            found = [number for number in found if not _is_whole(memoryview(_page(file, size, number)), number)]
-    return found
-
-
-def _suspects(file: BinaryIO, size: int) -> Iterator[int]:
+    damaged, number = list[int](), 0
     file.seek(0)
-    number = 0
     while block := memoryview(file.read(_BLOCK)):
         for end in range(size, len(block) + size, size):
-            # `_is_whole`, without the call: every run reads all pages
+            # `_checksum`, without the call: every run reads all pages
             fits = xxh3_128_digest(block[end - size : end - RESERVED], number) == block[end - RESERVED : end]
             if not fits and number != _PENDING_BYTE // size:
-                yield number
+                damaged.append(number)
             number += 1
+    if any(not any(_page(file, size, number)) for number in damaged):
+        unused = _unused_pages(file, size)
+        damaged = [number for number in damaged if number not in unused or any(_page(file, size, number))]
+    for _ in range(_TRIES if damaged else 0):
+        time.sleep(_PAUSE_SECONDS)
+        pages = ((number, memoryview(_page(file, size, number))) for number in damaged)
+        damaged = [number for number, page in pages if page[-RESERVED:] != _checksum(page, number)]
+        if not damaged:
+            break
+    return damaged
 
 
 def _page(file: BinaryIO, size: int, number: int) -> bytes:
@@ -165,9 +158,7 @@ def _page(file: BinaryIO, size: int, number: int) -> bytes:
 
 
 def _unused_pages(file: BinaryIO, size: int) -> set[int]:
-    """Numbers, from 0, of pages in the free list (https://www.sqlite.org/fileformat.html#the_freelist), which SQLite
-    may never have written.
-    """
+    """Numbers, from 0, of pages that SQLite may never have written (https://www.sqlite.org/fileformat.html#the_freelist)."""
     head = _page(file, size, 0)
     trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()
     while trunk and trunk not in seen:
@@ -179,8 +170,3 @@ def _unused_pages(file: BinaryIO, size: int) -> set[int]:
         trunk, leaves = words[0], words[1]
         unused |= {leaf - 1 for leaf in words[2 : 2 + leaves]}
     return unused
-
-
-def _beside(path: Path, suffix: str) -> bool:
-    file = path.with_name(path.name + suffix)
-    return file.is_file() and file.stat().st_size > 0

@@ -11,8 +11,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
 from codelens.worktree.place import BESIDE, LOCK
 
-BUSY_MS = 5000
-"""Milliseconds that a statement waits for another process's lock. Locks last for a commit or a change of journal mode;
-a longer one is a fault that people should see. Chosen.
-"""
-SWITCH_BACK_SECONDS = 2.0
-"""How long a writer tries to switch back to a single file while readers hold the log; after that it is left to the next
-writer. Chosen.
-"""
+BUSY_MS = 5000  # Milliseconds that a statement waits for another process's lock: for a commit or a change of mode
+SWITCH_BACK_SECONDS = 2.0  # How long a writer tries to fold in the log while readers hold it; else the next one does
 SWITCH_SECONDS = 60.0
 """How long a writer waits for readers before it switches to the log. A reader keeps the file for one answer; comparing an
 index of 10,000 files with the disk took more than 5 seconds on a busy machine.
@@ -77,6 +71,16 @@ class Tables:
     def _run_many(self, sql: str, rows: Iterable[Any]) -> None:
         """Run a statement once for each row of values."""
         self._connection.executemany(sql, rows).fetchall()
+
+    def _replace_rows(
+        self, table: str, key: str, repository: int, old: Mapping[Any, Any], new: Mapping[Any, tuple[Any, ...]]
+    ) -> None:
+        """Make the rows of a repository, by their key, the `new` ones. Writes only what differs from the `old` ones."""
+        gone = [(repository, name) for name in old if name not in new]
+        self._run_many(f"DELETE FROM {table} WHERE repository_id = ? AND {key} = ?", gone)
+        rows = [(repository, name, *row) for name, row in new.items() if old.get(name) != row]
+        if rows:
+            self._run_many(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -163,11 +167,10 @@ def uri_of(path: Path) -> str:
     return f"file:{'' if name.startswith('/') else '/'}{name}"
 
 
-def _connect(path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY) -> apsw.Connection:
-    return _with_vfs(path, vfs_for(path), options, flags)
-
-
-def _with_vfs(path: Path, vfs: str | None, options: str, flags: int) -> apsw.Connection:
+def _connect(
+    path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY, checksums: bool = True
+) -> apsw.Connection:
+    vfs = vfs_for(path) if checksums else None
     connection = apsw.Connection(f"{uri_of(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
     # The file may come from somebody else: allow no code from it, and no values larger than ours.
@@ -210,13 +213,13 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
     Its folder exists, since the index lies there. The journal of a killed writer can only be rolled back by a writer. A
     file without page checksums, from an earlier version, stays without them.
     """
-    vfs = vfs_for(path) if has_checksums(path) else None
+    checksums = has_checksums(path)
     if writing:
-        return _with_vfs(path, vfs, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        return _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, checksums)
     if path.with_name(f"{path.name}-journal").exists():
         with suppress(apsw.Error):
-            return _prepare_reader(_with_vfs(path, vfs, "mode=rw", apsw.SQLITE_OPEN_READWRITE))
-    return _prepare_reader(_with_vfs(path, vfs, "mode=ro", apsw.SQLITE_OPEN_READONLY))
+            return _prepare_reader(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE, checksums))
+    return _prepare_reader(_connect(path, "mode=ro", checksums=checksums))
 
 
 def remove_database(path: Path) -> bool:
@@ -228,19 +231,14 @@ def remove_database(path: Path) -> bool:
 
 
 def to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
-    """Let readers continue with the committed state while this connection writes.
-
-    Raises IndexBusy if a reader keeps the single file for longer than this.
-    """
+    """Let readers continue with the committed state while this connection writes. Raises IndexBusy if one keeps the file."""
     if not _switch(connection, "wal", seconds):
         raise IndexBusy(f"a reader has held {Path(connection.filename).name} for {seconds:.0f} s", "run it again later")
     connection.execute("PRAGMA synchronous = NORMAL").fetchall()
 
 
 def to_rest(connection: apsw.Connection) -> bool:
-    """Fold the log into the file and switch back to a single file. False if a reader prevented it; the next writer will
-    do it.
-    """
+    """Fold the log into the file and switch back to a single file. False if a reader prevented it."""
     return _switch(connection, "delete", SWITCH_BACK_SECONDS)
 
 
@@ -266,15 +264,13 @@ def put_to_rest(path: Path) -> bool:
 
     The log of a damaged file is deleted, because SQLite would apply it to the new file.
     """
-    connection = _connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)
-    try:
-        return connection.pragma("journal_mode") != "wal" or to_rest(connection)
-    except _DAMAGE:
-        for suffix in BESIDE:
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        return True
-    finally:
-        connection.close()
+    with closing(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)) as connection:
+        try:
+            return connection.pragma("journal_mode") != "wal" or to_rest(connection)
+        except _DAMAGE:
+            for suffix in BESIDE:
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            return True
 
 
 APPLICATION_ID = 0x636C656E  # 'clen' in the header of each index, which identifies the file even if it is damaged
@@ -286,14 +282,10 @@ def holds_index(path: Path) -> bool:
     with path.open("rb") as file:
         if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
             return True
-    connection = _connect(path, "mode=ro")
-    try:
+    with closing(_connect(path, "mode=ro")) as connection, suppress(apsw.Error):
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    except apsw.Error:
-        return False
-    finally:
-        connection.close()
-    return {"meta", "repositories", "documents"} <= tables
+        return {"meta", "repositories", "documents"} <= tables
+    return False
 
 
 def looks_begun(path: Path) -> bool:
@@ -304,19 +296,12 @@ def looks_begun(path: Path) -> bool:
         return file.read(16) in (b"", b"SQLite format 3\0", bytes(16))
 
 
-def vector_library() -> Path | None:
-    """sqlite-vec's shared library. Importing its package would load numpy (110 ms)."""
-    spec = find_spec("sqlite_vec")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for suffix in (".so", ".dylib", ".dll"):
-            if (library := Path(folder) / f"vec0{suffix}").is_file():
-                return library
-    return None
-
-
 def load_vector_extension(connection: apsw.Connection) -> bool:
     """Load sqlite-vec into this connection; False if it is not available."""
-    library = vector_library()
+    spec = find_spec("sqlite_vec")  # importing the package would load numpy (110 ms)
+    folders = (spec.submodule_search_locations or []) if spec else []
+    libraries = (Path(folder) / f"vec0{suffix}" for folder in folders for suffix in (".so", ".dylib", ".dll"))
+    library = next((library for library in libraries if library.is_file()), None)
     if library is None:
         return False
     try:
@@ -352,51 +337,32 @@ def writer_lock(path: Path) -> Iterator[None]:
                 beside.unlink()
 
 
+_LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line end
+
+
 def _locked_file(beside: Path) -> int:
     while True:
         try:
             handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         except OSError as fault:
             raise unwritable(beside, fault) from None
-        if not _names_a_process(handle):
+        holder = b""
+        with suppress(OSError):  # on Windows a locked file may be unreadable
+            holder = os.read(handle, _LONGEST_LOCK)
+            os.lseek(handle, 0, os.SEEK_SET)
+        if len(holder) >= _LONGEST_LOCK or (holder and not holder.strip().isdigit()):
             os.close(handle)
             raise UsageError(
                 f"{beside} is in the way and is not a lock file", "move it, or name another file with --db"
             )
         if not _try_lock(handle):
-            holder = _read_holder(handle)
             os.close(handle)
-            raise IndexBusy(f"another process ({holder}) is writing {beside.with_suffix('').name}")
+            process = f"pid {holder.decode().strip() or 'unknown'}"
+            raise IndexBusy(f"another process ({process}) is writing {beside.with_suffix('').name}")
         with suppress(OSError):
             if os.fstat(handle).st_ino == beside.stat().st_ino:
                 return handle
         os.close(handle)  # its last holder removed it between our open and our lock
-
-
-_LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line end
-
-
-def _names_a_process(handle: int) -> bool:
-    """True if a file holds what our locks hold: a process id, or nothing yet. On Windows a locked file may be
-    unreadable.
-    """
-    try:
-        text = os.read(handle, _LONGEST_LOCK)
-        os.lseek(handle, 0, os.SEEK_SET)
-    except OSError:
-        return True
-    return len(text) < _LONGEST_LOCK and (not text or text.strip().isdigit())
-
-
-def _read_holder(handle: int) -> str:
-    with suppress(OSError):
-        if (
-            text := os.pread(handle, _LONGEST_LOCK, 0).decode("ascii", "replace").strip()
-            if hasattr(os, "pread")
-            else ""
-        ):
-            return f"pid {text}"
-    return "pid unknown"
 
 
 if sys.platform == "win32":
@@ -434,17 +400,15 @@ class Abilities:
 
 def probe_abilities() -> Abilities:
     """Test the features on a database in memory."""
-    connection = apsw.Connection(":memory:")
-    try:
+    with closing(apsw.Connection(":memory:")) as connection:
+        has_vectors = load_vector_extension(connection)
         return Abilities(
             sqlite=apsw.sqlite_lib_version(),
             driver=apsw.apsw_version(),
             fts5=_works(connection, "CREATE VIRTUAL TABLE words USING fts5(x, tokenize='unicode61')"),
             trigram=_works(connection, "CREATE VIRTUAL TABLE parts USING fts5(x, tokenize='trigram', detail='none')"),
-            vector=_vector_version(connection),
+            vector=str(connection.execute("SELECT vec_version()").get).removeprefix("v") if has_vectors else "",
         )
-    finally:
-        connection.close()
 
 
 def _works(connection: apsw.Connection, statement: str) -> bool:
@@ -453,10 +417,3 @@ def _works(connection: apsw.Connection, statement: str) -> bool:
     except apsw.Error:
         return False
     return True
-
-
-def _vector_version(connection: apsw.Connection) -> str:
-    if not load_vector_extension(connection):
-        return ""
-    row = connection.execute("SELECT vec_version()").fetchone()
-    return str(row[0]).removeprefix("v") if row else ""

@@ -29,10 +29,8 @@ class InOrder(list[T]):
 
     def __init__(self, elements: Iterable[T], keys: Iterable[tuple[Any, ...]], at: int = -6) -> None:
         super().__init__(elements)
-        self.keys = list(keys)
-        """Sort keys."""
-        self.at = at
-        """The place of the repository in a key; by default that of CONTENT_ORDER at its end."""
+        self.keys = list(keys)  # Sort keys
+        self.at = at  # The place of the repository in a key; by default that of CONTENT_ORDER at its end
 
     @classmethod
     def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
@@ -105,9 +103,7 @@ class RootNames(dict[Path, str]):
 
 
 class Documents(Tables):
-    """Reads and writes repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's
-    path.
-    """
+    """Repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's path."""
 
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         super().__init__(connection)
@@ -142,32 +138,26 @@ class Documents(Tables):
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
     def add_repositories(self, roots: Iterable[Path]) -> list[RepositoryRow]:
-        """Add those of these roots that are new, and return all repositories. Each name is the end of a root's path that
-        tells it from the others.
-        """
+        """Add new roots; return all repositories. A name is the end of a root's path that tells it from the others."""
         known = {row.root for row in self.repositories()}
         for root in dict.fromkeys(roots):
             if root not in known:
                 sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
                 self._run(sql, self._stored(root))
-        self._name_repositories()
-        sign(self._connection, self.index)  # the signature covers names and roots
-        return self.repositories()
-
-    def _name_repositories(self) -> None:
-        """Rename repositories, with their keys in `meta`, where another root has made their name ambiguous."""
         rows = self.repositories()
         names = name_by_roots([row.root for row in rows])
-        changed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
-        for row, _ in changed:  # first out of the way of each other
+        renamed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
+        for row, _ in renamed:  # first out of the way of each other
             self._run("UPDATE repositories SET name = '/' || id WHERE id = ?", row.id)
-        for row, name in changed:
+        for row, name in renamed:
             self._run("UPDATE repositories SET name = ? WHERE id = ?", name, row.id)
             sql = (
                 "UPDATE OR REPLACE meta SET key = substr(key, 1, instr(key, ':')) || ?2 "
                 "WHERE instr(key, ':') AND substr(key, instr(key, ':') + 1) = ?1"
             )
             self._run(sql, row.name, name)
+        sign(self._connection, self.index)  # the signature covers names and roots
+        return self.repositories()
 
     # Documents
 
@@ -209,13 +199,11 @@ class Documents(Tables):
 
     def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """Documents whose vectors come from another embedder, by path."""
-        sql = f"SELECT {_ROW} FROM documents WHERE embedder <> ? ORDER BY repository_id, path"
-        return list(map(_document_row, self._rows(sql, embedder)))
+        return self._find("embedder <> ? ORDER BY repository_id, path", embedder)
 
     def embedded_by_others(self, embedder: str) -> int:
         """Number of documents with vectors of another embedder; those without vectors do not count."""
-        sql = "SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')"
-        return self._number(sql, embedder)
+        return self._number("SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')", embedder)
 
     def set_embedder(self, document: DocumentId, embedder: str) -> None:
         """Record the embedder of a document's vectors."""
@@ -237,11 +225,13 @@ class Documents(Tables):
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """Documents by id, or all; in order of repository and path."""
         if ids is None:
-            found = self._rows(f"SELECT {_ROW} FROM documents")
+            documents = self._find("true")
         else:
-            sql = f"SELECT {_ROW} FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-            found = self._rows(sql, json.dumps(sorted(set(ids))))
-        return sorted(map(_document_row, found), key=lambda d: (d.repository, d.path))
+            documents = self._find("id IN (SELECT value FROM json_each(?))", json.dumps(sorted(set(ids))))
+        return sorted(documents, key=lambda d: (d.repository, d.path))
+
+    def _find(self, condition: str, *values: Any) -> list[DocumentRow]:
+        return list(map(_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
 
     def paths(self) -> Iterator[tuple[DocumentId, str]]:
         """The path of each document, in no order."""
@@ -256,26 +246,17 @@ class Documents(Tables):
     @merged(order_by(lambda document: document.repository))
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
-        found = self._rows(f"SELECT {_ROW} FROM documents WHERE path = ? ORDER BY repository_id", path)
-        return list(map(_document_row, found))
+        return self._find("path = ? ORDER BY repository_id", path)
 
     def at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
         """The document with this path in a repository."""
-        sql = f"SELECT {_ROW} FROM documents WHERE repository_id = ? AND path = ?"
-        row = self._row(sql, repository, path)
-        return None if row is None else _document_row(row)
+        return next(iter(self._find("repository_id = ? AND path = ?", repository, path)), None)
 
     def holds_below(self, repository: RepositoryId, folder: str) -> bool:
         """True if a document or a skipped file lies below a folder, given with its final slash."""
-        return any(
-            self._row(
-                f"SELECT 1 FROM {table} WHERE repository_id = ?1 AND path > ?2 AND path < ?3 LIMIT 1",
-                repository,
-                folder,
-                folder[:-1] + "0",
-            )
-            for table in ("documents", "skips")
-        )
+        below = "WHERE repository_id = ?1 AND path > ?2 AND path < ?3"
+        sql = f"SELECT EXISTS (SELECT 1 FROM documents {below}) OR EXISTS (SELECT 1 FROM skips {below})"
+        return bool(self._number(sql, repository, folder, folder[:-1] + "0"))
 
     def times(self, repository: RepositoryId) -> dict[str, int]:
         """Path → change time, or modification time where that is unknown, in ns; files modified last come first."""
@@ -288,17 +269,16 @@ class Documents(Tables):
     @merged(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
     def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
         """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
-        sql = (
-            f"SELECT {_ROW} FROM documents WHERE path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
-            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
+        return self._find(
+            "path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
+            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}",
+            path,
         )
-        return list(map(_document_row, self._rows(sql, path)))
 
     @merged(is_lasting=True)
     def on_paths(self, beginning: str) -> int:
         """Number of documents whose own name or a folder's begins like this, in lower case."""
-        sql = "SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)"
-        return self._number(sql, beginning)
+        return self._number("SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)", beginning)
 
     def first_on_paths(self, beginning: str, limit: int) -> InOrder[DocumentId]:
         """The first of these documents by path, tests last."""
@@ -317,20 +297,10 @@ class Documents(Tables):
 
     def snapshot(self, document: DocumentId) -> bytes:
         """The file's bytes when it was indexed, compressed; empty if they are in parts."""
-        row = self._row("SELECT bytes FROM snapshots WHERE document_id = ?", document)
-        assert row is not None
-        return bytes(row[0])
-
-    def extraction_head(self, document: DocumentId) -> tuple[str, str]:
-        """The namespace and the fault of a document."""
-        row = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
-        assert row is not None
-        return (str(row[0]), str(row[1]))
+        return bytes(self._row("SELECT bytes FROM snapshots WHERE document_id = ?", document)[0])
 
     def content_id(self) -> str:
-        """A hash of what is indexed, how, and up to which commits: the same for the same content, whatever runs led to
-        it.
-        """
+        """A hash of what is indexed, how, and up to which commits, whatever runs led to it."""
         digest = xxhash.xxh3_64()
         sql = (
             "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
@@ -347,9 +317,9 @@ class Documents(Tables):
         return digest.hexdigest()
 
     def counts(self, column: str, repository: RepositoryId) -> dict[str, int]:
-        """Value of a column (language, encoding) → number of documents of a repository, largest first."""
-        assert column in ("language", "encoding")
-        sql = f"SELECT {column}, count(*) FROM documents WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
+        """Value of a column → number of a repository's documents (language, encoding) or skipped files (reason)."""
+        table = {"language": "documents", "encoding": "documents", "reason": "skips"}[column]
+        sql = f"SELECT {column}, count(*) FROM {table} WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
         return dict(self._rows(sql, repository))
 
     def doubtful(self, repository: RepositoryId, threshold: float) -> int:
@@ -360,9 +330,8 @@ class Documents(Tables):
     def totals(self, repository: RepositoryId) -> tuple[int, int]:
         """Number of documents, and their bytes."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
-        row = self._row(sql, repository)
-        assert row is not None
-        return (row[0], row[1])
+        documents, size = self._row(sql, repository)
+        return documents, size
 
     def faults(self, repository: RepositoryId) -> dict[str, str]:
         """Path → the grammar's fault, for documents that have one; by path."""
@@ -378,11 +347,6 @@ class Documents(Tables):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
-    def skip_counts(self, repository: RepositoryId) -> dict[str, int]:
-        """Reason → number of files that the last run left out, largest first."""
-        sql = "SELECT reason, count(*) FROM skips WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
-        return dict(self._rows(sql, repository))
-
     def skipped_folders(self, repository: RepositoryId) -> set[str]:
         """Paths of folders that the last run left out as a whole; they end in a slash."""
         sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
@@ -390,8 +354,7 @@ class Documents(Tables):
 
     def is_skipped(self, repository: RepositoryId, path: str) -> bool:
         """True if the last run left out exactly this path; that of a folder ends in a slash."""
-        sql = "SELECT 1 FROM skips WHERE repository_id = ? AND path = ?"
-        return self._row(sql, repository, path) is not None
+        return self._row("SELECT 1 FROM skips WHERE repository_id = ? AND path = ?", repository, path) is not None
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""
@@ -419,10 +382,7 @@ def _document_row(row: Any) -> DocumentRow:
     return DocumentRow(i, repository, path, file, FileStamp(*stamp), digest, language, marks, encoding, bom, fault)
 
 
-PART_BASE, _SHIFT = 1 << 40, 20
-"""A part's id is PART_BASE + document * 2^_SHIFT + its number, so that it never equals a document's id in the trigram
-tables.
-"""
+PART_BASE, _SHIFT = 1 << 40, 20  # A part's id, PART_BASE + document * 2^_SHIFT + its number, is never a document's
 DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"  # SQL expression for the document of a part's id
 
 
@@ -434,8 +394,7 @@ class Parts(Tables):
         identity = _id(document, number)
         self._run("INSERT INTO parts VALUES (?,?,?,?,?)", identity, *part.place, part.snapshot)
         if part.trigrams:
-            sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-            self._run(sql, identity, part.trigrams)
+            self._run("INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)", identity, part.trigrams)
 
     def remove(self, document: DocumentId) -> None:
         """Delete all parts of a document with their trigrams."""
@@ -451,14 +410,11 @@ class Parts(Tables):
 
     def bytes_of(self, document: DocumentId, number: int) -> bytes:
         """A part's bytes, compressed."""
-        row = self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))
-        assert row is not None
-        return bytes(row[0])
+        return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))[0])
 
     def documents(self) -> set[DocumentId]:
         """Documents that are stored in parts."""
-        sql = f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts"
-        return {DocumentId(row[0]) for row in self._rows(sql)}
+        return {DocumentId(row[0]) for row in self._rows(f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts")}
 
 
 def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:

@@ -65,12 +65,9 @@ def _to_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
 
 
 class EdgeTable(Tables):
-    """Reads and writes edges and externals. Ids mean nothing outside the file: callers sort edges by their ends'
-    content.
-    """
+    """Edges and externals. Ids mean nothing outside the file: callers sort edges by their ends' content."""
 
-    add_missing: Callable[[], None] | None = None
-    """Adds edges that are first needed now; None once it was called."""
+    add_missing: Callable[[], None] | None = None  # Adds edges that are first needed now; None once it was called
 
     # Reading
 
@@ -86,10 +83,9 @@ class EdgeTable(Tables):
         if (add_missing := self.add_missing) is not None:
             self.add_missing = None
             add_missing()
-        wanted = f"AND e.kind IN ({_list_kinds(kinds)})" if kinds else ""
         sql = (
-            f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e "
-            f"ON e.{end} = n.value {wanted} LIMIT {int(limit)}"
+            f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.{end} = n.value "
+            f"{f'AND e.kind IN ({_list_kinds(kinds)})' if kinds else ''} LIMIT {int(limit)}"
         )
         return map(_to_edge, self._rows(sql, _list_ids(nodes)))
 
@@ -178,9 +174,7 @@ class EdgeTable(Tables):
         return dict(self._rows(sql, _list_ids(nodes)))
 
     def note_targets(self) -> None:
-        """From now on, note the targets of the edges that this connection changes, for `count_uses`; triggers do it, wherever edges
-        are written.
-        """
+        """Note by triggers the targets of edges that this connection changes from now on, for `count_uses`."""
         self._run(_NOTING)
 
     def count_uses(self, every: bool) -> None:
@@ -229,12 +223,6 @@ class EdgeTable(Tables):
         """Number of stored edges in all repositories."""
         return self._number("SELECT count(*) FROM edges")
 
-    def counts(self) -> dict[tuple[str, str], int]:
-        """(kind, provenance) → number of stored edges."""
-        sql = "SELECT kind, tier, count(*) FROM edges GROUP BY 1, 2 ORDER BY 1, 2"
-        rows = self._rows(sql)
-        return {(NAME_OF_KIND[k], TIER_OF_NUMBER[t].provenance): n for k, t, n in rows}
-
     # Writing
 
     def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
@@ -245,10 +233,9 @@ class EdgeTable(Tables):
         """Store edges given with the numbers of kinds and tiers."""
         self._run_many("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges))
 
-    def remove_from(self, sources: Sequence[int], kinds: Collection[str] = ()) -> None:
-        """Delete edges that start at these nodes, of these kinds (default: all)."""
-        wanted = f" AND kind IN ({_list_kinds(kinds)})" if kinds else ""
-        self._run_many(f"DELETE FROM edges WHERE source = ?{wanted}", [(s,) for s in sources])
+    def remove_from(self, sources: Sequence[int]) -> None:
+        """Delete edges that start at these nodes."""
+        self._run_many("DELETE FROM edges WHERE source = ?", [(s,) for s in sources])
 
     def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
         """Delete each of these (source, kind, target, line), if stored."""
@@ -294,29 +281,22 @@ class EdgeTable(Tables):
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
         """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
         rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS), places) for document, one, places in counts]
-        sql = "INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        self._run_many(sql, rows)
+        self._run_many("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
         sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
-        row = self._row(sql, repository)
-        assert row is not None
-        return dict(zip(LINK_COUNTS, row, strict=True))
+        return dict(zip(LINK_COUNTS, self._row(sql, repository), strict=True))
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Delete a document's edges and their dependencies. Dependencies of its offered names stay until
-        `forget_offered`.
-        """
+        """Delete a document's edges and their dependencies, except those of names that it offers."""
         self.remove_from([-document, *units])
         for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
             self._run(sql, document)
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
-        """Delete edges and all dependencies of these documents, which are all of a repository, and mark them as not
-        linked.
-        """
+        """Delete the edges and dependencies of all documents of a repository, and mark them as not linked."""
         numbers = (json.dumps(documents),)
         for sql in (
             "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
@@ -361,8 +341,7 @@ class EdgeTable(Tables):
     def names(self, nodes: Iterable[NodeNumber]) -> Mapping[NodeNumber, str]:
         """Node of a document or external → its path or name."""
         documents = json.dumps([-n for n in nodes if n < 0])
-        sql = "SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        rows = self._rows(sql, documents)
+        rows = self._rows("SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))", documents)
         return {**dict(rows), **self.external_names(nodes)}
 
     def contents(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
@@ -432,12 +411,8 @@ class References(Tables):
         )
         return tuple(Import(*row) for row in self._rows(sql, document))
 
-    def documents_using(self, name: str) -> list[DocumentId]:
-        """Documents that may use a name, by id. Check their references, because the index ignores case and punctuation."""
-        return self.documents_using_any([name])
-
-    def documents_using_any(self, names: Iterable[str]) -> list[DocumentId]:
-        """Documents that may use any of these names, by id."""
+    def documents_using(self, names: Iterable[str]) -> list[DocumentId]:
+        """Documents that may use any of these names, by id. Check them: the index ignores case and punctuation."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
         asked = [" AND ".join(map(quoted, words)) for words in split if words]
         sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -34,18 +34,18 @@ class Histories(Tables):
     @merged(is_lasting=True)
     def read(self, repository: RepositoryId) -> HistoryRead | None:
         """How far a repository's history has been read; None if no run has tried."""
-        sql = "SELECT head, terms, time, commits, whole, fault FROM histories WHERE repository_id = ?"
-        row = self._row(sql, repository)
-        if row is None:
-            return None
-        head, terms, time, commits, whole, fault = row
-        return HistoryRead(str(head), str(terms), int(time), int(commits), bool(whole), str(fault))
+        return self._read("repository_id = ?", repository).get(repository)
 
     def all(self) -> dict[RepositoryId, HistoryRead]:
         """Repository → how far its history was read, for those with commits."""
-        rows = self._rows("SELECT repository_id FROM histories ORDER BY 1")
-        found = {(repository := RepositoryId(int(i))): self.read(repository) for (i,) in rows}
-        return {repository: read for repository, read in found.items() if read is not None and read.commits}
+        return self._read("commits > 0 ORDER BY repository_id")
+
+    def _read(self, condition: str, *values: int) -> dict[RepositoryId, HistoryRead]:
+        sql = f"SELECT repository_id, head, terms, time, commits, whole, fault FROM histories WHERE {condition}"
+        rows = self._rows(sql, *values)
+        return {
+            i: HistoryRead(head, terms, time, n, bool(whole), fault) for i, head, terms, time, n, whole, fault in rows
+        }
 
     def of(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Document → history, for those that a commit has changed."""
@@ -83,15 +83,15 @@ class Histories(Tables):
         numbers = self._replace_messages(repository, commits, stored)
         weights = {commit.name: commit.weight for commit in commits}
         new = {
-            path: (h.commits, h.changed, math.fsum(weights[n] for n in h.names), _pack([numbers[n] for n in h.names]))
+            path: (
+                *(h.commits, h.changed, math.fsum(weights[name] for name in h.names)),
+                struct.pack(f"<{len(h.names)}I", *(numbers[name] for name in h.names)),
+            )
             for path, h in sorted(files.items())
         }
         sql = "SELECT path, commits, changed_at, said, messages FROM changes WHERE repository_id = ?"
         old = {row[0]: tuple(row[1:]) for row in self._rows(sql, repository)}
-        gone = [(repository, path) for path in old if path not in new]
-        self._run_many("DELETE FROM changes WHERE repository_id = ? AND path = ?", gone)
-        rows = [(repository, path, *row) for path, row in new.items() if old.get(path) != row]
-        self._run_many("INSERT OR REPLACE INTO changes VALUES (?,?,?,?,?,?)", rows)
+        self._replace_rows("changes", "path", repository, old, new)
         row = (repository, read.head, read.terms, read.time, read.commits, read.whole, read.fault)
         self._run("INSERT OR REPLACE INTO histories VALUES (?,?,?,?,?,?,?)", *row)
 
@@ -115,10 +115,6 @@ class Histories(Tables):
         texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new if c.paths and c.subject + c.body]
         self._run_many("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts)
         return numbers | {commit.name: i for i, commit in new}
-
-
-def _pack(numbers: Collection[int]) -> bytes:
-    return struct.pack(f"<{len(numbers)}I", *numbers)
 
 
 def unpack_numbers(packed: bytes) -> tuple[int, ...]:
@@ -165,8 +161,7 @@ class Messages(Tables):
     @merged(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
-        sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
-        row = self._row(sql, self._match_term(term))
+        row = self._row("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
         return int(row[0])
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
@@ -245,8 +240,7 @@ class LineHistories(Tables):
 
     def read(self, repository: RepositoryId) -> tuple[str, str, str] | None:
         """(head, terms, fault) of what was read; None if no run has tried."""
-        sql = "SELECT head, terms, fault FROM line_histories WHERE repository_id = ?"
-        row = self._row(sql, repository)
+        row = self._row("SELECT head, terms, fault FROM line_histories WHERE repository_id = ?", repository)
         return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
 
     @merged(is_lasting=True)
@@ -275,26 +269,13 @@ class LineHistories(Tables):
         files: Mapping[str, WrittenLines],
     ) -> None:
         """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
-        old, had = self.by_path(repository), self.commits(repository)
-        self._run_many(
-            "DELETE FROM written_lines WHERE repository_id = ? AND path = ?",
-            [(repository, path) for path in old if path not in files],
-        )
-        self._run_many(
-            "INSERT OR REPLACE INTO written_lines VALUES (?,?,?,?,?)",
-            [
-                (repository, path, lines.blob, lines.last, _pack_runs(lines.runs))
-                for path, lines in sorted(files.items())
-                if old.get(path) != lines
-            ],
-        )
-        self._run_many(
-            "DELETE FROM commits WHERE repository_id = ? AND id = ?", [(repository, i) for i in had if i not in commits]
-        )
-        self._run_many(
-            "INSERT OR REPLACE INTO commits VALUES (?,?,?,?)",
-            [(repository, i, c.time, c.author) for i, c in sorted(commits.items()) if had.get(i) != c],
-        )
+        sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
+        old_lines = {path: (blob, last, runs) for path, blob, last, runs in self._rows(sql, repository)}
+        lines = {path: (file.blob, file.last, _pack_runs(file.runs)) for path, file in sorted(files.items())}
+        self._replace_rows("written_lines", "path", repository, old_lines, lines)
+        old_commits = {number: (commit.time, commit.author) for number, commit in self.commits(repository).items()}
+        new_commits = {number: (commit.time, commit.author) for number, commit in sorted(commits.items())}
+        self._replace_rows("commits", "id", repository, old_commits, new_commits)
         self._run("INSERT OR REPLACE INTO line_histories VALUES (?,?,?,?)", repository, *read)
 
 

@@ -14,24 +14,20 @@ from codelens.model.graph import Node
 
 UnitNumber = Annotated[int, UnitId]
 DocumentNumber = Annotated[int, DocumentId]
-NodeNumber = Annotated[int, Node]
-"""Ids whose callers have plain numbers."""
+NodeNumber = Annotated[int, Node]  # Ids whose callers have plain numbers
 Expression = Annotated[str, "expression"]  # An expression of FTS5: indexes that cannot match it need not be asked
 Expressions = Annotated[Sequence[str], "expressions"]  # The same of several, of which the last decides
 SymbolName = Annotated[str, "name"]  # The name of units: indexes without it need not be asked
 
-Merge = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""The answers in order of their indexes, and the arguments → the answer of all."""
+Merge = Callable[[Sequence[Any], Sequence[Any]], Any]  # Answers by index, and the arguments → the answer
 M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Elements(NamedTuple):
     """How an answer falls into elements for those of the first argument, so that only new ones need be asked for."""
 
-    split: Callable[[Any], Iterable[tuple[Any, Any]]]
-    """An answer → pairs (element of the first argument, element of the answer)."""
-    join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: elements
-    """Elements of answers, and the arguments → an answer."""
+    split: Callable[[Any], Iterable[tuple[Any, Any]]]  # An answer → pairs (element of the argument, of the answer)
+    join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: elements  # Elements and arguments → an answer
 
 
 class MergeRule(NamedTuple):
@@ -109,11 +105,7 @@ def order_by(key: Callable[[Any], Any], limit: int | None = None) -> Merge:
     return merge
 
 
-def order_as_asked(place: int) -> Merge:
-    """Make a merge of rows in the order of the first argument's documents, which stand at this place of the rows."""
-
-    def merge(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-        position = {document: at for at, document in enumerate(arguments[0])}
-        return sorted(chain.from_iterable(answers), key=lambda row: position[row[place]])
-
-    return merge
+def order_as_asked(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Rows in the order of the first argument's documents; a row has its document in the second place."""
+    position = {document: at for at, document in enumerate(arguments[0])}
+    return sorted(chain.from_iterable(answers), key=lambda row: position[row[1]])

@@ -18,16 +18,12 @@ from codelens.errors import IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooN
 from codelens.store.connection import load_vector_extension
 
 
-def migrations_folder() -> Path:
-    """The folder of migrations: inside an installed package, next to the package in a checkout."""
-    shipped = Path(__file__).parents[1] / "migrations"
-    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "migrations"
-
-
 @cache
 def migrations() -> tuple[tuple[int, Path], ...]:
-    """Pairs (number, SQL file) in order, without gaps or repeats."""
-    found = sorted((int(f.name[:4]), f) for f in migrations_folder().iterdir() if f.name.endswith(".sql"))
+    """Pairs (number, SQL file) in order, without gaps or repeats. They are inside an installed package, or next to it."""
+    folders = [parent / "migrations" for parent in Path(__file__).parents[1:3]]
+    folder = next(folder for folder in folders if folder.is_dir())
+    found = sorted((int(f.name[:4]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
     assert [n for n, _ in found] == list(range(1, len(found) + 1)), (
         "migrations are numbered from 1 without gap or repeat"
     )
@@ -55,8 +51,7 @@ def check_version(connection: apsw.Connection) -> None:
         raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
 
 
-SCHEMA_DIGEST = "e8cea2b68fc107f68ab49c1f79938289"
-"""BLAKE2b of the newest schema's objects as SQLite 3.54 lists them; a test computes it again."""
+SCHEMA_DIGEST = "e8cea2b68fc107f68ab49c1f79938289"  # BLAKE2b of the newest schema, as SQLite 3.54 lists it
 
 
 def check_schema(connection: apsw.Connection) -> None:

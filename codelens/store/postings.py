@@ -31,8 +31,7 @@ from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 
-TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])
-"""The tokenizer of the table unit_terms."""
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])  # That of unit_terms
 CARRIERS = ("", "s", "ed", "ing", "ness", "ment", "ful", "ly")
 """Endings that the stemmer removes, each by another rule: one of them usually leaves the prefix in front of it."""
 ENDINGS = (
@@ -40,12 +39,8 @@ ENDINGS = (
     "ors", "ies", "ing", "ed", "es",
 )  # fmt: skip
 """The most common endings of English words."""
-TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))
-"""Possible continuations of a word that a user stopped typing."""
-SHORTEST_STEM = 3
-"""Letters. The stem of `uses` is `us`, which begins many other words; for shorter stems only the word itself is looked
-up.
-"""
+TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))  # Continuations of a begun word
+SHORTEST_STEM = 3  # Letters: the stem of `uses` is `us`, which begins many words. For shorter ones only the word counts
 
 
 def quoted(term: str) -> str:
@@ -204,8 +199,7 @@ class Postings(Tables):
 
     def add_text(self, document: DocumentId, trigrams: str) -> None:
         """Add the `joined_trigrams` of a document's text, unless a large document has them in its parts."""
-        sql = "INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)"
-        self._run(sql, document, trigrams)
+        self._run("INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)", document, trigrams)
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Delete a document and its units from all full-text tables except that of references. The units still have their rows."""
@@ -230,8 +224,7 @@ class Postings(Tables):
         return {term: self.document_frequency(term, columns) for term in terms}
 
     def _count_matching(self, expression: str) -> int:
-        sql = "SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?"
-        return self._number(sql, expression)
+        return self._number("SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?", expression)
 
     def stem(self, word: str) -> str:
         """The word as the index keeps it, and as `vocabulary` gives it."""
@@ -260,9 +253,7 @@ class Postings(Tables):
         columns: Sequence[str] = (),
         proposing: Sequence[str] = (),
     ) -> InOrder[tuple[UnitId, float]]:
-        """Units with any of the terms, or of those that are `proposing`, and their BM25 score by all terms (positive, higher is
-        better): best first, ties by content.
-        """
+        """(unit, BM25 by all terms) of units with any term, or with one of `proposing`: best first, ties by content."""
         factors = [float(weights.get(column, 1.0)) for column in COLUMNS]
         if self.arrays and within is None:
             rows = self.arrays.best(terms, factors, columns, proposing, limit)
@@ -394,18 +385,14 @@ def all_trigrams(text: str) -> str:
 
 
 def _varints(packed: bytes) -> list[int]:
-    """SQLite's integers of variable length."""
-    found, value, used = list[int](), 0, 0
+    """SQLite's integers of variable length; counts have less than nine bytes."""
+    numbers, value = list[int](), 0
     for byte in packed:
-        used += 1
-        if used == 9:
-            value, byte = value << 8 | byte, 0
-        else:
-            value = value << 7 | byte & 0x7F
+        value = value << 7 | byte & 0x7F
         if byte < 0x80:
-            found.append(value)
-            value = used = 0
-    return found
+            numbers.append(value)
+            value = 0
+    return numbers
 
 
 def phrases_alone() -> Phrases:
@@ -418,18 +405,14 @@ LONGEST = 65_535  # Most words of a field; two bytes each
 _FIELDS = len(COLUMNS)
 _LENGTHS = struct.Struct(f"={_FIELDS}H")
 _HEAD = _LENGTHS.size
-_ENTRY = struct.Struct(f"=I{_FIELDS}s")
-"""An entry in the result of FTS5's function: number and counts of a phrase that occurs. The lengths of all fields come
-before, two bytes each.
-"""
+_ENTRY = struct.Struct(f"=I{_FIELDS}s")  # Number and counts of a phrase; the lengths of all fields come before them
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
     """Word counts and lengths of a unit's fields, in the order of COLUMNS."""
 
-    counts: Mapping[int, bytes]
-    """Position of a word in the request → its counts in each field, in order, without words that do not occur."""
+    counts: Mapping[int, bytes]  # Position of a word that occurs → its counts in each field, in order
     lengths: Sequence[int]  # Number of words in each field, at most LONGEST
 
 
@@ -479,7 +462,9 @@ class OccurrenceCounter(Tables):
         counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
         if counted is not None:
             return {UnitId(unit): Occurrences(*held) for unit, held in counted.items()}
-        self._register()
+        if not self._registered:
+            self._connection.register_fts5_function("occurrences", _occurrences)
+            self._registered = True
         sql = (
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
             f"WHERE unit_terms MATCH ? {self._sets.within('rowid', units)}"
@@ -490,13 +475,6 @@ class OccurrenceCounter(Tables):
             check()
             found[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return found
-
-    def mean_lengths(self, term: str) -> Sequence[float]:
-        """Mean number of words in each field over all units; empty if no unit has this word."""
-        self._register()
-        sql = "SELECT mean_lengths(unit_terms) FROM unit_terms WHERE unit_terms MATCH ? LIMIT 1"
-        row = self._row(sql, self._phrases.any_of([term]))
-        return memoryview(row[0]).cast("d") if row else ()
 
     @merged(_join_columns, elements=Elements(_split_files, _join_files))
     def in_files(
@@ -509,8 +487,15 @@ class OccurrenceCounter(Tables):
         counted: Any = self._arrays.in_files(documents, terms) if self._arrays else None
         if counted is not None:
             return counted[0], counted[1]
-        numbers, aside = f"[{','.join(map(str, sorted(documents)))}]", self._aside()
-        self._sets.hold_documents(numbers)
+        aside = self._aside()
+        self._run(
+            "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
+        )
+        sql = (
+            "INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n "
+            "CROSS JOIN units u ON u.document_id = n.value"
+        )
+        self._run(sql, f"[{','.join(map(str, sorted(documents)))}]")
         rows = self._rows("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
         lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
         sql = (
@@ -536,12 +521,6 @@ class OccurrenceCounter(Tables):
     def _count_files(self) -> int:
         return self._number("SELECT count(*) FROM documents")
 
-    def _register(self) -> None:
-        if not self._registered:
-            self._connection.register_fts5_function("occurrences", _occurrences)
-            self._connection.register_fts5_function("mean_lengths", _mean_lengths)
-            self._registered = True
-
 
 def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
     """Counts by word from counts by phrase; a prefix has several phrases."""
@@ -564,11 +543,6 @@ def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
             counts = [*map(len, api.phrase_locations(phrase))]
             found.append(_ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts])))
     return b"".join(found)
-
-
-def _mean_lengths(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
-    rows = max(1, api.row_count)
-    return struct.pack(f"{_FIELDS}d", *(api.column_total_size(column) / rows for column in range(_FIELDS)))
 
 
 _NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
@@ -619,8 +593,7 @@ class FileStatistics(Tables):
 
     def totals(self) -> tuple[int, int]:
         """Numbers of documents, and of definitions and headings, in the whole index."""
-        sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
-        row = self._row(sql)
+        row = self._row(f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})")
         assert row is not None
         return int(row[0]), int(row[1])
 

@@ -59,8 +59,7 @@ class SnapshotLog(Tables):
             f"SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), "
             "(SELECT count(*) FROM (SELECT DISTINCT source, kind, target FROM edges))"
         )
-        rows = self._rows(sql)
-        symbols, edges = rows[0]
+        symbols, edges = self._rows(sql)[0]
         return symbols, edges
 
     def facts(self, number: int, newest: bytes) -> bytes | None:
@@ -68,7 +67,18 @@ class SnapshotLog(Tables):
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
         for found, blob in self._rows(sql, number):
-            newer = newest if newer is None else _unpack_lines(bytes(blob), newer)
+            if newer is None:
+                newer = newest
+            else:
+                head, *others = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob))).split(b"\n")
+                without, places = json.loads(head)
+                gone = frozenset(without)
+                lines = [line for i, line in enumerate(newer.split(b"\n")) if i not in gone]
+                for place, line in zip(
+                    places, others, strict=True
+                ):  # ascending, so that each line gets its final position
+                    lines.insert(place, line)
+                newer = b"\n".join(lines)
             if found == number:
                 return newer
         return None
@@ -82,8 +92,12 @@ class SnapshotLog(Tables):
         if older is None:
             self.forget_facts(0)
         else:
+            from codelens.zstd import zstd
+
             sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-            self._run(sql, _pack_lines(older))
+            head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
+            packed = zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
+            self._run(sql, packed)
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
         self._run(
             "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
@@ -113,8 +127,7 @@ class SnapshotLog(Tables):
 
     def without_digest(self) -> list[DocumentId]:
         """Documents without a digest."""
-        sql = "SELECT id FROM documents WHERE digest = x'' ORDER BY id"
-        return [DocumentId(row[0]) for row in self._rows(sql)]
+        return [DocumentId(row[0]) for row in self._rows("SELECT id FROM documents WHERE digest = x'' ORDER BY id")]
 
     def set_digest(self, document: DocumentId, digest: bytes) -> None:
         """Record the SHA-256 of a document."""
@@ -123,32 +136,12 @@ class SnapshotLog(Tables):
     def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
         """Document → SHA-256, empty if no run has computed it."""
         sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        rows = self._rows(sql, json.dumps(documents))
-        return {document: bytes(digest) for document, digest in rows}
+        return {document: bytes(digest) for document, digest in self._rows(sql, json.dumps(documents))}
 
     def leaves(self) -> list[tuple[int, str, str, bytes]]:
-        """Tuples (document, repository, path, SHA-256) of all documents in their order; SHA-256 is empty if no run has
-        computed it.
-        """
+        """(document, repository, path, SHA-256, empty if no run has computed it) of all documents, in their order."""
         sql = (
             "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
             "ORDER BY r.name, d.path"
         )
         return self._rows(sql)
-
-
-def _pack_lines(older: OlderFacts) -> bytes:
-    from codelens.zstd import zstd
-
-    head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
-    return zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
-
-
-def _unpack_lines(blob: bytes, newer: bytes) -> bytes:
-    head, *others = decompress(blob, max(MOST_BYTES, _MOST_FOLD * len(blob))).split(b"\n")
-    without, places = json.loads(head)
-    gone = frozenset(without)
-    lines = [line for i, line in enumerate(newer.split(b"\n")) if i not in gone]
-    for place, line in zip(places, others, strict=True):  # ascending, so that each line gets its final position
-        lines.insert(place, line)
-    return b"\n".join(lines)

@@ -74,18 +74,13 @@ class Part(NamedTuple, Generic[T]):
     documents: InOrder[DocumentId] = InOrder((), ())
 
 
-def _home(index: Path) -> str:
-    return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
-
-
 STEPS = 1000  # Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1
 
 
 class Store(Tables):
     """An open index file. Close it, or use it as a context manager."""
 
-    walked: dict[Any, Any] | None = None
-    """Settings of a walk → the neighbours of nodes that walks came to; None if the index may change."""
+    walked: dict[Any, Any] | None = None  # Settings of a walk → neighbours of nodes; None if the index may change
     filters: TextFilters | None = None  # Filters of the texts of documents; None if the index may change
     resolvers: dict[RepositoryId, Any] | None = None
     """Repository → what resolves names in it, for a server that keeps it from one question to the next; else None."""
@@ -102,19 +97,14 @@ class Store(Tables):
     ) -> None:
         """`unchanging`: all statements see one state, so that counts may be kept."""
         self.path = path
-        self.ours = ours
-        """True if codelens made the index here for this user; else the user accepted it, and its roots are not trusted."""
+        self.ours = ours  # False if the user accepted an index of others: its roots are not trusted
         super().__init__(connection)
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
         self._value_of = cache(self._read_meta) if unchanging else self._read_meta
-        self.budget = TimeBudget()
-        """Remaining time of the current query."""
-        self._version: tuple[int, int, int] | None = None
-        """A reader's state of the file, by which it knows whether it may be used again."""
-        self.changed: set[int] = set()
-        """Documents whose symbols or edges were written since the store was opened."""
-        self.committed = False
-        """True once a transaction that may have changed what the index holds was committed."""
+        self.budget = TimeBudget()  # Remaining time of the current query
+        self._version: tuple[int, int, int] | None = None  # A reader's state of the file: it may be used again
+        self.changed: set[int] = set()  # Documents whose symbols or edges were written since the store was opened
+        self.committed = False  # True once a transaction that may have changed what the index holds was committed
         self.documents = Documents(connection, place or path.resolve())
         self.unit_sets = UnitSets(connection)
         self.units = Units(connection, self.unit_sets, unchanging)
@@ -159,9 +149,7 @@ class Store(Tables):
 
     @classmethod
     def read_unfinished(cls, path: Path) -> Store:
-        """Open an index that another process is building, after it called `share_build`; each query sees its last
-        commit.
-        """
+        """Open an index that another process is building since `share_build`. Each query sees its last commit."""
         return cls(path, open_reader(path))
 
     @classmethod
@@ -272,8 +260,7 @@ class Store(Tables):
         return str(row[0]) if row else None
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
-        """Kind → number of units, from the end of the last run; empty if something was written since. Counting reads the whole
-        table."""
+        """Kind → number of units, as the last run counted them; empty if something was written since."""
         kept: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
         return kept
 
@@ -300,10 +287,6 @@ class Store(Tables):
         """The features of the index; all of them if it does not say."""
         return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
-    def features_wanted(self, fuzzy: bool, vector: bool) -> bool:
-        """True if the index has exactly these features."""
-        return self.features() == Features(fuzzy, vector)
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Wraps queries: raises IndexCorrupt if the file turns out to be damaged."""
@@ -314,18 +297,14 @@ class Store(Tables):
                 raise
             except apsw.IOError as fault:
                 raise unreadable(self.path, fault) from fault
-            except Exception:
-                self._tell_damage()  # damaged values can make a reader raise anything
+            except Exception:  # damaged values can make a reader raise anything: read everything to know
+                from codelens.store.checks import value_faults
+
+                with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
+                    self.verify()
+                    for finding in value_faults(self._connection):
+                        raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}") from None
                 raise
-
-    def _tell_damage(self) -> None:
-        """Raise IndexCorrupt if the content is inconsistent. Reads everything, after a fault of unknown cause."""
-        from codelens.store.checks import value_faults
-
-        with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
-            self.verify()
-            for finding in value_faults(self._connection):
-                raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}")
 
     def faults(self, full: bool) -> Iterator[Finding]:
         """Inconsistencies of this index; `full` reads everything. `checksums.file_faults` checks the pages."""
@@ -338,7 +317,11 @@ class Store(Tables):
 
     def remember_home(self) -> None:
         """Record the folder of the index; part of the caller's transaction."""
-        self.set_meta("home", _home(self.documents.index))
+        self.set_meta("home", self._home(self.documents.index))
+
+    @staticmethod
+    def _home(index: Path) -> str:
+        return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
     def names_by_root(self) -> RootNames:
         """Root of each repository, as the index has it that holds it → its name."""
@@ -346,7 +329,7 @@ class Store(Tables):
 
     def strays(self) -> list[RepositoryRow]:
         """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
-        if self.meta("home") in ("", _home(self.path)):
+        if self.meta("home") in ("", self._home(self.path)):
             return []
         return [row for row in self.documents.repositories() if not self.documents.any_on_disk(row)]
 
@@ -368,9 +351,7 @@ class Store(Tables):
         return iter(documents)
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
-        """The results of tasks that do not need each other's. A store that lies elsewhere asks at once for what all of them
-        wait for.
-        """
+        """The results of independent tasks. A store that lies elsewhere asks at once for what all of them wait for."""
         return [task() for task in tasks]
 
     def in_parts(
@@ -426,9 +407,7 @@ class Store(Tables):
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Raise OutOfTime from statements that exceed the current budget. Not for statements that write temporary
-        tables.
-        """
+        """Raise OutOfTime from statements that exceed the budget. Not for statements that write temporary tables."""
         self.budget.check()
         self._connection.set_progress_handler(self.budget.over, STEPS)
         try:
@@ -565,9 +544,7 @@ class Store(Tables):
     def embed_again(
         self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str
     ) -> None:
-        """Replace a document's vectors by another embedder's, given for each unit in order of place and each of its
-        pieces.
-        """
+        """Replace a document's vectors, given for each unit in order of place and each of its pieces."""
         before = self.units.ids_of(document)
         self.vectors.remove(before)
         ids = [unit for unit, _ in before]
@@ -578,7 +555,7 @@ class Store(Tables):
 
     def extraction_of(self, document: DocumentId) -> Extraction:
         """The extraction of a document as it was stored."""
-        namespace, fault = self.documents.extraction_head(document)
+        namespace, fault = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
         units, references = self.units.stored(document), self.references.of_document(document)
         bindings = self.references.bindings_of(document)
         return Extraction(namespace, units, references, self.references.imports_of(document), fault, bindings)

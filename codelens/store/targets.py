@@ -20,10 +20,7 @@ from codelens.text.identifiers import fold_identifier
 
 MOST_CANDIDATES = 20  # Places listed for an ambiguous name: a screenful
 MOST_ALIKE = 5  # Similar names listed for an unknown name
-SAME_NAME = 500
-"""Units with the same name that are considered, in the order of `Units.named`. Chosen: far more than a person could
-tell apart, though a name like `init` may have more.
-"""
+SAME_NAME = 500  # Units with the same name that are considered: more than a person could tell apart
 
 
 class NothingNamed(TargetError):
@@ -56,13 +53,20 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
         places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
         raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
     if documents:
-        return _in_document(text, documents[0], line, store, todos)
+        units = store.units.of_document(documents[0].id)
+        if line is None:
+            unit = next(iter(units), None)
+        else:
+            aside = store.units.todos(documents[0].id) if todos else []
+            around = [u for u in (*units, *aside) if u.start_line <= line <= u.end_line]
+            unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
+        return UserTarget(text, unit, documents[0], documents[0].path, line)
     if line is not None and re.fullmatch(r".+:\d+", head):  # path:line:column, as hits are printed
         return resolve_target(head, store, todos)
     if line is not None or "/" in path or "\\" in path:
         return UserTarget(text, None, None, path, line, repository)
     try:
-        return UserTarget(text, _by_name(text, store), None, "", None)
+        return UserTarget(text, _find_unit(text, store), None, "", None)
     except TargetError:
         if any(os.path.lexists(row.root / path) for row in store.documents.repositories() if path):
             return UserTarget(text, None, None, path, None, repository)
@@ -90,30 +94,20 @@ def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow
     return [d for d in store.documents.by_path(path.removeprefix(f"{name}/")) if d.repository == ids[name]]
 
 
-def _in_document(text: str, document: DocumentRow, line: int | None, store: Store, todos: bool) -> UserTarget:
-    """The innermost unit at a line; without a line, the first unit."""
-    units = store.units.of_document(document.id)
-    if line is not None:
-        aside = store.units.todos(document.id) if todos else []
-        around = [u for u in (*units, *aside) if u.start_line <= line <= u.end_line]
-        unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
-    else:
-        unit = units[0] if units else None
-    return UserTarget(text, unit, document, document.path, line)
-
-
-def _by_name(text: str, store: Store) -> UnitRow:
+def _find_unit(text: str, store: Store) -> UnitRow:
     fitting = find_units_named(text, store)
-    if not fitting:
-        raise NothingNamed(
-            f"nothing is named {text or 'nothing'}",
-            _alike(split_name(text)[1], store),
-            "name it as PATH:LINE; if it is new, run `codelens index` first",
-        )
-    if len(fitting) > 1:
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
         number = f"at least {SAME_NAME}" if len(fitting) >= SAME_NAME else len(fitting)
         raise TargetError(f"{number} things are named {text}", list_units(fitting, store))
-    return fitting[0]
+    alike: tuple[str, ...] = ()
+    if store.features().fuzzy:
+        near = store.postings.names_resembling(fold_identifier(split_name(text)[1]), None, MOST_ALIKE)
+        rows = store.units.rows([unit for unit, _ in near]).values()
+        alike = list_units([unit for unit in rows if unit.kind not in CHUNK_KINDS], store)
+    hint = "name it as PATH:LINE; if it is new, run `codelens index` first"
+    raise NothingNamed(f"nothing is named {text or 'nothing'}", alike, hint)
 
 
 def find_units_named(text: str, store: Store) -> list[UnitRow]:
@@ -160,16 +154,6 @@ def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
         return unit.language not in languages() or languages()[unit.language].family != "ecmascript"
     family = languages()[unit.language].family if unit.language in languages() else ""
     return unit.kind == "type" and other.kind in TYPE_KINDS and family == "c"
-
-
-def _alike(name: str, store: Store) -> tuple[str, ...]:
-    """Places of names similar to an unknown one."""
-    if not store.features().fuzzy:
-        return ()
-    near = store.postings.names_resembling(fold_identifier(name), None, MOST_ALIKE)
-    return list_units(
-        [u for u in store.units.rows([unit for unit, _ in near]).values() if u.kind not in CHUNK_KINDS], store
-    )
 
 
 def list_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:

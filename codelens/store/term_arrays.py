@@ -17,8 +17,7 @@ from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.terms import BEGINNING
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-ASKED_BEFORE = 40
-"""Questions of a few searches, after which arrays answer: by then the process is a server, and numpy's start pays."""
+ASKED_BEFORE = 40  # Questions of a few searches; after them the process is a server, and numpy's start pays
 MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 52 bytes a unit
 FINEST = 1 << 10  # A weight that is a whole number of such parts multiplies and adds without rounding
 _CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COLUMNS))

@@ -147,9 +147,7 @@ def _aligned_rfind(raw: bytes, newline: bytes, end: int) -> int:
 
 
 class PartLines(Sequence[str]):
-    """The lines of a large document, read from its parts on demand. A line that spans several parts is cut to
-    LONGEST_LINE characters.
-    """
+    """The lines of a large document, read part by part. Lines that span parts are cut to LONGEST_LINE characters."""
 
     def __init__(self, text: DocumentText) -> None:
         self._text = text
@@ -216,7 +214,11 @@ class Texts:
         known = self._lines.get(document.id)
         if known is None:
             text = self.of(document)
-            known = PartLines(text) if len(text.places) > 1 else _lines_of(text)
+            if len(text.places) > 1:
+                known = PartLines(text)
+            else:
+                known = (text.text.removesuffix("\n") + "\n").replace("\r\n", "\n")[:-1].split("\n")
+                known = list(map(shown_line, known)) if text.language == NOTEBOOK else known
             self._lines[document.id] = known
         return known
 
@@ -227,9 +229,7 @@ class Texts:
 
 
 def text_of(document: DocumentRow, store: Store) -> DocumentText:
-    """The indexed text of a document. Raises IndexCorrupt if it does not match its hash; parts are covered by page
-    checksums.
-    """
+    """The indexed text of a document. Raises IndexCorrupt if it does not match its hash; parts have page checksums."""
     snapshot = store.documents.snapshot(document.id)
     if snapshot:
         raw = decompress(snapshot)
@@ -239,23 +239,3 @@ def text_of(document: DocumentRow, store: Store) -> DocumentText:
     return DocumentText(
         document, store.parts.places(document.id), lambda number: decompress(store.parts.bytes_of(document.id, number))
     )
-
-
-def _lines_of(text: DocumentText) -> list[str]:
-    lines = (text.text.removesuffix("\n") + "\n").replace("\r\n", "\n")[:-1].split("\n")
-    return list(map(shown_line, lines)) if text.language == NOTEBOOK else lines
-
-
-def line_starts(text: str) -> list[int]:
-    """Offsets at which lines begin."""
-    starts = [0]
-    position = text.find("\n")
-    while position >= 0:
-        starts.append(position + 1)
-        position = text.find("\n", position + 1)
-    return starts
-
-
-def line_at(starts: list[int], offset: int) -> int:
-    """The line, from 1, that contains a character offset."""
-    return bisect_right(starts, offset)

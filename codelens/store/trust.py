@@ -57,7 +57,7 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
 
 def sign(connection: apsw.Connection, place: Path) -> bool:
     """Sign the index for this user and path, in the caller's transaction. False if no key can be stored."""
-    key = _key() or _new_key()
+    key = _key(create=True)
     if key is None:
         return False
     identity = _meta(connection, IDENTITY) or os.urandom(16).hex()
@@ -114,7 +114,7 @@ def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
 
 def can_sign() -> bool:
     """True if the user has a key, or one can be created."""
-    return (_key() or _new_key()) is not None
+    return _key(create=True) is not None
 
 
 def _has_mark(connection: apsw.Connection, place: Path) -> bool:
@@ -195,24 +195,18 @@ def marked_place(connection: apsw.Connection) -> Path | None:
     return None
 
 
-def _key() -> bytes | None:
-    """The user's key; None if it is missing, or if another user may have put it there."""
-    folder = user_place("")
-    try:
-        if folder is None:
-            return None
-        with (folder / KEY_NAME).open("rb") as file:
-            if sys.platform != "win32" and os.fstat(file.fileno()).st_uid != os.geteuid():
-                return None
-            key = file.read(KEY_BYTES + 1)
-    except OSError:
-        return None
-    return key if len(key) == KEY_BYTES else None
-
-
-def _new_key() -> bytes | None:
+def _key(create: bool = False) -> bytes | None:
+    """The user's key; None if it is missing and cannot be created, or if another user may have put it there."""
     folder = user_place("")
     if folder is None:
+        return None
+    key = b""
+    with suppress(OSError), (folder / KEY_NAME).open("rb") as file:
+        if sys.platform == "win32" or os.fstat(file.fileno()).st_uid == os.geteuid():
+            key = file.read(KEY_BYTES + 1)
+    if len(key) == KEY_BYTES:
+        return key
+    if not create:
         return None
     with suppress(OSError):
         _write_private(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
@@ -220,9 +214,7 @@ def _new_key() -> bytes | None:
 
 
 def _write_private(path: Path, content: bytes, replace: bool) -> None:
-    """Write a file that only the user can read, completely or not at all. Without `replace` the first of two writers
-    wins.
-    """
+    """Write a file that only the user can read, or nothing. Without `replace` the first of two writers wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     begun = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):

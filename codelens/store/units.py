@@ -24,7 +24,7 @@ from codelens.model.code import (
 from codelens.model.extraction import Unit
 from codelens.store.connection import Tables
 from codelens.store.documents import InOrder
-from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, merged, order_as_asked, refuse
+from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, merged, order_as_asked
 from codelens.text.identifiers import fold_identifier
 
 _SAME = (
@@ -59,14 +59,12 @@ _LIKELIER = (
 )
 """Conditions that order the units of one name ?2, by what is likelier to be meant."""
 _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
-Identity = tuple[str, str, str]
-"""Kind, container and name: what an edge from another document identifies a unit by, wherever it is in its file."""
+Identity = tuple[str, str, str]  # Kind, container and name: how edges from other documents know a unit, wherever it is
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
 MOST_ROWS = (
     10_000  # Rows that an open index keeps; a search reads some 1,000, most of them several times. About 1 kB each.
 )
-PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"
-"""The order of a document's units by place; references and bindings refer to positions in it."""
+PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"  # References and bindings refer to positions in it
 _IN_ORDER_OF_DOCUMENTS = (
     "WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container, u.start_byte, u.end_byte, "
     "u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
@@ -98,20 +96,8 @@ class UnitSets(Tables):
             return
         self._held = None
         self._run("CREATE TEMP TABLE IF NOT EXISTS unit_set (id INTEGER PRIMARY KEY); DELETE FROM temp.unit_set")
-        sql = "INSERT OR IGNORE INTO temp.unit_set SELECT value FROM json_each(?)"
-        self._run(sql, json.dumps(units))
+        self._run("INSERT OR IGNORE INTO temp.unit_set SELECT value FROM json_each(?)", json.dumps(units))
         self._held = units
-
-    def hold_documents(self, documents: str) -> None:
-        """Fill `temp.unit_documents` with the units of these documents, given as a JSON array, and the document of each."""
-        self._run(
-            "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
-        )
-        sql = (
-            "INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n "
-            "CROSS JOIN units u ON u.document_id = n.value"
-        )
-        self._run(sql, documents)
 
     def within(self, column: str, units: UnitSet | None) -> str:
         """The condition that a column of unit ids is in the set; empty if there is no set.
@@ -133,8 +119,7 @@ class Units(Tables):
         self._sets = sets
         self._next = 0
         self._count = cache(self._count_units) if unchanging else self._count_units
-        self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None
-        """The rows that were read last."""
+        self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None  # The rows that were read last
 
     def add(
         self,
@@ -143,30 +128,21 @@ class Units(Tables):
         vectors: Sequence[Sequence[bytes]],
         kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
-        """Store units of a document and return their ids in the same order. A unit that existed before gets its id
-        again, which is removed from `kept`.
-        """
-        ids, same = self._ids(units, kept), attrgetter(*_SAME)
-        rows = []
+        """Store units; return their ids in order. A unit that existed gets its old id, which is removed from `kept`."""
+        self._next, ids = self._first_free(), list[UnitId]()
+        for u in units:
+            if known := kept.get((u.kind, u.container, u.name)):
+                ids.append(known.pop())
+            else:
+                ids.append(UnitId(self._next))
+                self._next += 1
+        rows, same = [], attrgetter(*_SAME)
         for unit, u, pieces in zip(ids, units, vectors, strict=True):
             parent = None if u.parent is None else ids[u.parent]
             folded = "" if u.kind == TODO else fold_identifier(u.name)  # the words of a comment are not names
             spans = u.span.start, u.span.end, u.name_span.start, u.name_span.end
             rows.append((unit, document, parent, folded, *spans, len(pieces), "\n".join(u.decorators), *same(u)))
         self._run_many(_INSERT, rows)
-        return ids
-
-    def _ids(self, units: Sequence[Unit], kept: Mapping[Identity, list[UnitId]]) -> list[UnitId]:
-        """An id for each unit: its earlier one, or a new one."""
-        following = self._first_free()
-        ids = []
-        for unit in units:
-            if known := kept.get((unit.kind, unit.container, unit.name)):
-                ids.append(known.pop())
-            else:
-                ids.append(UnitId(following))
-                following += 1
-        self._next = following
         return ids
 
     def identities(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
@@ -190,8 +166,7 @@ class Units(Tables):
 
     def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
         """Pairs (id, number of vectors) of a document's units, in order of place."""
-        sql = f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
-        return self._rows(sql, document)
+        return self._rows(f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}", document)
 
     def set_pieces(self, numbers: Sequence[tuple[UnitId, int]]) -> None:
         """Set the number of vectors of units."""
@@ -216,14 +191,20 @@ class Units(Tables):
         return {unit: kept[unit] for unit in wanted if unit in kept}
 
     def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
-        sql = f"SELECT {_ROW} WHERE u.id IN (SELECT value FROM json_each(?))"
-        wanted = f"[{','.join(map(str, ids))}]"
-        return {UnitId(row[0]): _unit_row(row) for row in self._rows(sql, wanted)}
+        return {
+            row.id: row
+            for row in self._find("u.id IN (SELECT value FROM json_each(?))", f"[{','.join(map(str, ids))}]")
+        }
+
+    def _find(self, condition: str, *values: Any) -> list[UnitRow]:
+        rows = self._rows(f"SELECT {_ROW} WHERE {condition}", *values)
+        return [UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1]))) for row in rows]
 
     def of_document(self, document: DocumentId) -> list[UnitRow]:
         """All units of a document in order of place, without TODO comments."""
-        sql = f"SELECT {_ROW} WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name"
-        return [_unit_row(row) for row in self._rows(sql, document)]
+        return self._find(
+            f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name", document
+        )
 
     def stored(self, document: DocumentId) -> tuple[Unit, ...]:
         """The units of a document as they were extracted, in the same order."""
@@ -254,17 +235,6 @@ class Units(Tables):
         )
         return self._rows(sql, document)
 
-    @merged(refuse)
-    def exactly_named(self, folded: str, name: str, holder: str = "") -> list[tuple[UnitId, DocumentId]]:
-        """Symbols with exactly this name that are not local, directly in `holder` if given; by path and place."""
-        sql = (
-            "SELECT u.id, u.document_id FROM units u JOIN documents d ON d.id = u.document_id "
-            f"WHERE u.folded = ?1 AND u.name = ?2 AND NOT u.local AND u.kind NOT IN ({CHUNKS}) "
-            "AND (?3 = '' OR u.container = ?3 OR u.container LIKE '%.' || ?3) "
-            f"ORDER BY {CONTENT_ORDER}"
-        )
-        return [(UnitId(u), DocumentId(d)) for u, d in self._rows(sql, folded, name, holder)]
-
     def contents(self, ids: Iterable[UnitId]) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
         """Tuples (id, repository, path, start, end, kind, name) for the ids that exist: units by content instead of id."""
         sql = (
@@ -280,9 +250,7 @@ class Units(Tables):
         return str(row[0]) if row else ""
 
     def namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
-        """Tuples (unit, document, kind, container) of symbols with exactly this name that are not local, in no
-        particular order.
-        """
+        """Tuples (unit, document, kind, container) of symbols with exactly this name that are not local."""
         sql = (
             "SELECT id, document_id, kind, container FROM units "
             f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"
@@ -302,9 +270,7 @@ class Units(Tables):
         return self._in_documents("u.container, u.name, u.id, u.document_id", documents, where)
 
     def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
-        """Tuples (document, kind, name, container, start line, signature) of symbols that are not local, by place
-        within each document.
-        """
+        """(document, kind, name, container, line, signature) of symbols that are not local, by document and place."""
         columns = "u.document_id, u.kind, u.name, u.container, u.start_line, u.signature"
         return self._in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
 
@@ -317,8 +283,7 @@ class Units(Tables):
 
     def todos(self, document: DocumentId) -> list[UnitRow]:
         """The TODO comments of a document, in order of place."""
-        sql = f"SELECT {_ROW} WHERE u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC"
-        return [_unit_row(row) for row in self._rows(sql, document)]
+        return self._find(f"u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC", document)
 
     def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
         """The TODO comments among these units, or all; at most `limit`, by path and place."""
@@ -375,7 +340,7 @@ class Units(Tables):
         )
         return self._rows(sql, json.dumps(sorted(set(documents))))
 
-    @merged(order_as_asked(1))
+    @merged(order_as_asked)
     def briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[Brief]:
@@ -510,10 +475,6 @@ class Units(Tables):
         # Two counts over indexes; a condition on the kind alone would read every row.
         aside = f"SELECT count(*) FROM units WHERE folded = '' AND kind = '{TODO}'"
         return self._number(f"SELECT count(*) - ({aside}) FROM units")
-
-
-def _unit_row(row: Any) -> UnitRow:
-    return UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1])))
 
 
 @cache

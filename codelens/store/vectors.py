@@ -70,8 +70,7 @@ class Vectors(Tables):
         self._signs: Signs | None = None
         self._asked = 0
         self._array: VectorArray | None = None
-        self._outdated: set[int] = set()
-        """Blocks whose signs are not those of their vectors."""
+        self._outdated: set[int] = set()  # Blocks whose signs are not those of their vectors
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
@@ -267,16 +266,13 @@ def pack_signs(connection: apsw.Connection, block: int) -> tuple[bytes, bytes]:
 
 
 class Signs(Tables):
-    """The signs of all vectors. A column holds those of one dimension: an integer with a bit for each vector. A set of vectors is
-    such an integer too, called a mask.
-    """
+    """The signs of all vectors: a column is an integer with a bit for each vector, a mask a set of vectors."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self._columns: dict[int, int] = {}
         self._last: tuple[bytes, SignDistances] | None = None
-        self._blocks: dict[int, tuple[int, array[int]]] = {}
-        """Block → (its first byte in masks and columns, the numbers of its vectors)."""
+        self._blocks: dict[int, tuple[int, array[int]]] = {}  # Block → (its first byte, the numbers of its vectors)
         self.bytes = 0
         for block, numbers in connection.execute("SELECT block, ids FROM vector_bits ORDER BY block"):
             in_block = array("I", numbers)

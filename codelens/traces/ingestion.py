@@ -1,4 +1,4 @@
-"""Imports files of spans: matches each span with a symbol of the index, and stores how often and when last each symbol ran.
+"""Imports files of spans, as OTLP/JSON: matches each with a symbol of the index, and stores how often and when last it ran.
 
 Observations go to a file of their own, because an index can be rebuilt at any time and traces cannot. Paths in spans are
 those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is dropped: a
@@ -8,26 +8,89 @@ wrong symbol would be worse.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import xxhash
 
+from codelens.errors import TracesFault
 from codelens.model.code import CHUNK_KINDS, DocumentId, UnitRow
 from codelens.model.memory import IngestResult, ObservedRuns, Place, SpanRun, place_of
 from codelens.store.connection import remove_database
+from codelens.store.records import Traces
 from codelens.store.store import Store
-from codelens.store.traces import Traces, TracesWriter
 from codelens.text.identifiers import fold_identifier
-from codelens.traces.otlp import read_spans
+from codelens.text.notation import parse_json
 from codelens.worktree.place import traces_place
 
-SAME_NAME = 500  # Most units of one name that are considered if a span names no file. Chosen, as in targets.py.
+SAME_NAME = 500  # Most units of one name that are considered if a span names no file
 PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
 """Folders of installed packages, which are not part of the repository. `mod` is Go's pkg/mod, `registry` Cargo's."""
 LEAST_SHARED = 2
 """Fewest components at the end that two paths share, unless the whole indexed path is shared: a file name is too little."""
 _BETWEEN = re.compile(r"<locals>|\W+")
 _CLOSURE = re.compile(r"func\d+|\d+")  # Suffix of a closure in Go, after the name of its function: Total.func1.2
+
+
+# Attribute names follow the semantic conventions for source code: current names before older ones.
+FUNCTION = ("code.function.name", "code.function")
+NAMESPACE = ("code.namespace",)
+FILE = ("code.file.path", "code.filepath")
+LINE = ("code.line.number", "code.lineno")
+NANOSECONDS = 1_000_000_000
+HINT = "give it OTLP as JSON, as a collector's file exporter writes"
+SPANS = ("scopeSpans", "instrumentationLibrarySpans")  # The second name was used until OTLP 0.16
+
+
+def read_spans(content: bytes, name: str) -> Iterator[SpanRun | None]:
+    """The code of each span, in order; None for a span without function or time. Raises TracesFault.
+
+    A file is one object, or one object per line as the OpenTelemetry Collector's file exporter writes.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        try:
+            values = [parse_json(text)]
+        except ValueError:
+            values = [parse_json(line) for line in text.splitlines() if line.strip()]
+    except ValueError as fault:
+        raise TracesFault(f"{name} is not JSON: {fault}", HINT) from None
+    for exported in values:
+        resources = exported.get("resourceSpans") if isinstance(exported, dict) else None
+        if not isinstance(resources, list):
+            raise TracesFault(f"{name} has no resourceSpans", HINT)
+        for resource in _dicts(resources):
+            for scopes in map(resource.get, SPANS):
+                for scope in _dicts(scopes):
+                    yield from map(_read_span, _dicts(scope.get("spans")))
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _read_span(span: dict[str, Any]) -> SpanRun | None:
+    attributes = {str(entry.get("key")): entry.get("value") for entry in _dicts(span.get("attributes"))}
+    at = _read_number(span.get("endTimeUnixNano")) or _read_number(span.get("startTimeUnixNano"))
+    function, namespace, file, line = (_read_text(attributes, names) for names in (FUNCTION, NAMESPACE, FILE, LINE))
+    return SpanRun(function, namespace, file, _read_number(line), at // NANOSECONDS) if function and at else None
+
+
+def _read_text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:
+    """The first of these attributes with a value: a string, or a 64-bit number, which OTLP/JSON writes as a string."""
+    for name in names:
+        value = attributes.get(name)
+        if isinstance(value, dict):
+            text = next((value[key] for key in ("stringValue", "intValue") if key in value), "")
+            if isinstance(text, str | int) and str(text):
+                return str(text)
+    return ""
+
+
+def _read_number(value: Any) -> int | None:
+    """The integer of a value. 64-bit numbers are strings in OTLP/JSON, but some exporters write numbers."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
 
 class SymbolMatcher:
@@ -133,10 +196,8 @@ class IndexTraces:
         self.path = traces_place(store.path)
 
     def ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
-        """Import files given as (name, content), all or none of them. A file that was imported already is skipped.
-
-        Raises TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written.
-        """
+        """Import files given as (name, content), all or none of them. A file that was imported already is skipped. Raises
+        TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written."""
         spans, matched, nameless, unknown = 0, 0, 0, 0
         known: list[str] = []
         # By digest, files with a match: another may match once more files are indexed.
@@ -161,18 +222,15 @@ class IndexTraces:
                 if observed:
                     observations[digest] = observed
         if observations:  # else no file is made
-            self._write(observations)
+            with Traces.recording(self.path) as writer:
+                for digest, observed in observations.items():
+                    if writer.has_read(digest):
+                        continue  # by another process, meanwhile
+                    writer.set_read(digest)
+                    for place, seen in sorted(observed.items()):
+                        writer.observe(place, seen)
         symbols = {place for observed in observations.values() for place in observed}
         return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
-
-    def _write(self, observations: Mapping[str, Mapping[Place, ObservedRuns]]) -> None:
-        with TracesWriter.recording(self.path) as writer:
-            for digest, observed in observations.items():
-                if writer.has_read(digest):
-                    continue  # by another process, meanwhile
-                writer.set_read(digest)
-                for place, seen in sorted(observed.items()):
-                    writer.observe(place, seen)
 
     def everything(self) -> Mapping[Place, ObservedRuns]:
         """Symbol → its observations, most recent first. Raises TracesFault."""

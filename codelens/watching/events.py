@@ -1,7 +1,5 @@
-"""Paths that changed, in batches, from the file system's events. Only this module imports watchfiles.
-
-Each tick yields an empty batch, so that the caller can check the clock and whatever sends no events.
-"""
+"""Paths that changed, in batches, from the file system's events. Only this module imports watchfiles. Each tick yields an empty
+batch, so that the caller can check the clock."""
 
 from __future__ import annotations
 
@@ -16,8 +14,7 @@ from codelens.errors import MissingExtra
 
 STEP_MS = 50  # watchfiles collects events in steps of this length; a batch ends with the first step that brings none
 GROUP_MS = 400  # A batch that keeps growing is handed over after this time. Changes come in bursts.
-TICK_SECONDS = 0.2
-"""Time between batches while nothing happens. Chosen: an idle watch takes 0.2 % of a core (measured over a minute)."""
+TICK_SECONDS = 0.2  # Time between batches while nothing happens: an idle watch takes 0.2 % of a core
 
 
 class NoEvents(Exception):
@@ -31,44 +28,39 @@ def need_watchfiles(otherwise: str = "") -> None:
 
 
 def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
-    """Batches of absolute paths that changed in or below the folders. The first batch comes when the watch is set up.
-
-    Ends when `stop` is set. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without
-    watchfiles.
-    """
+    """Batches of absolute paths that changed in or below the folders, until `stop` is set. The first comes when the watch is
+    set up. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without watchfiles."""
     need_watchfiles("walk the trees instead with --poll 2")
+    from watchfiles import Change, watch
     from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere
 
-    try:
+    for is_tolerant in (
+        False,
+        True,
+    ):  # a tolerant watch skips folders that cannot be read, but hides that a limit is reached
         try:
-            yield from _watched(folders, stop, tolerant=False)
-        except PermissionError:  # a folder that cannot be read need not be watched
-            yield from _watched(folders, stop, tolerant=True)
-    except FileNotFoundError:
-        raise
-    except (OSError, WatchfilesRustInternalError) as fault:
-        raise NoEvents(_cause(fault)) from fault
-
-
-def _watched(folders: Sequence[Path], stop: Event, tolerant: bool) -> Generator[frozenset[str], None, None]:
-    """A tolerant watch skips folders that it cannot watch, but also hides that a limit is reached."""
-    from watchfiles import Change, watch
-
-    seen = watch(
-        *folders,
-        watch_filter=None,
-        debounce=GROUP_MS,
-        step=STEP_MS,
-        rust_timeout=int(TICK_SECONDS * 1000),
-        yield_on_timeout=True,
-        stop_event=stop,
-        force_polling=False,
-        ignore_permission_denied=tolerant,
-    )
-    with closing(seen):
-        for batch in seen:
-            # On Windows a folder's own entry changes with its files, whose events tell the same.
-            yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112
+            batches = watch(
+                *folders,
+                watch_filter=None,
+                debounce=GROUP_MS,
+                step=STEP_MS,
+                rust_timeout=int(TICK_SECONDS * 1000),
+                yield_on_timeout=True,
+                stop_event=stop,
+                force_polling=False,
+                ignore_permission_denied=is_tolerant,
+            )
+            with closing(batches):
+                for batch in batches:
+                    # On Windows a folder's own entry changes with its files, whose events tell the same.
+                    yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112
+            return
+        except FileNotFoundError:
+            raise
+        except (OSError, WatchfilesRustInternalError) as fault:
+            if is_tolerant or not isinstance(fault, PermissionError):
+                cause = str(fault).partition(" about [")[0].strip(" .")  # without the list of all watched folders
+                raise NoEvents(cause) from fault
 
 
 def ticks(stop: Event) -> Generator[frozenset[str], None, None]:

@@ -1,7 +1,5 @@
-"""A watch in its own process, for servers: an update must not slow down their answers.
-
-The process ends when its parent ends in any way, because that closes the pipe that is its stdin.
-"""
+"""A watch in its own process, for servers: an update must not slow down their answers. It ends when its parent ends in any way,
+because that closes the pipe that is its stdin."""
 
 from __future__ import annotations
 

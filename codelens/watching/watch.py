@@ -1,14 +1,11 @@
-"""Runs an index update after each pause in the changes of its trees.
-
-Events only say when to look: each update is an ordinary incremental run that walks the trees, so a lost event costs
-time, not correctness. The first update starts once the watch is set up, so no change is missed between the two.
-"""
+"""Runs an index update after each pause in the changes of its trees. Events only say when to look: each update is an ordinary
+incremental run, so a lost event costs time, not correctness. The first update starts once the watch is set up."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,32 +32,6 @@ _MARKS = ("HEAD", "logs/HEAD")
 """Files that git writes whenever HEAD moves; the second unless core.logAllRefUpdates is off."""
 _AT_WORK = "index.lock"  # Exists while a checkout, merge or add changes files and git's index
 
-Mark = tuple[tuple[int, int], ...]
-
-
-class GitFolder:
-    """The git folder of the repository that holds `root`: found once, then checked by a few stats."""
-
-    def __init__(self, root: Path) -> None:
-        repository = enclosing_repository(root)
-        self._folder = repository.git_folder if repository else None
-
-    def is_at_work(self) -> bool:
-        """True while git holds its lock. A killed git leaves the lock behind, so do not wait for it forever."""
-        return self._folder is not None and (self._folder / _AT_WORK).exists()
-
-    def mark(self) -> Mark:
-        """A value that changes when HEAD moves; () outside a repository."""
-        return tuple(_stamp(self._folder / name) for name in _MARKS) if self._folder else ()
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    with suppress(OSError):
-        stat = path.stat()
-        return (stat.st_mtime_ns, stat.st_size)
-    return (0, 0)
-
-
 SETTINGS_FILE = ".codelens.toml"  # Controls how a tree is walked; a hidden file itself
 
 
@@ -74,32 +45,34 @@ class Roots:
         self.all = tuple(roots)
         self._own = own
         self._filter_of = filter_of
-        self._filters: dict[str, Callable[[str], bool]] = {}
-        self._git = {root: GitFolder(root) for root in roots}
-        self._heads: Mapping[Path, Mark] = self._marks()
-        self.identity = self._identities()
+        self._filters: dict[Path, Callable[[str], bool]] = {}
+        self._repositories = {root: enclosing_repository(root) for root in roots}
+        self._heads = self._read_heads()
+        self._identities = self._read_identities()
 
     def present(self) -> list[Path]:
         """The roots that are folders now."""
-        return [root for root in self.all if root in self.identity]
+        return [root for root in self.all if root in self._identities]
 
     def look(self) -> tuple[list[Path], list[Path]]:
         """Roots that disappeared, and roots that appeared or were replaced, since the last call. Both need a new watch."""
-        before, self.identity = self.identity, self._identities()
-        gone = [root for root in self.all if root in before and root not in self.identity]
-        came = [root for root in self.all if root in self.identity and before.get(root) != self.identity[root]]
+        before, now = self._identities, self._read_identities()
+        self._identities = now
+        gone = [root for root in self.all if root in before and root not in now]
+        came = [root for root in self.all if root in now and before.get(root) != now[root]]
         for root in came:
-            self._git[root] = GitFolder(root)
+            self._repositories[root] = enclosing_repository(root)
         return gone, came
 
     def head_moved(self) -> bool:
         """True if a commit, reset or checkout moved HEAD in a root since the last call."""
-        before, self._heads = self._heads, self._marks()
+        before, self._heads = self._heads, self._read_heads()
         return before != self._heads
 
     def git_is_at_work(self) -> bool:
-        """True while git changes the files of a root."""
-        return any(self._git[root].is_at_work() for root in self.present())
+        """True while git holds the lock of a root. A killed git leaves its lock behind, so do not wait for it forever."""
+        repositories = (self._repositories[root] for root in self.present())
+        return any(repository and (repository.git_folder / _AT_WORK).exists() for repository in repositories)
 
     def forget_rules(self) -> None:
         """Read the walk's rules again when they are next needed: a run may have changed them."""
@@ -107,33 +80,37 @@ class Roots:
 
     def matter(self, paths: Iterable[str]) -> bool:
         """True if one of these absolute paths is indexed or controls what is indexed."""
-        return any(self._matters(path) for path in paths)
-
-    def _matters(self, path: str) -> bool:
-        if path in self._own:
-            return False
-        for root in self.present():
-            lead = str(root).rstrip(os.sep) + os.sep
-            if path.startswith(lead):
-                below = path.removeprefix(lead).replace(os.sep, "/")
-                if INDEX_FOLDER in below.split("/"):
-                    return False
-                if below.rpartition("/")[2] == SETTINGS_FILE or self._filter(root)(below):
-                    return True
+        present = {root: str(root).rstrip(os.sep) + os.sep for root in self.present()}
+        for path in paths:
+            for root, lead in present.items() if path not in self._own else ():
+                if path.startswith(lead):
+                    below = path.removeprefix(lead).replace(os.sep, "/")
+                    if INDEX_FOLDER in below.split("/"):
+                        break
+                    if below.rpartition("/")[2] == SETTINGS_FILE or self._filter(root)(below):
+                        return True
         return False
 
     def _filter(self, root: Path) -> Callable[[str], bool]:
-        if str(root) not in self._filters:
+        if root not in self._filters:
             try:
-                self._filters[str(root)] = self._filter_of(root)
+                self._filters[root] = self._filter_of(root)
             except CodelensError:  # the update will report what is wrong with the settings or the root
-                self._filters[str(root)] = lambda path: True
-        return self._filters[str(root)]
+                self._filters[root] = lambda path: True
+        return self._filters[root]
 
-    def _marks(self) -> Mapping[Path, Mark]:
-        return {root: git.mark() for root, git in self._git.items()}
+    def _read_heads(self) -> list[tuple[int, int]]:
+        """Times and sizes of files, which change when HEAD moves."""
+        folders = [repository.git_folder for repository in self._repositories.values() if repository]
+        heads = []
+        for file in (folder / name for folder in folders for name in _MARKS):
+            heads.append((0, 0))
+            with suppress(OSError):
+                stat = file.stat()
+                heads[-1] = (stat.st_mtime_ns, stat.st_size)
+        return heads
 
-    def _identities(self) -> dict[Path, tuple[int, int]]:
+    def _read_identities(self) -> dict[Path, tuple[int, int]]:
         identities = {}
         for root in self.all:
             with suppress(OSError):
@@ -146,16 +123,11 @@ class Roots:
 DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (knowing's figure)
 LONGEST_SECONDS = 10.0  # Longest delay of an update by files that keep changing, or by a lock that git left behind
 RETRY_SECONDS = 0.5  # Time between two attempts while another process writes the index
-FAULT_SECONDS = 30.0
-"""Time after which a failed update is tried again although nothing has changed: the disk may have room again. Chosen."""
+FAULT_SECONDS = 30.0  # Time after which a failed update is tried again without a change: the disk may have room again
 RECHECK_SECONDS = 300.0
-"""Time after which the trees are walked without an event and the watch is set up again, since not every file system
-sends every event. Chosen: a walk of 10 000 files takes 0.06 CPU seconds.
-"""
+"""Time after which the trees are walked without an event and the watch is set up again: not every file system sends all events."""
 STORM = 4000
-"""Changes in one pause above which the watch is set up again. The kernel's queue holds 16 384 events and drops the
-rest, among them new folders, which would never be watched.
-"""
+"""Changes in one pause above which the watch is set up again. The kernel drops events after 16 384, also of new folders."""
 POLL_SECONDS = 2.0  # Time between two walks if there are no events
 POLL_SHARE = 20
 """The pause between two walks is at least this many times a walk's CPU time: polling a large tree takes 5 % of a core."""
@@ -188,13 +160,15 @@ class Watch:
         report: WatchSink = lambda event: None,
         progress: ProgressSink | None = None,
     ) -> None:
+        from codelens.indexing.status import walk_filter
+
         self._index, self._settings = index.resolve(), settings
         self._options, self._poll = options, options.poll
         self._report_event, self._progress = report, progress
         self._roots = Roots(
             [root.resolve() for root in roots],
             own_files(self._index),
-            lambda root: Index.walk_filter(self._index, root, settings, options.settings_of),
+            lambda root: walk_filter(self._index, root, settings, options.settings_of),
         )
         self._stop = Event()
         self._begun = False
@@ -236,8 +210,13 @@ class Watch:
             if self._renew:
                 return
             now = time.monotonic()
-            self._note_changes(batch, now)
-            if self._first and now >= self._not_before and self._is_quiet(now):
+            is_due = bool(self._poll) and now > self._next
+            self._heard = self._heard + len(batch) if batch or self._first else 0
+            if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
+                self._first, self._last = self._first or now, now
+            is_quiet = now - self._last >= self._options.debounce and not self._roots.git_is_at_work()
+            is_overdue = is_due or now - self._first >= LONGEST_SECONDS
+            if self._first and now >= self._not_before and (is_quiet or is_overdue):
                 if self._heard > STORM:
                     return
                 self._update()
@@ -253,17 +232,6 @@ class Watch:
         if gone and not self._roots.present():
             raise UsageError("no folders left to watch", "name another folder to watch")
         self._renew = self._renew or bool(gone or came)
-
-    def _note_changes(self, batch: frozenset[str], now: float) -> None:
-        self._heard = self._heard + len(batch) if batch or self._first else 0
-        polled = bool(self._poll) and now > self._next
-        if polled or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
-            self._first, self._last = self._first or now, now
-
-    def _is_quiet(self, now: float) -> bool:
-        if now - self._first >= LONGEST_SECONDS or (self._poll and now > self._next):
-            return True
-        return now - self._last >= self._options.debounce and not self._roots.git_is_at_work()
 
     def _update(self) -> None:
         """Run one update. What it cannot do now stays pending."""

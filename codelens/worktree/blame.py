@@ -75,23 +75,30 @@ def line_terms(head: Head) -> str:
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:
-    """The commits that wrote the lines of the head's files. Raises GitError, and TooSlow after SECONDS.
-
-    `known` is what was read up to the commit `before`; it saves time and does not change the result.
-    """
+    """The commits that wrote the lines of the head's files. `known` is what was read up to the commit `before`; it saves time
+    and does not change the result. Raises GitError, and TooSlow after SECONDS."""
     until = time.monotonic() + SECONDS
     lineage = _read_lineage(head, until)
     names = [commit.name for commit in lineage]
     new = lineage[: names.index(before)] if known is not None and before in names else lineage
     files: Files = {}
+    above = f"{head.below}/" if head.below else ""
     if known and len(new) < len(lineage):
-        above = f"{head.below}/" if head.below else ""
         for path, lines in known.items():
             files[os.fsencode(above + os_path_of(path))] = (lines.last, list(lines.runs))
     for start in range(len(new), 0, -AT_ONCE):
         _apply_diffs(files, head, new[max(0, start - AT_ONCE) : start][::-1], until)
     commits = {commit.number: commit.commit for commit in lineage}
-    return LinesRead(commits, dict(_collect_lines(head, files, commits, until)))
+    written: dict[str, WrittenLines] = {}  # Without references to other commits
+    records = git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
+    for entry in records.split(b"\0"):
+        fields, _, raw = entry.partition(b"\t")
+        last, runs = files.get(raw, (0, []))
+        if last in commits and fields.split()[1:2] == [b"blob"]:
+            known_runs = join_runs(run if run.commit in commits else LineRun(run.lines, 0) for run in runs)
+            path = shown_path(os.fsdecode(raw[len(os.fsencode(above)) :]))
+            written[path] = WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(known_runs))
+    return LinesRead(commits, written)
 
 
 def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
@@ -116,7 +123,8 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
 
 
 def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], until: float) -> None:
-    """Apply the diffs of these commits, oldest first, each against its first parent."""
+    """Apply the diffs of these commits, oldest first, each against its first parent. Renamed files keep their lines; binary
+    files have none."""
     given = "".join(f"{' '.join((commit.name, *commit.parents[:1]))}\n" for commit in lineage).encode()
     below = [head.below] if head.below else []
     raw = git_within(head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *_DIFF_TREE, "--", *below, given=given)
@@ -124,10 +132,15 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
     ends = [*(start for start, _ in names[1:]), len(raw)]
     places = {raw[start:stop].decode(): (stop, end) for (start, stop), end in zip(names, ends, strict=True)}
     for commit in lineage:
-        _apply(files, list(_changes(raw, *places.get(commit.name, (0, 0)))), commit.number)
+        changes = list(_read_changes(raw, *places.get(commit.name, (0, 0))))
+        before = {c.old: files.pop(c.old, (0, [])) for c, _ in changes if c.old is not None}
+        for change, hunks in changes:
+            if change.new is not None:
+                _, runs = before.get(change.old or b"", (0, []))
+                files[change.new] = (commit.number, [] if change.binary else rewritten(runs, hunks, commit.number))
 
 
-def _changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, list[LineChange]]]:
+def _read_changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, list[LineChange]]]:
     """The files of the diff in raw[start:end] with their hunks. Text is not read: a first commit can have that of a whole tree."""
     starts = [match.start() for match in _FILE_LINE.finditer(raw, start, end)]
     for place, following in pairwise([*starts, end]):
@@ -135,16 +148,6 @@ def _changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, lis
         header = raw[place : hunks[0].start() if hunks else following]
         for change in read_diff(header):
             yield change, [LineChange(int(h[1]), int(h[2] or 1), int(h[3] or 1)) for h in hunks]
-
-
-def _apply(files: Files, changes: Sequence[tuple[FileChange, list[LineChange]]], commit: int) -> None:
-    """Update the state of all files to a commit. Renamed files keep their lines; binary files have none."""
-    before = {c.old: files.pop(c.old, (0, [])) for c, _ in changes if c.old is not None}
-    for change, hunks in changes:
-        if change.new is None:
-            continue
-        _, runs = before.get(change.old, (0, [])) if change.old is not None else (0, [])
-        files[change.new] = (commit, [] if change.binary else rewritten(runs, hunks, commit))
 
 
 def rewritten(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int) -> list[LineRun]:
@@ -182,18 +185,3 @@ def join_runs(runs: Iterable[LineRun]) -> list[LineRun]:
         elif run.lines:
             joined.append(run)
     return joined[:-1] if joined and not joined[-1].commit else joined
-
-
-def _collect_lines(
-    head: Head, files: Files, commits: Mapping[int, LineCommit], until: float
-) -> Iterator[tuple[str, WrittenLines]]:
-    """Files of the head that these commits changed, in order of path, without references to other commits."""
-    records = git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
-    above = len(os.fsencode(head.below)) + 1 if head.below else 0
-    for entry in records.split(b"\0"):
-        fields, _, path = entry.partition(b"\t")
-        last, runs = files.get(path, (0, []))
-        if last in commits and fields.split()[1:2] == [b"blob"]:
-            known_runs = join_runs(run if run.commit in commits else LineRun(run.lines, 0) for run in runs)
-            name = shown_path(os.fsdecode(path[above:]))
-            yield name, WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(known_runs))

@@ -1,8 +1,5 @@
-"""Reads commits, their trees and the diffs between them with git's plumbing.
-
-git only reads objects: it checks nothing out and runs no filter, hook, textconv or external diff that a repository
-configures.
-"""
+"""Reads commits, their trees and the diffs between them with git's plumbing, which checks nothing out and runs no filter, hook,
+textconv or external diff that a repository configures."""
 
 from __future__ import annotations
 
@@ -65,15 +62,9 @@ def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Itera
             continue
         end = output.index(b"\n", at)
         head, at = output[at:end].split(b" "), end + 1
-        if len(head) == 3 and head[1] == b"blob":
-            size = int(head[2])
-            yield output[at : at + size]
-            at += size + 1
-        elif head[-1] == b"missing":
-            yield None
-        else:  # a folder or a submodule's commit
-            yield None
-            at += int(head[2]) + 1 if len(head) == 3 and head[2].isdigit() else 0
+        size = int(head[2]) if len(head) == 3 and head[2].isdigit() else -1  # else it is missing
+        yield output[at : at + size] if size >= 0 and head[1] == b"blob" else None  # not a folder or a submodule
+        at += size + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +105,17 @@ def messages(repository: Repository, after: str, head: str) -> list[Message]:
         *("--no-ext-diff", "--no-show-signature", "--no-notes", "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b"),
         *(head, f"^{after}"),
     )
-    return list(_messages(output.split(b"\0")))
-
-
-def _messages(fields: Sequence[bytes]) -> Iterator[Message]:
-    """Parse five fields for each commit, then kind and path of each changed file."""
-    at = 0
-    while at + 5 <= len(fields):
+    fields, at = output.split(b"\0"), 0
+    read: list[Message] = []
+    while at + 5 <= len(fields):  # five fields for each commit, then kind and path of each changed file
         identity, parents, author, subject, body = (f.decode("utf-8", "replace") for f in fields[at : at + 5])
         at += 5
         paths: list[str] = []
         while at < len(fields) and (kind := fields[at].lstrip(b"\n"))[:1] in (b":", b""):
             paths += [_path(fields[at + 1])] if kind else []
             at += 2 if kind else 1
-        yield Message(identity, tuple(parents.split()), author, subject, body, tuple(paths))
+        read.append(Message(identity, tuple(parents.split()), author, subject, body, tuple(paths)))
+    return read
 
 
 def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
@@ -149,10 +137,8 @@ def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileC
 
 
 def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
-    """The regular files of a commit's tree in git's order, without links and submodules. Raises GitError.
-
-    Paths that are not UTF-8, or that could lead out of the folder or into its `.git` on any system, are left out.
-    """
+    """The regular files of a commit's tree in git's order, without links and submodules, without paths that are not UTF-8 or
+    could lead out of the folder or into its `.git` on any system. Raises GitError."""
     output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
     files = []
     for entry in output.split(b"\0"):
@@ -171,32 +157,27 @@ AT_ONCE = 200  # Files per git process, so that its output fits into memory
 
 
 def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
-    """Write the regular files of a commit below this path, up to `largest` bytes each, and delete others in `folder`.
-
-    Files that already have the right content are not written again. Raises GitError.
-    """
+    """Write the regular files of a commit below this path, up to `largest` bytes each, where `folder` does not have them
+    already, and delete others in it. Raises GitError."""
     prefix = f"{below}/" if below else ""
     wanted = [f for f in tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
     paths = {f.path.removeprefix(prefix) for f in wanted}
-    for file in sorted(folder.rglob("*"), reverse=True):
-        if file.is_file() and file.relative_to(folder).as_posix() not in paths:
-            file.unlink()
-        elif file.is_dir() and not any(file.iterdir()):
-            file.rmdir()
+    for place in sorted(folder.rglob("*"), reverse=True):
+        if place.is_file() and place.relative_to(folder).as_posix() not in paths:
+            place.unlink()
+        elif place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
     for start in range(0, len(wanted), AT_ONCE):
-        _write(repository, commit, wanted[start : start + AT_ONCE], folder, prefix)
-
-
-def _write(repository: Repository, commit: str, files: Sequence[TreeFile], folder: Path, prefix: str) -> None:
-    for file, raw in zip(files, texts_at(repository, [(commit, f.path) for f in files]), strict=True):
-        place = folder / file.path.removeprefix(prefix)
-        if raw is None or (place.is_file() and place.read_bytes() == raw):
-            continue
-        if place.parent.is_file():  # on a case-insensitive system two of git's names may be one
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.is_dir():
-            place.write_bytes(raw)
+        batch = wanted[start : start + AT_ONCE]
+        for file, raw in zip(batch, texts_at(repository, [(commit, f.path) for f in batch]), strict=True):
+            place = folder / file.path.removeprefix(prefix)
+            if raw is None or (place.is_file() and place.read_bytes() == raw):
+                continue
+            if place.parent.is_file():  # on a case-insensitive system two of git's names may be one
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not place.is_dir():
+                place.write_bytes(raw)
 
 
 CONTEXT_LINES = 3  # Context lines of a hunk, which locate it in a file that has changed since
@@ -209,10 +190,7 @@ _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
 def diff_between(repository: Repository, revisions: str) -> bytes:
-    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD.
-
-    Raises UsageError if git cannot resolve them or is missing.
-    """
+    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD. Raises UsageError."""
     ends = _RANGE.fullmatch(revisions)
     if not ends:
         raise UsageError(f"'{revisions}' is not a revision range", "for example main..HEAD or main...HEAD")
@@ -226,11 +204,7 @@ def diff_between(repository: Repository, revisions: str) -> bytes:
 
 
 def staged_diff(repository: Repository) -> bytes:
-    """The unified diff from HEAD to git's index. Files of the work tree are not read, because reading them may run a
-    filter.
-
-    Raises UsageError without a commit or without git.
-    """
+    """The unified diff from HEAD to git's index, without reading the work tree, which may run a filter. Raises UsageError."""
     try:
         return run_git(repository, "diff-index", "--cached", *_AS_PATCH, commit_id(repository, "HEAD"), "--")
     except GitError as fault:

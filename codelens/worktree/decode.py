@@ -57,11 +57,8 @@ class _Script:
 
 
 def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
-    """Pairs (Python codec, confidence between 0 and 1), best first; may be empty.
-
-    Our own judgement goes first where it is convincing, else chardet's where it is sure or has enough bytes. A threshold above
-    1 is out of reach.
-    """
+    """Pairs (Python codec, confidence between 0 and 1), best first; may be empty. Our own judgement goes first where it is
+    convincing, else chardet's where it is sure or has enough bytes. A threshold above 1 is out of reach."""
     if threshold > 1:
         return []
     sample = b"\n".join(windows_of(raw))
@@ -69,9 +66,16 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     ordered = sorted((row for row in judged if row[1] > _PLAUSIBLE), key=lambda row: -row[1])
     if ordered and ordered[0][1] >= (max(threshold, _LATIN_SURE) if ordered[0][0] == "cp1252" else threshold):
         return ordered
-    detected = _detect_by_chardet(sample)
+    import chardet
+
+    named = chardet.detect(sample)
+    try:
+        detected = (codecs.lookup(named["encoding"] or "").name, named["confidence"] or 0.0)
+    except LookupError:
+        return ordered
     enough = len(sample) - len(sample.translate(None, _HIGH)) >= _ENOUGH
-    return [detected, *ordered] if detected and detected[1] >= (_CHARDET_RIGHT if enough else threshold) else ordered
+    is_usable = detected[0] in _STATELESS and detected[1] >= (_CHARDET_RIGHT if enough else threshold)
+    return [detected, *ordered] if is_usable else ordered
 
 
 def windows_of(raw: bytes) -> Iterator[bytes]:
@@ -82,17 +86,6 @@ def windows_of(raw: bytes) -> Iterator[bytes]:
             return
         yield window[0] if len(window[0]) <= room else window[0][: window[0].rfind(b"\n", 0, room) + 1] or window[0]
         room -= len(window[0])
-
-
-def _detect_by_chardet(sample: bytes) -> tuple[str, float] | None:
-    import chardet
-
-    detected = chardet.detect(sample)
-    try:
-        codec = codecs.lookup(detected["encoding"] or "").name
-    except LookupError:
-        return None
-    return (codec, detected["confidence"] or 0.0) if codec in _STATELESS else None
 
 
 def _judge(sample: bytes, codec: str, script: _Script) -> float:
@@ -190,11 +183,9 @@ _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or 
 
 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:
-    """The text, such that text.encode(encoding) == raw[bom:]; None for binary.
-
-    `threshold` is the confidence that chardet needs without further evidence. The result's confidence is 1.0 where
-    bytes prove the encoding, .9 for UTF-16 recognised by its NULs, and 0.0 for Latin-1, the last resort.
-    """
+    """The text, such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
+    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1, the last
+    resort."""
     possible = readings(raw, len(raw), lambda: _has_controls(raw), lambda: guess_legacy(raw, threshold))
     return next((text for name, sure, bom in possible if (text := exactly(raw, name, sure, bom))), None)
 
@@ -205,10 +196,8 @@ Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte ord
 def readings(
     head: bytes, size: int, has_controls: Callable[[], bool], guess: Callable[[], Sequence[tuple[str, float]]]
 ) -> Iterator[Reading]:
-    """The possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right.
-
-    `head` holds the first HEAD bytes or more, or the whole file. A binary file has no readings.
-    """
+    """The possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right. `head` holds
+    the first HEAD bytes or more. A binary file has no readings."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             yield encoding, 1.0, len(mark)
@@ -261,10 +250,7 @@ def _utf16(head: bytes, size: int) -> str:
     encoding = "utf-16-le" if high > low else "utf-16-be"
     if size % 2 or min(low, high) * 3 > max(low, high):
         return ""
-    return encoding if _reads_as_text(head[:HEAD].decode(encoding, "ignore")[:_LOOKED_AT]) else ""
-
-
-def _reads_as_text(text: str) -> bool:
+    text = head[:HEAD].decode(encoding, "ignore")[:_LOOKED_AT]
     plain = len(re.findall(r"[A-Za-z0-9\s]", text))
     odd = len(re.findall(r"[\x00-\x07\x0e-\x19\x1c-\x1f\x7f-\x9f\ue000-\uf8ff\ufff0-\uffff]", text))
-    return plain >= max(1, _PLAIN_SHARE * len(text)) and odd * 200 <= len(text)
+    return encoding if plain >= max(1, _PLAIN_SHARE * len(text)) and odd * 200 <= len(text) else ""

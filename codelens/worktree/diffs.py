@@ -7,25 +7,14 @@ removed line that looks like a header stays a removed line. Text around a diff, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from codelens.model.fast_dataclass import dataclass
 
 NOTHING = b"/dev/null"
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-3][0-7]{2})')
-_ESCAPED = {
-    b"a": b"\a",
-    b"b": b"\b",
-    b"t": b"\t",
-    b"n": b"\n",
-    b"v": b"\v",
-    b"f": b"\f",
-    b"r": b"\r",
-    b'"': b'"',
-    b"\\": b"\\",
-}
+_ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 _PREFIX = re.compile(rb"[abciow]/")  # git's prefixes, including those of diff.mnemonicPrefix
 
 
@@ -64,35 +53,37 @@ class FileChange:
 
 
 def read_diff(raw: bytes) -> list[FileChange]:
-    """The files of a diff, in order; may be empty. Never raises, whatever the bytes."""
+    """The files of a diff, in order, without formats like that of a merge. Never raises, whatever the bytes. A file begins with
+    `diff --git`, or else with `---` before `+++`; never inside a hunk."""
     lines = raw.split(b"\n")
-    starts = _starts(lines)
-    files = pairwise([*starts, len(lines)])
-    return [change for start, end in files if (change := _file(lines[start:end])) is not None]
-
-
-def _starts(lines: Sequence[bytes]) -> list[int]:
-    """Line numbers at which files begin: `diff --git`, or else `---` before `+++`; never inside a hunk."""
-    starts: list[int] = []
+    files: list[tuple[list[bytes], list[Hunk]]] = []  # (lines before the first hunk, hunks) of each file
     in_header = False
     place = 0
     while place < len(lines):
         line = lines[place]
-        if line.startswith(b"diff --"):
-            starts.append(place)
-            in_header = True
-        elif line.startswith(b"--- ") and place + 1 < len(lines) and lines[place + 1].startswith(b"+++ "):
-            if not in_header:
-                starts.append(place)
+        is_git = line.startswith(b"diff --")
+        is_pair = line.startswith(b"--- ") and place + 1 < len(lines) and lines[place + 1].startswith(b"+++ ")
+        if is_git or (is_pair and not in_header):
+            files.append(([], []))
+        in_header = is_git or (in_header and not is_pair)
+        header, hunks = files[-1] if files else ([], [])
+        if not is_git and not is_pair and (head := _HUNK.match(line)):
+            hunk, count = _read_hunk(head, lines, place)
+            hunks.append(hunk)
+            place += count
             in_header = False
-        elif head := _HUNK.match(line):
-            place += _hunk(head, lines, place)[1]
-            in_header = False
+        elif not hunks:
+            header.append(line)
         place += 1
-    return starts
+    changes = []
+    for header, hunks in files:
+        old, new, is_binary = _read_header(header)
+        if old is not None or new is not None:
+            changes.append(FileChange(old, new, tuple(hunks), is_binary and not hunks))
+    return changes
 
 
-def _hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hunk, int]:
+def _read_hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hunk, int]:
     """The hunk whose header is at `place`, and the number of lines below it. A truncated hunk is read as far as it goes."""
     old_start, new_start = int(head[1]), int(head[3])
     old, new = (int(count) if count is not None else 1 for count in (head[2], head[4]))
@@ -112,42 +103,18 @@ def _hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hun
     return Hunk(old_start, new_start, tuple(lines)), taken
 
 
-def _file(lines: Sequence[bytes]) -> FileChange | None:
-    """One file from its first line on; None for formats without readable changes, such as that of a merge."""
-    old, new, binary = _header(lines)
-    hunks = tuple(_hunks(lines))
-    if old is None and new is None:
-        return None
-    return FileChange(old, new, hunks, binary and not hunks)
-
-
-def _hunks(lines: Sequence[bytes]) -> Iterator[Hunk]:
-    place = 0
-    while place < len(lines):
-        if head := _HUNK.match(lines[place]):
-            hunk, taken = _hunk(head, lines, place)
-            yield hunk
-            place += taken
-        place += 1
-
-
-def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
+def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
     """(old path, new path, is binary), from a rename, from `---` and `+++`, or else from the first line."""
     fields: dict[bytes, bytes] = {}
     binary = False
     for line in lines:
         line = line.removesuffix(b"\r")
-        if _HUNK.match(line):
-            break
         for key in (b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to "):
             if line.startswith(key):
                 fields.setdefault(key, line[len(key) :])
         fields |= {line[:4]: line for mode in (b"new file mode", b"deleted file mode") if line.startswith(mode)}
         binary |= line.startswith((b"Binary files ", b"GIT binary patch"))
-    old, new = (
-        fields.get(b"rename from ", fields.get(b"copy from ")),
-        fields.get(b"rename to ", fields.get(b"copy to ")),
-    )
+    old, new = (fields.get(b"rename " + side, fields.get(b"copy " + side)) for side in (b"from ", b"to "))
     if old is not None and new is not None:
         return _unquote(old), _unquote(new), binary
     if b"--- " in fields and b"+++ " in fields:
@@ -155,7 +122,11 @@ def _header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
     else:
         before, after = _of_first_line(lines[0].removesuffix(b"\r"))
         before, after = (None if b"new " in fields else before), (None if b"dele" in fields else after)
-    return *_without_prefix(before, after), binary
+    if all(
+        path is None or _PREFIX.match(path) for path in (before, after)
+    ):  # git's prefixes: both have them or neither
+        before, after = (path and path[2:] for path in (before, after))
+    return before, after, binary
 
 
 def _path(written: bytes) -> bytes | None:
@@ -178,16 +149,9 @@ def _of_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
     return (rest[:middle], rest[middle + 1 :]) if rest[middle : middle + 1] == b" " else (None, None)
 
 
-def _without_prefix(old: bytes | None, new: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """Remove git's prefixes, which both paths have or neither."""
-    if all(path is None or _PREFIX.match(path) for path in (old, new)):
-        return (old[2:] if old is not None else None), (new[2:] if new is not None else None)
-    return old, new
-
-
 def _unquote(written: bytes) -> bytes:
     """A path without git's quoting, which uses double quotes and C escapes for unusual bytes."""
     quoted = re.match(rb'"((?:\\.|[^"\\])*)"', written)
     if not quoted:
         return written
-    return _ESCAPE.sub(lambda code: _ESCAPED.get(code[1]) or bytes([int(code[1], 8)]), quoted[1])
+    return _ESCAPE.sub(lambda code: bytes([_ESCAPED.get(code[1][0]) or int(code[1], 8)]), quoted[1])

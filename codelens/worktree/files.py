@@ -42,10 +42,8 @@ def hash_of_file(path: Path) -> bytes:
 
 
 def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> None:
-    """Write a small file so that nobody ever reads half of it. It keeps its mode; with `executable` all who can read it may run it.
-
-    A path that is a link stays one; its target is written. Raises CannotWrite.
-    """
+    """Write a small file so that nobody ever reads half of it. It keeps its mode; with `executable` all who can read it may run
+    it. A path that is a link stays one; its target is written. Raises CannotWrite."""
     target = path.resolve()
     temporary = target.with_name(f"{target.name}.codelens-{os.getpid()}")
     try:
@@ -64,12 +62,9 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
 
 
 def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
-    """Compare a file with its indexed state, `indexed` being the `content_hash`. The file is read only if its stat
-    differs.
-
-    A touch, a checkout or a copy of the tree changes the stamp but not the content: the file is fresh. A file that
-    became a link, a folder or unreadable has changed.
-    """
+    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs: a touch,
+    a checkout or a copy changes the stamp, and the file is fresh. One that became a link, a folder or unreadable has
+    changed."""
     path = root / os_path
     try:
         stats = path.lstat()
@@ -90,10 +85,8 @@ _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def shown_path(os_path: str) -> str:
-    """Text for people: bytes that are not UTF-8 become \\xNN.
-
-    A backslash that looks like such an escape is written \\x5c, so no two names have the same text.
-    """
+    """Text for people: bytes that are not UTF-8 become \\xNN, and a backslash that looks like such an escape \\x5c, so that no
+    two names have the same text."""
     if os_path.isascii() and "\\x" not in os_path:
         return os_path
     return _MISTAKABLE.sub(rb"\\x5c", os.fsencode(os_path)).decode("utf-8", "backslashreplace")

@@ -80,11 +80,9 @@ def commit_in_files(root: Path) -> str:
 
 
 def remote_and_commit(repository: Repository) -> tuple[str, str]:
-    """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell.
-
-    The remote is `origin`, or the first by name. Its last known commit of the current branch comes before that of its own
-    HEAD; a detached HEAD, as in a clone at a tag, is taken to be published.
-    """
+    """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
+    `origin`, or the first by name. Its last known commit of the current branch comes before that of its own HEAD; a detached
+    HEAD, as in a clone at a tag, is taken to be published."""
     urls = {
         k[7:-4]: v for k, v in read_configuration(repository).items() if k.startswith("remote.") and k.endswith(".url")
     }
@@ -127,10 +125,8 @@ def count_differences(repository: Repository, before: str, after: str) -> int:
 def read_changes(
     head: Head, known: Mapping[str, PastCommit] | None = None
 ) -> tuple[HistoryRead, tuple[PastCommit, ...]]:
-    """The extent of the history that was read, and its commits, newest first. Raises GitError.
-
-    `known`: name → commit, of those read before; it saves time and does not change the result.
-    """
+    """The extent of the history that was read, and its commits, newest first. `known`: name → commit, of those read before; it
+    saves time and does not change the result. Raises GitError."""
     until = time.monotonic() + SECONDS
     found_times = _commit_times(head, until, "--no-merges", f"--max-count={MOST_COMMITS + 1}")
     is_whole = len(found_times) <= MOST_COMMITS and not head.cut

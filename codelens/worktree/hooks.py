@@ -1,8 +1,5 @@
-"""Installs a block in git's hooks that runs a command in the background after each change of HEAD.
-
-The rest of a hook belongs to the user. git never waits and never sees a failure. Many changes within a second, as in a
-rebase, start one run: a folder next to HEAD marks a run that is about to start.
-"""
+"""Installs a block in git's hooks that runs a command in the background after each change of HEAD. git never waits and never
+sees a failure. Many changes within a second, as in a rebase, start one run: a folder next to HEAD marks it."""
 
 from __future__ import annotations
 

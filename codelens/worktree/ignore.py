@@ -66,15 +66,14 @@ class RuleFile:
     cut: int  # Length of the folder's path below the root, with its slash
     fold_case: bool
     names: _Patterns
-    paths: _Patterns
-    has_paths: bool
+    paths: _Patterns | None  # None without such rules
 
     def last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
         """The rule that decides about a path relative to the root: the last that matches, as in git."""
         if self.fold_case:
             path, name = path.lower(), name.lower()
         by_name = self.names.last(name, is_folder)
-        if not self.has_paths:
+        if not self.paths:
             return by_name
         by_path = self.paths.last(self.lead + path[self.cut :], is_folder)
         return by_path if by_path and (by_name is None or by_path.line > by_name.line) else by_name
@@ -87,11 +86,8 @@ class RuleFile:
 def read_rule_file(
     path: Path, root: Path, folder: str = "", fold_case: bool = False, follow: bool = False
 ) -> RuleFile | None:
-    """Read an ignore file; None if it does not exist or has no rules.
-
-    Its patterns start in `folder`, relative to the root: '', or a path ending in a slash, or '../' parts above the
-    root. As in git, links are followed only outside the work tree (`follow`).
-    """
+    """Read an ignore file; None if it has no rules. Its patterns start in `folder`, relative to the root: '', or a path ending
+    in a slash, or '../' parts above the root. As in git, links are followed only outside the work tree (`follow`)."""
     raw = read_regular(path, follow)
     if not raw:
         return None
@@ -103,10 +99,12 @@ def read_rule_file(
     if folder.startswith("../"):
         lead, cut = os.fsencode("/".join(root.parts[-folder.count("../") :]) + "/"), 0
     lead = lead.lower() if fold_case else lead
+    path_rules = [rule for rule in rules if not rule.by_name]
     by_name = _compile_rules([rule for rule in rules if rule.by_name], fold_case)
-    by_path = _compile_rules([rule for rule in rules if not rule.by_name], fold_case)
-    has_paths = any(not rule.by_name for rule in rules)
-    return RuleFile(_format_path(path, root), lead, cut, fold_case, by_name, by_path, has_paths)
+    by_path = _compile_rules(path_rules, fold_case) if path_rules else None
+    is_near = path.name in (GIT, OWN) or path.is_relative_to(root)  # in the root or right above it
+    name = shown_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
+    return RuleFile(name, lead, cut, fold_case, by_name, by_path)
 
 
 def _compile_rules(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
@@ -120,12 +118,6 @@ def _compile_rules(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
     endings = tuple(rule.ending.lower() if fold_case else rule.ending for rule in globs if rule.ending)
     union = b"|".join(b"(?:" + rule.regex + b")" for rule in globs if not rule.ending)
     return _Patterns(plain, compiled, endings, re.compile(union, flags).fullmatch if union else None)
-
-
-def _format_path(path: Path, root: Path) -> str:
-    """The path relative to the root if it is in it or right above it, else the full path."""
-    is_near = path.name in (GIT, OWN) or path.is_relative_to(root)
-    return shown_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
 
 
 OWN = ".codelensignore"
@@ -259,10 +251,8 @@ def _excludes(
 
 
 def tracking_fault(root: Path) -> str:
-    """The reason why git cannot list its tracked files here, on one line; empty if it can or there is no repository.
-
-    Without that list, a tracked file that matches an ignore pattern counts as ignored; callers should mention it.
-    """
+    """The reason why git cannot list its tracked files here, on one line; else empty. Without that list, a tracked file that
+    matches an ignore pattern counts as ignored."""
     repository = enclosing_repository(root.resolve())
     if repository is None:
         return ""

@@ -53,7 +53,10 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     raw = raw.partition(b"\0")[0].removesuffix(b"\r")
     if not raw or raw.startswith(b"#"):
         return None
-    pattern = text = _without_trailing_spaces(raw)
+    body = re.match(
+        rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL
+    )  # a backslash protects the first space at the end
+    pattern = text = raw[: body.end()] if body else raw
     again = pattern.startswith(b"!")
     pattern = pattern[1:] if again else pattern
     folders_only = pattern.endswith(b"/")
@@ -67,28 +70,15 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     return Rule(text, line, again, folders_only, by_name, plain, ending, regex)
 
 
-def _without_trailing_spaces(raw: bytes) -> bytes:
-    """The line without spaces at its end, unless a backslash protects the first of them."""
-    body = re.match(rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL)
-    return raw[: body.end()] if body else raw
-
-
 def path_regex(pattern: bytes) -> bytes:
-    """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder.
-
-    git compares the part before the first wildcard literally and the rest as a pattern of its own, so a '**' right
-    after literal text counts as the beginning ('foo**/bar' matches 'foo/x/bar').
-    """
+    """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder. git compares the
+    part before the first wildcard literally and the rest as a pattern of its own ('foo**/bar' matches 'foo/x/bar')."""
     pattern = pattern.removeprefix(b"/")
     literal = _PLAIN.match(pattern)
     plain = literal.end() if literal else 0
-    return re.escape(pattern[:plain]) + _double_stars(pattern[plain:])
-
-
-def _double_stars(pattern: bytes) -> bytes:
-    """Split the pattern at each '**' that fills a path part. All stretches except the last keep their first match."""
-    regex, start, opener = b"", 0, b""
-    for begin, end in _whole_double_stars(pattern):
+    regex, pattern = re.escape(pattern[:plain]), pattern[plain:]
+    start, opener = 0, b""
+    for begin, end in _whole_double_stars(pattern):  # all stretches between them except the last keep their first match
         part = _stars(_pieces(pattern[start:begin], slashes=False), b"[^/]")
         regex += b"(?>" + opener + part + b")" if opener else part
         optional = pattern[end : end + 1] == b"/"
@@ -236,13 +226,10 @@ class Owners:
             if section := _SECTION.fullmatch(code):
                 inherited = tuple(section[1].split())
             elif (line := _PATTERN.fullmatch(code)) and not code.startswith("!"):
-                self._add(line[1], tuple(line[2].split()) or inherited, number)
-
-    def _add(self, pattern: str, owners: tuple[str, ...], number: int) -> None:
-        rule = read_rule(pattern.replace("\\#", "#").encode("utf-8", "surrogateescape"), number)
-        if rule:
-            direct = pattern.endswith("/*")
-            self._lines.append(_OwnersLine(rule, re.compile(rule.regex, re.DOTALL).fullmatch, owners, direct))
+                rule = read_rule(line[1].replace("\\#", "#").encode("utf-8", "surrogateescape"), number)
+                if rule:
+                    matches, owners = re.compile(rule.regex, re.DOTALL).fullmatch, tuple(line[2].split()) or inherited
+                    self._lines.append(_OwnersLine(rule, matches, owners, direct=line[1].endswith("/*")))
 
     def of(self, path: str) -> Ownership | None:
         """The owners of a file; None if no line matches, or the last one that does names nobody."""

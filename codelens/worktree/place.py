@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 
 from codelens.errors import unwritable
-from codelens.worktree.repository import Repository, enclosing_repository, repository_at
+from codelens.worktree.repository import GitError, enclosing_repository, repository_at, run_git
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
@@ -24,13 +24,11 @@ TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 
 
 def find_index(start: Path) -> Path | None:
-    """The absolute path of the nearest .codelens/index.db in `start` or above, or None.
-
-    The search stops at the top of a linked worktree: above it may be the index of another checkout of the same files.
-    """
+    """The absolute path of the nearest .codelens/index.db in `start` or above, or None. The search stops at the top of a linked
+    worktree: above it may be the index of another checkout of the same files."""
     start = start.resolve()
     for folder in (start, *start.parents):
-        if (index := _index_in(folder)).is_file():
+        if (index := folder / INDEX_FOLDER / INDEX_NAME).is_file():
             return index
         if (repository := repository_at(folder)) and repository.common.resolve() != repository.git_folder.resolve():
             return None
@@ -52,14 +50,12 @@ def git_top(start: Path) -> Path | None:
 def new_index_place(start: Path) -> Path:
     """The path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
-    return find_index(start) or _index_in(git_top(start) or start)
+    return find_index(start) or (git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
 
 
 def prepare_index_folder(index: Path) -> None:
-    """Create the index's folder; if it is named .codelens, add a .gitignore that keeps everything but notes out of git.
-
-    Folders chosen with --db get no .gitignore. Raises CannotWrite.
-    """
+    """Create the index's folder; if it is named .codelens, with a .gitignore that keeps everything but notes out of git. Raises
+    CannotWrite."""
     try:
         index.parent.mkdir(parents=True, exist_ok=True)
         if index.parent.name == INDEX_FOLDER:
@@ -106,47 +102,30 @@ def unfinished_index(index: Path) -> Path | None:
     return building if building.is_file() else None
 
 
-def _index_in(folder: Path) -> Path:
-    return folder / INDEX_FOLDER / INDEX_NAME
-
-
 _PATHS_ARE_WHOLE = (2, 3)
 """Versions of git's index file that store whole paths (gitformat-index); version 4 omits common prefixes."""
 
 
 def tracks(index: Path) -> bool:
-    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it.
-
-    git runs only if its index file may contain the path: reading 4 MB (40,000 files) takes a millisecond, git takes a
-    hundred. If git cannot tell, a path that may be tracked counts as tracked.
-    """
+    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git
+    runs, for a tenth of a second, only if its index file may contain the path. If git cannot tell, such a path counts as
+    tracked."""
     index = index.resolve()
     repository = enclosing_repository(index.parent)
     if repository is None:
         return False
     below = index.relative_to(repository.top.resolve()).as_posix()
-    return _may_track(repository, below) and _git_tracks(repository, below)
-
-
-def _may_track(repository: Repository, below: str) -> bool:
-    if any(repository.git_folder.glob("sharedindex.*")):
-        return True
-    try:
-        with (repository.git_folder / "index").open("rb") as file:
-            head = file.read(8)
-            if int.from_bytes(head[4:], "big") not in _PATHS_ARE_WHOLE:
-                return True
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as entries:
-                return entries.find(below.encode("utf-8", "surrogateescape")) >= 0
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):  # unreadable or empty
-        return True
-
-
-def _git_tracks(repository: Repository, below: str) -> bool:
-    from codelens.worktree.repository import GitError, run_git
-
+    if not any(repository.git_folder.glob("sharedindex.*")):
+        try:
+            with (repository.git_folder / "index").open("rb") as file:
+                is_readable = int.from_bytes(file.read(8)[4:], "big") in _PATHS_ARE_WHOLE
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as entries:
+                    if is_readable and entries.find(below.encode("utf-8", "surrogateescape")) < 0:
+                        return False
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError):  # unreadable or empty
+            pass
     try:
         named = [f":(literal,top){below}{suffix}" for suffix in ("", *BESIDE)]
         return bool(run_git(repository, "ls-files", "-z", "--", *named))

@@ -26,10 +26,8 @@ def remote_commit(url: str, ref: str) -> str:
 
 
 def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
-    """Replace a folder by the files of a commit elsewhere, with a git folder that holds this commit alone; return its id.
-
-    Files over `largest` bytes are left out. Raises GitError and OSError.
-    """
+    """Replace a folder by the files of a commit elsewhere, up to `largest` bytes each, with a git folder that holds this commit
+    alone; return its id. Raises GitError and OSError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".git-", dir=folder.parent) as beside:

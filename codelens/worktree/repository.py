@@ -1,7 +1,7 @@
-"""git repositories: where their files are and how they are read_configuration, read from files; and the only way to run git.
+"""git repositories: where their files are and how they are configured, read from files; and the only way to run git.
 
-Reading files needs no git and executes nothing. git itself runs plumbing commands only, in a way that executes nothing
-that an indexed repository configures: indexing a hostile clone must be as safe as listing its files.
+git runs plumbing commands only, in a way that executes nothing that an indexed repository configures: indexing a hostile clone
+must be as safe as listing its files.
 """
 
 from __future__ import annotations
@@ -74,27 +74,18 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 
 
 def read_configuration(repository: Repository | None) -> dict[str, str]:
-    """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value.
-
-    Of the sections with a subsection only includes are followed, and remotes are read: 'remote.NAME.key'.
-    """
-    values: dict[str, str] = {}
-    for path in _configuration_files(repository):
-        values.update(_settings_in(path, repository, 0))
-    return values
-
-
-def _configuration_files(repository: Repository | None) -> Iterator[Path]:
-    environment = os.environ
-    if environment.get("GIT_CONFIG_NOSYSTEM", "").lower() not in ("1", "true", "yes"):
-        yield Path(environment.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
-    if "GIT_CONFIG_GLOBAL" in environment:
-        yield Path(environment["GIT_CONFIG_GLOBAL"])
+    """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value. Of the
+    sections with a subsection only includes are followed, and remotes are read: 'remote.NAME.key'."""
+    files = [Path(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))]
+    if os.environ.get("GIT_CONFIG_NOSYSTEM", "").lower() in ("1", "true", "yes"):
+        files = []
+    if "GIT_CONFIG_GLOBAL" in os.environ:
+        files.append(Path(os.environ["GIT_CONFIG_GLOBAL"]))
     else:
-        yield user_folder() / "config"
-        yield expand_home("~/.gitconfig")
+        files += [user_folder() / "config", expand_home("~/.gitconfig")]
     if repository:
-        yield repository.common / "config"
+        files.append(repository.common / "config")
+    return {key: value for file in files for key, value in _settings_in(file, repository, 0)}
 
 
 def user_folder() -> Path:
@@ -129,21 +120,16 @@ def _settings_in(path: Path, repository: Repository | None, depth: int) -> Itera
         assigned = _ASSIGNMENT.match(line)
         if not assigned:
             continue
-        key, value = f"{section}.{assigned[1].lower()}", _value(assigned[2])
+        key, value = f"{section}.{assigned[1].lower()}", "true"  # what a key alone means
+        if assigned[2] is not None:  # without quotes and comment
+            value = "".join(quoted or plain for quoted, _, plain in _PART.findall(assigned[2].strip())).rstrip()
+            value = re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), value)
         if key == "include.path" or (key == "includeif.path" and _applies(subsection or "", repository)):
             yield from _settings_in(path.parent / expand_home(value), repository, depth + 1)
         elif subsection is None:
             yield key, value
         elif section == "remote":
             yield f"remote.{subsection}.{assigned[1].lower()}", value
-
-
-def _value(written: str | None) -> str:
-    """A value without quotes and comment; a key alone means true."""
-    if written is None:
-        return "true"
-    text = "".join(quoted or plain for quoted, _, plain in _PART.findall(written.strip())).rstrip()
-    return re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), text)
 
 
 def _applies(condition: str, repository: Repository | None) -> bool:
@@ -209,6 +195,14 @@ def run_git(
 
     if not os.access(repository.top, os.X_OK):
         raise GitError(f"cannot enter {repository.top}")
+    located = {
+        "GIT_DIR": str(repository.git_folder),
+        "GIT_WORK_TREE": str(repository.top),
+        "GIT_INDEX_FILE": str(repository.git_folder / "index"),
+        "GIT_COMMON_DIR": str(repository.common),
+        "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
+    }
+    misled = any(name in os.environ for name in located)  # inside a hook, they name another repository
     allowed = _FOR_NETWORK if network else ()
     disarmed = [part for key, value in _DISARMED.items() if key not in allowed for part in ("-c", f"{key}={value}")]
     try:
@@ -219,7 +213,7 @@ def run_git(
             answer = git.Git(repository.top).execute(
                 ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
                 istream=stdin,
-                env=_environment(repository) | (_NETWORK if network else {}),
+                env=_ENVIRONMENT | (located if misled else {}) | (_NETWORK if network else {}),
                 shell=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
@@ -228,23 +222,6 @@ def run_git(
     except git.GitCommandNotFound:
         raise GitError("git is not installed") from None
     except (git.GitCommandError, OSError) as fault:
-        raise GitError(_first_line(fault)) from None
+        text = str(getattr(fault, "stderr", "") or fault).replace("stderr:", "").strip(" \n'")
+        raise GitError(text.splitlines()[0] if text else type(fault).__name__) from None
     return answer if isinstance(answer, bytes) else b""
-
-
-def _environment(repository: Repository) -> dict[str, str]:
-    """The environment for git. Inside a hook, git's own variables name another repository, so ours is set explicitly."""
-    named = {
-        "GIT_DIR": repository.git_folder,
-        "GIT_WORK_TREE": repository.top,
-        "GIT_INDEX_FILE": repository.git_folder / "index",
-        "GIT_COMMON_DIR": repository.common,
-        "GIT_OBJECT_DIRECTORY": repository.common / "objects",
-    }
-    misled = any(name in os.environ for name in named)
-    return _ENVIRONMENT | ({name: str(path) for name, path in named.items()} if misled else {})
-
-
-def _first_line(fault: Exception) -> str:
-    text = str(getattr(fault, "stderr", "") or fault).replace("stderr:", "").strip(" \n'")
-    return text.splitlines()[0] if text else type(fault).__name__

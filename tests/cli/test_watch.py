@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from codelens.errors import install_command
-from codelens.index import Index
+from codelens.indexing.build import remove_index
 from codelens.watching.process import WatchProcess
 from tests.commands import Run
 from tests.watching.watched import PATIENCE, await_true, finds
@@ -138,7 +138,7 @@ def test_json_for_machines(own: Path) -> None:
 def test_the_index_is_removed(own: Path) -> None:
     with watching(own) as lines:
         lines.until("watching")
-        Index.remove(own / ".codelens/index.db")
+        remove_index(own / ".codelens/index.db")
         assert ended(lines) == (3, "")
     assert [line.split(": ")[:2] for line in lines.all[1:]] == [
         ["codelens", "error"],

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.hashing import FIELD_FACTORS, FeatureCache, HashingEmbedder, common_words
-from codelens.embed.hashing_batch import HashingBatch
+from codelens.embed.hashing import HashingBatch, HashingEmbedder, common_words
 from tests.steps import calls
 
 EMBEDDER = HashingEmbedder()
@@ -46,8 +45,7 @@ def nearness(one: bytes, other: bytes) -> float:
 
 @given(texts)
 def test_the_query_path_gives_exactly_what_the_batch_gives(text: str) -> None:
-    batch = HashingBatch(FeatureCache(query=True), tuple(FIELD_FACTORS.values()))
-    (expected,) = batch.embed([("", "", "", text)])
+    (expected,) = HashingBatch(filler=0).embed([("", "", "", text)])
     assert EMBEDDER.embed_query(text) == (expected if any(expected) else b"")
 
 
@@ -122,5 +120,5 @@ def test_a_query_imports_no_numpy() -> None:
 def test_features_of_a_token_are_computed_once() -> None:
     words = [f"word{i % 700}" for i in range(300)]
     fields = [EmbeddedFields("name", "context", "def f(x)", " ".join(words[i % 7 :])) for i in range(600)]
-    computed = calls(lambda: EMBEDDER.embed_code(fields))["hashing_batch.__missing__"]
+    computed = calls(lambda: EMBEDDER.embed_code(fields))["hashing.__missing__"]
     assert 0 < computed < 2 * len(words)

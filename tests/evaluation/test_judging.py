@@ -88,6 +88,7 @@ def test_what_is_among_the_candidates() -> None:
     truth = task(
         Relevant("add", ("elsewhere.py",)), Relevant("z", ("z.py",)), Relevant("missing", ()), Relevant("", ("y.py",))
     )
-    assert judge(truth, order[:1], strict, order).among_candidates == (0, 1, 3)
-    assert judge(truth, order[:1], same_file, order).among_candidates == (1, 3)
-    assert judge(truth, order[:1], strict).among_candidates == ()
+    order = [NamedHit("none", "")] * 10 + order
+    assert judge(truth, order, strict).among_candidates == (0, 1, 3)
+    assert judge(truth, order, same_file).among_candidates == (1, 3)
+    assert judge(truth, order[:11], strict).among_candidates == ()

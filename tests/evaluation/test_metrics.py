@@ -22,7 +22,7 @@ def asked(symbols: str, hits: str, files: tuple[str, ...] = ()) -> dict[str, flo
     """Each letter is an entry's name, or a hit's name in the file of that name."""
     task = Task("t", "r", "q", tuple(Relevant(symbol, files) for symbol in symbols))
     order = [NamedHit(name, f"{name}.py") for name in hits]
-    return of(judge(task, order, strict, order))
+    return of(judge(task, order, strict))
 
 
 def test_by_hand() -> None:

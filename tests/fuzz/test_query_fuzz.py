@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codelens.errors import QueryError
 from codelens.query.conditions import evaluate, literal_requirements
-from codelens.query.facts import Matching, TextFacts
+from codelens.query.facts import Facts, Matching
 from codelens.query.nodes import And, Filter, Node, Not, Or, Word, describe
 from codelens.query.parser import Faults, Lexer, parse_query
 from tests.tiers import examples
@@ -36,7 +36,7 @@ PIECES = [
 ]
 prose = st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=60))
 LANGUAGES = ("go", "python")
-FACTS = TextFacts("a/b.go", "r", "go", frozenset(), "class", "Foo", "Foo", "class Foo: n a b r")
+FACTS = Facts("a/b.go", "r", "go", frozenset(), {}, "class", "Foo", "Foo", "class Foo: n a b r")
 
 
 def leaf_count(node: Node | None) -> int:

@@ -72,8 +72,8 @@ def content(root: Path) -> tuple[object, ...]:
     """What an index holds: all tables, the log of its states, and the facts of the newest."""
     assert orphans(place(root)) == []
     with Index.open(place(root)) as opened:
-        log = opened.history.snapshots()
-        return dump(place(root)), log, opened.history.facts(log[0].number)
+        log = opened.snapshots()
+        return dump(place(root)), log, opened.facts(log[0].number)
 
 
 def equals_fresh(root: Path) -> None:
@@ -261,7 +261,7 @@ def test_the_state_before_a_writer_began_is_copied(past: Past) -> None:
     equals_fresh(root)
 
 
-@pytest.mark.parametrize("step", ["copy_index", "_run", "_verify_copy", "_swap_in"])
+@pytest.mark.parametrize("step", ["copy_index", "update_repositories", "_verify_copy", "_swap_in"])
 def test_an_interrupted_copy_leaves_no_index(step: str, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     root, done = worktree(past, "linked", "HEAD~1"), getattr(build, step)
 

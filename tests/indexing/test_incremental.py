@@ -22,7 +22,7 @@ from codelens.index import Index
 from codelens.indexing import changes, derive
 from codelens.indexing import files as reading
 from codelens.indexing import run as index_run
-from codelens.indexing.build import BUILDING
+from codelens.indexing.build import BUILDING, update_file
 from codelens.indexing.derive import Job
 from codelens.linking.linker import DocumentLinks, Linker
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason
@@ -30,8 +30,8 @@ from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
 from codelens.model.request import SearchOptions
 from codelens.store.documents import name_by_roots
-from codelens.store.memory import Memory, MemoryWriter
 from codelens.store.migrate import newest_version
+from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.worktree.files import content_hash, hash_of_file, stamp_of
@@ -525,7 +525,7 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         (root / "main.py").write_text("def kept():\n    return 1\n")
     tree.run(first)
     place = Place("app", "main.py", "kept", "function")
-    with MemoryWriter.recording(memory_place(tree.index)) as memory:
+    with Memory.recording(memory_place(tree.index)) as memory:
         memory.pin(place, 1)
     with Store.read(tree.index) as store:
         rules = store.meta("walk:app")
@@ -618,7 +618,7 @@ def test_numbers_of_units_are_those_of_the_last_change(tree: Tree) -> None:
     tree.write("a.py", PYTHON + "\n\ndef one_more():\n    pass\n")
     assert tree.run().symbols == tree.run().symbols == before.symbols + 1
     tree.write("b.py", "def another():\n    pass\n")
-    assert Index.update_file(tree.index, tree.root, "b.py", Settings())
+    assert update_file(tree.index, tree.root, "b.py", Settings())
     assert tree.run().symbols == before.symbols + 2
 
 

@@ -83,7 +83,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derive, "LARGE_SIZE", 5_000)
     monkeypatch.setattr(derive, "MOST_PARSED", 9_000)
     monkeypatch.setattr(derive, "PART_SIZE", PART)
-    monkeypatch.setattr("codelens.worktree.survey.BLOCK", 1_000)
+    monkeypatch.setattr("codelens.indexing.files.BLOCK", 1_000)
 
 
 def write(tree: Tree, contents: dict[str, bytes]) -> None:
@@ -282,7 +282,7 @@ def seen_file(root: Path, name: str) -> SeenFile:
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derive, "LARGE_SIZE", 100_000)
     monkeypatch.setattr(derive, "PART_SIZE", 50_000)
-    monkeypatch.setattr("codelens.worktree.survey.BLOCK", 20_000)
+    monkeypatch.setattr("codelens.indexing.files.BLOCK", 20_000)
     settings, peaks, sizes = Settings(vector=False), [], []
     for repeats in (1, 8):  # the same words, or the caches of words would grow
         (tmp_path / "log.txt").write_text(prose(6_000) * repeats)

@@ -11,6 +11,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
+from codelens.indexing.build import update_file
 from codelens.model.code import SkipReason
 from codelens.model.graph import RelationOptions
 from codelens.store.store import Store
@@ -257,12 +258,12 @@ def test_one_file_is_brought_up_to_date_as_a_run_would(built: Built) -> None:
     built.write(".codelens/notes/b.md", "---\ntitle: b\nlinks:\n  - f\n---\nmore\n")
     built.write(".codelens/notes/a.md", "changed, and no more about it\n")
     for path in (".codelens/notes/b.md", ".codelens/notes/a.md", "no/such.md"):
-        assert Index.update_file(built.index, built.root, path, Settings()) == (path != "no/such.md")
+        assert update_file(built.index, built.root, path, Settings()) == (path != "no/such.md")
     assert orphans(built.index) == []
     fresh = Built(built.root, built.index.with_name("fresh.db"), built.derivations)
     Index.build(fresh.index, [built.root], Settings())
     assert dump(built.index) == dump(fresh.index)
     (built.root / ".codelens/notes/b.md").unlink()
-    assert not Index.update_file(built.index, built.root, ".codelens/notes/b.md", Settings())
+    assert not update_file(built.index, built.root, ".codelens/notes/b.md", Settings())
     built.run()  # notes the folder's new time
     built.rests()

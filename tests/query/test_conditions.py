@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from codelens.model.request import SearchOptions
 from codelens.query.conditions import evaluate, join_alternatives, literal_requirements
-from codelens.query.facts import DocumentFacts, Matching, TextFacts, UnitFacts
+from codelens.query.facts import Facts, Matching
 from codelens.query.filters import path_glob
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
 from codelens.query.parser import parse_query
@@ -21,9 +21,9 @@ from codelens.text.terms import fold
 from tests.search.trees import QUICK, Tree
 from tests.tiers import examples
 
-DOCUMENT = DocumentFacts("src/flask/app.py", "flask", "python")
-UNIT = UnitFacts("src/flask/app.py", "flask", "python", frozenset(), {}, "method", "add_url_rule", "Flask.add_url_rule")
-TEXT = TextFacts(
+DOCUMENT = Facts("src/flask/app.py", "flask", "python")
+UNIT = Facts("src/flask/app.py", "flask", "python", frozenset(), {}, "method", "add_url_rule", "Flask.add_url_rule")
+TEXT = Facts(
     "src/flask/app.py",
     "flask",
     "python",
@@ -36,7 +36,7 @@ TEXT = TextFacts(
 )
 
 
-def value(query: str, facts: DocumentFacts = TEXT, matching: Matching | None = None) -> bool | None:
+def value(query: str, facts: Facts = TEXT, matching: Matching | None = None) -> bool | None:
     parsed = parse_query(query, strict=True)
     return evaluate(
         parsed.node, facts, matching or Matching(parsed.case, roots={facts.repository: f"/trees/{facts.repository}"})
@@ -224,7 +224,7 @@ trees: st.SearchStrategy[Node] = st.recursive(
 )
 longer = st.text(st.sampled_from("abkKsSiſ\u212aİıéÉß中 _.\n"), max_size=30)
 facts = st.builds(
-    TextFacts,
+    Facts,
     path=small,
     repository=small,
     language=st.sampled_from(["python", "go"]),
@@ -237,33 +237,26 @@ facts = st.builds(
 cases = st.sampled_from(["auto", "yes", "no"])
 
 
-def less(known: TextFacts, level: type[DocumentFacts]) -> DocumentFacts:
-    """The same facts with less known."""
-    return level(**{f.name: getattr(known, f.name) for f in fields(level)})
-
-
 @settings(deadline=None, max_examples=examples(300))
 @given(trees, facts, cases, st.booleans())
-def test_knowing_more_never_changes_what_was_decided(node: Node, known: TextFacts, case: str, word: bool) -> None:
+def test_knowing_more_never_changes_what_was_decided(node: Node, known: Facts, case: str, word: bool) -> None:
     matching = Matching(case, word)
     final = evaluate(node, known, matching)
     assert final.value is not None and (final.blame is None) is final.value
-    for level in (DocumentFacts, UnitFacts):
-        assert evaluate(node, less(known, level), matching).value in (None, final.value)
+    for less in (known._replace(text=None), known._replace(text=None, kind=None)):
+        assert evaluate(node, less, matching).value in (None, final.value)
 
 
 @settings(deadline=None, max_examples=examples(300))
 @given(trees, facts, cases, st.booleans())
-def test_a_text_that_satisfies_the_query_satisfies_its_plan(
-    node: Node, known: TextFacts, case: str, word: bool
-) -> None:
+def test_a_text_that_satisfies_the_query_satisfies_its_plan(node: Node, known: Facts, case: str, word: bool) -> None:
     if evaluate(node, known, Matching(case, word)).value:
         assert admits(literal_requirements(node), fold(known.text))
 
 
 @settings(deadline=None, max_examples=examples(100))
 @given(trees, facts, cases)
-def test_negation_turns_every_condition(node: Node, known: TextFacts, case: str) -> None:
+def test_negation_turns_every_condition(node: Node, known: Facts, case: str) -> None:
     matching = Matching(case)
     once, twice = (evaluate(n, known, matching).value for n in (Not(node), Not(Not(node))))
     assert once is (not twice)
@@ -299,7 +292,7 @@ ALPHABET = "aAbß_1éKſİ中文カ한 .-\n"
     st.sampled_from(("auto", "yes", "no")),
 )
 def test_words_are_decided_together_as_one_by_one(text: str, words: list[str], case: str) -> None:
-    known = TextFacts("p/a_b.py", "r", "python", text=text)
+    known = Facts("p/a_b.py", "r", "python", text=text)
     node = Or(tuple(map(Word, words)))
     together = join_alternatives(node, Matching(case))
     assert evaluate(together, known, Matching(case)).value is evaluate(node, known, Matching(case)).value

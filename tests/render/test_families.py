@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.model.search import FAMILIES, Contribution
-from codelens.render.families import families, first_reason
 from codelens.render.paths import PathStyle
-from codelens.render.why import WhyView, render_why
+from codelens.render.why import WhyView, families, first_reason, render_why
 from codelens.render.why_json import recompute, why_record
 from codelens.search.features import FEATURES
 from codelens.search.profiles import all_profiles

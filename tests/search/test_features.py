@@ -242,7 +242,7 @@ def test_a_name_is_looked_at_once_however_many_units_bear_it() -> None:
 
     units = [unit(n)._replace(name=name) for n, name in enumerate(["run", "close", "run", "run", "close"])]
     text = unit(9)._replace(kind="text", name="README.md")
-    assert Pool([*units, text]).of_names(count) == [3, 5, 3, 3, 5, 0]
+    assert Pool([*units, text]).map_names(count) == [3, 5, 3, 3, 5, 0]
     assert sorted(asked) == ["", "close", "run"]
 
 

@@ -26,7 +26,6 @@ from codelens.search.rankers.knowing import (
     GraphSignals,
     add_composite,
     find_noise,
-    no_hits,
     put_largest_folder_first,
     read_around,
 )
@@ -356,7 +355,7 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
             HitsScores({1: 0.4}, {1: 0.2}),
             0.35 * 0.5 + 0.20 * 0.8 + 0.15 * 0.3 + 0.15 + 0.25 * 0.4 + 0.10 * 0.2,
         ),
-        ("knowing-base", no_hits(), 0.40 * 0.5 + 0.25 * 0.8 + 0.20 * 0.3 + 0.15),
+        ("knowing-base", HitsScores({}, {}), 0.40 * 0.5 + 0.25 * 0.8 + 0.20 * 0.3 + 0.15),
     ):
         candidate = Candidate(unit(1, "a.py"))
         add_composite(

@@ -20,7 +20,7 @@ from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse
 from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh
 from codelens.server.http.answers import response_record
-from codelens.store.memory import MemoryWriter
+from codelens.store.records import Memory
 from codelens.worktree.place import memory_place
 from tests.render import results
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
@@ -196,7 +196,7 @@ def test_signals_of_code(index: Index) -> None:
 
 def test_signals_of_memory(tree: Tree, index: Index) -> None:
     place = Place("tree", "store/parse.py", "parse_form", "function")
-    with MemoryWriter.recording(memory_place(tree.db)) as memory:
+    with Memory.recording(memory_place(tree.db)) as memory:
         memory.rate(place, 8.0, 1)
         memory.pin(Place("tree", "web/late.py", "", FILE), 1)
         memory.use(place, 1)

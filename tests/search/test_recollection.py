@@ -21,7 +21,7 @@ from codelens.render.records import to_json
 from codelens.render.why_json import recompute, why_record
 from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
-from codelens.store.memory import MemoryWriter
+from codelens.store.records import Memory
 from codelens.worktree.place import memory_place
 from tests.search.trees import QUICK, Tree, ask, find, names
 
@@ -83,19 +83,19 @@ def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profil
     path = memory_place(Path(index.info().path))
     assert told(index, profile=profile, now=NOW, memory=True) == cold
     assert not path.exists(), "searching makes no file"
-    with MemoryWriter.recording(path):
+    with Memory.recording(path):
         pass
     assert path.exists()
     assert told(index, profile=profile, now=NOW, memory=True) == cold
-    with MemoryWriter.recording(path) as memory:
+    with Memory.recording(path) as memory:
         memory.pin(Place("other", "elsewhere.py", "f", "function"), NOW)
     assert told(index, profile=profile, now=NOW, memory=True) == cold
 
 
 @pytest.mark.parametrize("profile", ["rrf", "graph-memory"])
 def test_profiles_without_weights_of_memory_do_without_it(index: Index, profile: str) -> None:
-    index.memory.notebook(now=NOW).pin("ledger.py")
-    index.memory.notebook(now=NOW).judge("Ledger.post_entry", True)
+    index.notebook(now=NOW).pin("ledger.py")
+    index.notebook(now=NOW).judge("Ledger.post_entry", True)
     assert told(index, profile=profile, memory=True) == told(index, profile=profile)
 
 
@@ -107,7 +107,7 @@ def test_profiles_without_weights_of_memory_do_without_it(index: Index, profile:
 def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int, amount: float) -> None:
     before = find(index, QUERY, profile="knowing")
     for verdict in [True] * useful + [False] * useless:
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
     after = remember(index, profile="knowing")
     source = "useful" if amount > 0 else "useless"
     given = parts(after, POST.name)
@@ -123,7 +123,7 @@ def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int
 
 def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
     """The words of the judged query are write, journal and entry."""
-    notebook = index.memory.notebook(now=NOW)
+    notebook = index.notebook(now=NOW)
     notebook.judge("Ledger.post_entry", True, QUERY)
     for query, share in (
         (QUERY, 1.0),
@@ -145,7 +145,7 @@ def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
 def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
     before = find(index, QUERY, profile="knowing")
     for verdict in (True, False):
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
     after = remember(index, profile="knowing")
     assert [(h.unit.id, h.contributions) for h in after.hits] == [(h.unit.id, h.contributions) for h in before.hits]
 
@@ -164,7 +164,7 @@ def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
 def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, old: str, new: str, holds: bool) -> None:
     """The unit itself, what it calls, what it lies in; neither what is elsewhere nor its line."""
     with tree.index() as index:
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
         assert "useful" in parts(remember(index), POST.name)
     tree.write({path: FILES[path].replace(old, new)})
     with tree.index() as index:
@@ -176,17 +176,17 @@ def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, ol
 
 def test_expired_feedback_next_to_later_feedback_counts_only_in_words(tree: Tree) -> None:
     with tree.index() as index:
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", False)
+        index.notebook(now=NOW).judge("Ledger.post_entry", False)
     tree.write({"ledger.py": FILES["ledger.py"].replace("return entry", "return [entry]")})
     with tree.index() as index:
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
         amount, reason = parts(remember(index, profile="knowing"), POST.name)["useful"]
     assert (amount, reason) == (0.25, "useful 1 of 1 time, 1 more expired as the code changed")
 
 
 def test_a_rebuilt_index_keeps_what_is_remembered(tree: Tree) -> None:
     with tree.index() as index:
-        index.memory.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.notebook(now=NOW).judge("Ledger.post_entry", True)
         before = told(index, memory=True, now=NOW)
     tree.write({"aaa_first.py": "def other():\n    return 1\n"})
     Index.build(tree.db, [tree.root], ON, rebuild=True)
@@ -217,7 +217,7 @@ def test_the_session_fades_by_knowings_arithmetic(index: Index, age: int, times:
     """.20 of a boost that halves in 180 s and is at most 2; under .01, and of what is still to come, nothing."""
     hit = next(h for h in find(index, QUERY).hits if h.unit.qualified_name == POST.name)
     for _ in range(times):
-        index.memory.record(QUERY, [(1, hit.unit, hit.line)], now=NOW - age)
+        index.record_answer(QUERY, [(1, hit.unit, hit.line)], now=NOW - age)
     given = parts(remember(index, profile="knowing"), POST.name)
     if amount is None:
         assert given == {}
@@ -240,10 +240,10 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     """Once is chance; the weight grows to ten uses."""
     query = "rhythm of the metronome"
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
-    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(memory_place(Path(index.info().path))) as memory:
         memory.learn("metronom", DRUMS, NOW)
     assert DRUMS.name not in names(remember(index, query, mode="keyword"))
-    with MemoryWriter.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(memory_place(Path(index.info().path))) as memory:
         for _ in range(times - 1):
             memory.learn("metronom", DRUMS, NOW)
     result = remember(index, query, mode="keyword", profile="knowing")
@@ -270,13 +270,13 @@ def test_noise_words_lead_nowhere() -> None:
 
 
 def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
-    notebook = index.memory.notebook(now=NOW)
+    notebook = index.notebook(now=NOW)
     notebook.pin("ledger.py")
     notebook.rate("Ledger.post_entry", 10)
     notebook.rate("ledger.py", 0)
     hits = find(index, QUERY).hits
     place = next(h for h in hits if h.unit.qualified_name == POST.name)
-    index.memory.record(QUERY, [(1, place.unit, place.line)], now=NOW - 10_000)
+    index.record_answer(QUERY, [(1, place.unit, place.line)], now=NOW - 10_000)
     notebook.open_hit(1)
     given = parts(remember(index), POST.name)
     assert {source: reason for source, (_, reason) in given.items()} == {
@@ -293,11 +293,11 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
 
 
 def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index) -> None:
-    notebook = index.memory.notebook(now=NOW)
+    notebook = index.notebook(now=NOW)
     shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits if hit.unit.path != "disk.py"]
     assert len(shown) > 2
-    index.memory.record(QUERY, shown, now=NOW)
-    index.memory.record(QUERY, shown, now=NOW)
+    index.record_answer(QUERY, shown, now=NOW)
+    index.record_answer(QUERY, shown, now=NOW)
     assert not any(known.feedback for known in notebook.known().values()), "nothing was used, so nothing is known"
     assert notebook.used(["disk.py"]) == []
     assert notebook.used(["ledger.py:8"]) == [POST]
@@ -305,28 +305,28 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     assert [known.feedback for known in notebook.known().values() if known.feedback] == [
         (Feedback(True, notebook.digests([POST])[POST], True, QUERY),)
     ]
-    index.memory.record(QUERY, [], now=NOW)
+    index.record_answer(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.known().items()}
     assert judged == {place_of(unit): [place_of(unit) == POST] for _, unit, _ in shown}
-    index.memory.record(QUERY, [], now=NOW)
+    index.record_answer(QUERY, [], now=NOW)
     assert {place: len(known.feedback) for place, known in notebook.known().items()} == dict.fromkeys(judged, 1)
 
 
 def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
     shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits]
-    index.memory.record(QUERY, shown, session="a", now=NOW)
-    index.memory.record("other", shown[:1], session="b", now=NOW)
-    a = index.memory.notebook("a", NOW)
+    index.record_answer(QUERY, shown, session="a", now=NOW)
+    index.record_answer("other", shown[:1], session="b", now=NOW)
+    a = index.notebook("a", NOW)
     last = a.last()
     assert last is not None and last.query == QUERY
     assert a.used(["ledger.py:8"]) == [POST]
-    index.memory.record("other", [], session="b", now=NOW)
+    index.record_answer("other", [], session="b", now=NOW)
     assert not any(False in [f.useful for f in known.feedback] for known in a.known().values())
 
 
 def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
-    index.memory.record(QUERY, [(h.rank, h.unit, h.line) for h in find(index, QUERY).hits], now=NOW - 60)
-    index.memory.notebook(now=NOW).judge("1", True)
+    index.record_answer(QUERY, [(h.rank, h.unit, h.line) for h in find(index, QUERY).hits], now=NOW - 60)
+    index.notebook(now=NOW).judge("1", True)
     first = told(index, memory=True, now=NOW, profile="knowing")
     assert first == told(index, memory=True, now=NOW, profile="knowing")
     assert first != told(index, memory=True, now=NOW + 100, profile="knowing")
@@ -347,7 +347,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
     with tree.index():
         pass
     with Index.open(tree.db, QUICK) as index:
-        notebook, path = index.memory.notebook(now=NOW), memory_place(tree.db)
+        notebook, path = index.notebook(now=NOW), memory_place(tree.db)
         for ask_for in (
             lambda: notebook.pin("ledger.py"),
             lambda: notebook.unpin("ledger.py"),
@@ -355,7 +355,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
             lambda: notebook.judge("ledger.py", True),
             lambda: notebook.used(["ledger.py"]),
             lambda: notebook.open_hit(1),
-            lambda: index.memory.record("x", []),
+            lambda: index.record_answer("x", []),
         ):
             with pytest.raises(MemoryOff):
                 ask_for()
@@ -364,12 +364,12 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
 
 def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
-        notebook = index.memory.notebook(now=NOW)
+        notebook = index.notebook(now=NOW)
         notebook.pin("beat_slowly")
         notebook.pin("ledger.py")
     (tree.root / "tools/drums.py").unlink()
     with tree.index() as index:
-        notebook = index.memory.notebook(now=NOW)
+        notebook = index.notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
         assert list(notebook.known()) == [file_of(POST)]
 

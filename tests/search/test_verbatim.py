@@ -188,7 +188,7 @@ def test_a_flag_is_found_as_libraries_define_it(store: Store) -> None:
 def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derive, "LARGE_SIZE", 5_000)
     monkeypatch.setattr(derive, "PART_SIZE", 3_000)
-    monkeypatch.setattr("codelens.worktree.survey.BLOCK", 1_000)
+    monkeypatch.setattr("codelens.indexing.files.BLOCK", 1_000)
     derive_here(monkeypatch)
     lines = [f"line {n} says nothing of note" for n in range(2_000)]
     lines[1_500] = "here größe lies and a purple elephant sleeps"

@@ -13,7 +13,7 @@ from codelens.errors import IndexCorrupt, MemoryFault
 from codelens.model.memory import Place
 from codelens.store.checksums import RESERVED, file_faults
 from codelens.store.connection import open_reader, open_writer, to_rest, to_wal
-from codelens.store.memory import Memory, MemoryWriter
+from codelens.store.records import Memory
 
 PAGE = 4096
 ROWS = 300
@@ -143,7 +143,7 @@ def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
 def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
     path, rng = tmp_path / "memory.db", random.Random(3)
     place = Place("app", "a.py", "f", "function")
-    with MemoryWriter.recording(path) as memory:
+    with Memory.recording(path) as memory:
         memory.rate(place, 7.0, 1)
     whole = path.read_bytes()
     for _ in range(30):

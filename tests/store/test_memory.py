@@ -15,7 +15,7 @@ from codelens.errors import MemoryFault
 from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, file_of
 from codelens.processes.child import end_with
 from codelens.store.connection import remove_database
-from codelens.store.memory import MOST_ANSWERS, Memory, MemoryWriter
+from codelens.store.records import MOST_ANSWERS, Memory
 from tests.writable import writable
 
 RUN = Place("app", "src/app.py", "Flask.run", "method")
@@ -44,7 +44,7 @@ def test_a_file_being_created_is_empty(file: Path) -> None:
 
 
 def test_records_come_back_by_place(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.pin(RUN, 1)
         memory.pin(RUN, 2)
         memory.rate(RUN, 3, 1)
@@ -69,7 +69,7 @@ def test_records_come_back_by_place(file: Path) -> None:
 
 
 def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.pin(file_of(RUN), 1)
         memory.rate(file_of(RUN), 4, 1)
         memory.rate(RUN, 9, 1)
@@ -82,7 +82,7 @@ def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
 
 
 def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.pin(RUN, 1)
         assert memory.unpin(RUN)
         assert not memory.unpin(RUN)
@@ -90,7 +90,7 @@ def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:
 
 
 def test_only_the_newest_stamps_are_kept(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         for at in (*range(100, 125), 50):
             memory.stamp(RUN, at)
     with Memory.reading(file) as memory:
@@ -98,7 +98,7 @@ def test_only_the_newest_stamps_are_kept(file: Path) -> None:
 
 
 def test_words_recall_places_used_often_enough(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         for at in range(3):
             memory.learn("serve", RUN, at)
         memory.learn("serve", OTHER, 1)
@@ -111,7 +111,7 @@ def test_words_recall_places_used_often_enough(file: Path) -> None:
 
 def test_the_last_answer_of_each_session(file: Path) -> None:
     places = (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20))
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         first = memory.add_answer(RecordedAnswer("serve it", ("serve",), 1, places))
         memory.add_answer(RecordedAnswer("other", (), 2, (), session="b"))
         memory.set_used(first, 2)
@@ -123,7 +123,7 @@ def test_the_last_answer_of_each_session(file: Path) -> None:
         assert memory.unsettled() == [told]
         other = memory.last_answer("b")
         assert other is not None and other.query == "other"
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.settle(first)
         assert memory.unsettled() == []
         for at in range(MOST_ANSWERS):
@@ -132,7 +132,7 @@ def test_the_last_answer_of_each_session(file: Path) -> None:
 
 
 def test_forgetting_a_place_deletes_everything_about_it(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         for place in (RUN, OTHER):
             memory.pin(place, 1)
             memory.judge(place, Feedback(True, "", query="the words of a query"), 1)
@@ -147,11 +147,11 @@ def test_forgetting_a_place_deletes_everything_about_it(file: Path) -> None:
 
 
 def test_a_failed_record_is_rolled_back(file: Path) -> None:
-    with pytest.raises(ZeroDivisionError), MemoryWriter.recording(file) as memory:
+    with pytest.raises(ZeroDivisionError), Memory.recording(file) as memory:
         memory.pin(RUN, 1 // 0 if memory.places() == [] else 1)
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.pin(RUN, 1)
-    with pytest.raises(ZeroDivisionError), MemoryWriter.recording(file) as memory:
+    with pytest.raises(ZeroDivisionError), Memory.recording(file) as memory:
         memory.pin(OTHER, 1)
         memory.use(OTHER, 1 // 0)
     with Memory.reading(file) as memory:
@@ -161,7 +161,7 @@ def test_a_failed_record_is_rolled_back(file: Path) -> None:
 def _use_often(file: Path, place: Place, times: int) -> None:
     end_with(os.getppid())
     for at in range(times):
-        with MemoryWriter.recording(file) as memory:
+        with Memory.recording(file) as memory:
             memory.use(place, at)
             memory.use(RUN, at)
 
@@ -182,7 +182,7 @@ def test_two_processes_record_at_once(file: Path) -> None:
 
 def _record_and_hang(file: Path) -> None:
     end_with(os.getppid())  # even if the tests are killed
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.use(OTHER, 1)
         for number in range(20_000):  # more than SQLite's cache, so that the file itself is written before the commit
             memory.judge(Place("app", f"{number}.py", "x" * 200, "function"), Feedback(True, ""), 1)
@@ -192,7 +192,7 @@ def _record_and_hang(file: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_record_leaves_the_previous_state(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.use(RUN, 1)
     process = multiprocessing.get_context("spawn").Process(target=_record_and_hang, args=(file,))
     process.start()
@@ -205,7 +205,7 @@ def test_a_killed_record_leaves_the_previous_state(file: Path) -> None:
     assert file.with_name(f"{file.name}-journal").stat().st_size, "the kill came in the middle of a record"
     with Memory.reading(file) as memory:
         assert memory.places() == [RUN]
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.use(RUN, 2)
     with Memory.reading(file) as memory:
         assert memory.recall([RUN.path]).of(RUN).uses == 2
@@ -216,7 +216,7 @@ def test_a_damaged_file_is_reported(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(MemoryFault, match="is damaged"), Memory.reading(file):
         pass
-    with pytest.raises(MemoryFault, match="is damaged"), MemoryWriter.recording(file):
+    with pytest.raises(MemoryFault, match="is damaged"), Memory.recording(file):
         pass
     assert file.read_bytes() == content
     assert remove_database(file)
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_reported(file: Path, content: bytes) -> None:
 
 
 def test_damage_inside_the_file_is_reported_when_it_is_read(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         for number in range(500):
             memory.pin(Place("app", f"{number}.py", "f", "function"), 1)
     content = bytearray(file.read_bytes())
@@ -236,7 +236,7 @@ def test_damage_inside_the_file_is_reported_when_it_is_read(file: Path) -> None:
 
 
 def test_newer_and_foreign_files_are_left_alone(file: Path) -> None:
-    with MemoryWriter.recording(file) as memory:
+    with Memory.recording(file) as memory:
         memory.pin(RUN, 1)
     with writable(file) as connection:
         connection.execute("PRAGMA user_version = 99").fetchall()
@@ -247,6 +247,6 @@ def test_newer_and_foreign_files_are_left_alone(file: Path) -> None:
         connection.execute("CREATE TABLE songs (name)")
     connection.close()
     before = file.read_bytes()
-    with pytest.raises(MemoryFault, match="not a memory file"), MemoryWriter.recording(file):
+    with pytest.raises(MemoryFault, match="not a memory file"), Memory.recording(file):
         pass
     assert file.read_bytes() == before

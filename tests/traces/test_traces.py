@@ -19,7 +19,7 @@ from codelens.model.request import SearchOptions
 from codelens.render.records import render_json
 from codelens.search.recency import summarize_runs
 from codelens.store.store import Store
-from codelens.traces.otlp import read_spans
+from codelens.traces.ingestion import read_spans
 from codelens.worktree.place import traces_place
 from tests.context.layouts import CHARS
 from tests.search.trees import QUICK, Tree, ask_one, checked, find

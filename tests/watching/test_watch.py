@@ -14,6 +14,7 @@ import pytest
 from codelens.config import load_settings
 from codelens.errors import NoIndex, SettingsError, UsageError
 from codelens.index import Index
+from codelens.indexing.build import remove_index
 from codelens.model.runs import WatchStep
 from codelens.watching.watch import STORM, Roots, Watch, WatchOptions
 from codelens.worktree.place import own_files
@@ -135,7 +136,7 @@ def test_a_commit_without_changed_files(root: Path, index: Path) -> None:
         git(root, "commit", "-qm", "two", "--allow-empty")
         heard.until(UPDATED)
         with Index.open(index) as opened:
-            ((_, history),) = opened.history.histories()
+            ((_, history),) = opened.histories()
         assert history
         assert history.commits == 2
 
@@ -238,7 +239,7 @@ def run_until_it_ends(watch: Watch) -> None:
 
 def test_it_ends_if_the_index_is_removed(root: Path, index: Path) -> None:
     def remove(event: object) -> None:
-        Index.remove(index)
+        remove_index(index)
 
     with pytest.raises(NoIndex, match="was removed"):
         run_until_it_ends(Watch(index, [root], SMALL, report=remove))

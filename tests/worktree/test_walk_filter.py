@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import Skip, SkipReason
-from codelens.watching.watch import GitFolder
+from codelens.watching.watch import Roots
 from codelens.worktree.place import own_files
 from codelens.worktree.walk import WalkFilter, explain_path
 
@@ -93,28 +93,29 @@ def test_a_root_that_is_gone(tmp_path: Path) -> None:
         WalkFilter(tmp_path / "nowhere", Settings())
 
 
+def watched_roots(*roots: Path) -> Roots:
+    return Roots(roots, frozenset(), lambda root: lambda path: True)
+
+
 def test_git_activity_and_commits_are_noticed(tree: Path) -> None:
-    git = GitFolder(tree / "src")
-    before = git.mark()
-    assert not git.is_at_work()
+    source = watched_roots(tree / "src")
+    assert not source.git_is_at_work()
     (tree / ".git/index.lock").touch()
-    assert git.is_at_work()
+    assert source.git_is_at_work()
     (tree / ".git/index.lock").unlink()
-    assert git.mark() == before
+    assert not source.head_moved()
     identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qm", "one"], check=True)
-    after = git.mark()
-    assert after != before
+    assert source.head_moved()
     subprocess.run(["git", "-C", str(tree), "worktree", "add", "-q", str(tree.parent / "other")], check=True)
-    other = GitFolder(tree.parent / "other")
-    mark = other.mark()
+    other = watched_roots(tree.parent / "other")
     subprocess.run(
         ["git", "-C", str(tree.parent / "other"), *identity, "commit", "-qm", "two", "--allow-empty"], check=True
     )
-    assert other.mark() != mark
-    assert git.mark() == after
+    assert other.head_moved()
+    assert not source.head_moved()
 
 
 def test_outside_any_repository(tmp_path: Path) -> None:
-    git = GitFolder(tmp_path)
-    assert (git.is_at_work(), git.mark()) == (False, ())
+    roots = watched_roots(tmp_path)
+    assert (roots.git_is_at_work(), roots.head_moved()) == (False, False)

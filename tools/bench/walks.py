@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from codelens.graph.walk import (
+    ALPHA,
     EPSILON,
+    WHOLE,
     Adjacency,
     Node,
     PushResult,
@@ -94,7 +96,7 @@ def measure(adjacency: Adjacency, nodes: int, queries: int, epsilon: float) -> M
         expanded=statistics.median(len(done.rows) for done in pushes),
         most_expanded=max(len(done.rows) for done in pushes),
         walked=statistics.median(done.edges for done in pushes),
-        unspread=statistics.median(done.unspread for done in pushes),
+        unspread=statistics.median((1 - ALPHA) * sum(done.waiting.values()) / WHOLE for done in pushes),
         push_ms=statistics.median(spent_pushing),
         walk_ms=statistics.median(spent_walking),
         steps=statistics.median(done.steps for done in walks),

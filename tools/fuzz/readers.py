@@ -16,7 +16,7 @@ from codelens.query.facts import load_metadata
 from codelens.search.lexicon import load_aliases
 from codelens.text.frontmatter import read_front_matter
 from codelens.text.notebook import read_notebook
-from codelens.traces.otlp import read_spans
+from codelens.traces.ingestion import read_spans
 from tools.campaign import ROOT, Campaign, Report, expect
 from tools.fuzz.derive import broken
 

@@ -26,7 +26,7 @@ from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Event, Match, Trace, in_order
+from codelens.model.search import Candidate, Event, Match, in_order
 from codelens.search.channels import Findings
 from codelens.search.channels.equivalence import EquivalenceClass, match_classes, split_into_stems, usable_targets
 from codelens.search.channels.keywords import path_terms
@@ -34,7 +34,7 @@ from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
 from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
 from codelens.search.rankers import Ranker, Ranking
-from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, open_runtime_reader
+from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, read_runtime_signals
 from codelens.search.run import SearchRun
 from codelens.search.terms import collect_words, load_words
 from codelens.search.walk import describe_walk
@@ -69,7 +69,7 @@ class NumberedWalk:
     around: WholeGraph
     nodes: ContentNumbering
 
-    def held(self) -> dict[UnitId, float]:
+    def mass_of_units(self) -> dict[UnitId, float]:
         """Unit → its mass."""
         return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
@@ -81,52 +81,49 @@ class WalkRanker:
     """
 
     def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """If there is no time to walk, the ranks of the channels decide."""
-        evidence = Evidence(run, findings)
+        """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
+        decide. Matches of a user's own class, and literal matches, are candidates wherever the walk went.
+        """
+        evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
         with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
-            candidates = _rank_by_walk(run, findings, evidence)
+            walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
+            own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+            certain = findings.literal.union(own_targets)
+            seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
+            walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
+            pool = _pool(run, walked, walking, seeds, certain)
+            hits, ways, surest, changed = store.at_once(
+                partial(_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
+                partial(_ways, pool, walked, walking, store),
+                partial(_surest_edges, pool, store),
+                partial(measure_recency_of_units, run, pool.values()),
+            )
+            mass = walked.mass_of_units()
+            most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
+            running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
+            candidates = []
+            for unit, row in pool.items():
+                fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
+                candidate = Candidate(row, dict(fused.channels) if fused else {})
+                reason = seed.reason if seed and seed.direct else ""
+                read = ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
+                add_composite(candidate, GraphSignals(share, *read), weights, hits)
+                candidates.append(candidate)
+            trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
+            trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
+            noted = {event.unit.id for event in trace.events}
+            for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
+                if unit not in pool and unit not in noted:
+                    too_far = NO_SEED, f"match {place} of the channels is too far down for a seed"
+                    stage, text = seeds.losses.get(unit) or too_far
+                    trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
             measure(candidates, evidence, run.weights, run.budget)
-            run.trace.lap("walk")
+            trace.lap("walk")
             return Ranking(run, findings, candidates)
         return Ranking(run, findings, fuse_matches(run, findings.matches))
 
 
-def _rank_by_walk(run: SearchRun, findings: Findings, evidence: Evidence) -> list[Candidate]:
-    """Seeds → walk → HITS → candidates with the parts of their scores.
-
-    Matches of a user's own class, and literal matches, are candidates wherever the walk went.
-    """
-    sections, store, trace = run.profile.composite, run.store, run.trace
-    walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
-    own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
-    certain = findings.literal.union(own_targets)
-    seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
-    walked = walk_from({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
-    pool = _pool(run, walked, walking, seeds, certain)
-    hits, ways, surest, changed = store.at_once(
-        partial(_hits, walked, walking, store) if weights.hits else no_hits,
-        partial(_ways, pool, walked, walking, store),
-        partial(_surest_edges, pool, store),
-        partial(measure_recency_of_units, run, pool.values()),
-    )
-    mass = walked.held()
-    most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-    running = open_runtime_reader(store, run.options.now, run.notices)(pool.values())
-    candidates = []
-    for unit, row in pool.items():
-        fused, seed = seeds.fused.get(unit), seeds.seeds.get(unit)
-        candidate = Candidate(row, dict(fused.channels) if fused else {})
-        share, reason = mass.get(unit, 0.0) / most, seed.reason if seed and seed.direct else ""
-        standing = GraphSignals(share, ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit))
-        add_composite(candidate, standing, weights, hits)
-        candidates.append(candidate)
-    trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
-    trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
-    _note_lost(pool, seeds, trace)
-    return candidates
-
-
-def walk_from(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
+def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
     """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ContentNumbering(around, store)
@@ -187,25 +184,8 @@ def _ways(
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
     walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
     names |= {UnitId(node): name for node, name in store.edges.names(others - rows.keys()).items()}
-    return {one: _in_words(ways.get(one, ()), names, walked) for one in pool}
-
-
-def _in_words(way: Sequence[UnitId], names: Mapping[UnitId, str], walked: NumberedWalk) -> str:
-    if len(way) > 1:
-        return describe_walk(way, names, walked.around)
-    return "a seed of the walk" if way else "not reached"
-
-
-def _note_lost(pool: Collection[UnitId], seeds: Seeds, trace: Trace) -> None:
-    """An event for each match that became no candidate, unless an earlier stage has added one."""
-    noted = {event.unit.id for event in trace.events}
-    for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
-        if unit not in pool and unit not in noted:
-            stage, text = seeds.losses.get(unit) or (
-                NO_SEED,
-                f"match {place} of the channels is too far down for a seed",
-            )
-            trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
+    told = dict.fromkeys(pool, "not reached") | {one: "a seed of the walk" for one, way in ways.items() if way}
+    return told | {one: describe_walk(way, names, walked.around) for one, way in ways.items() if len(way) > 1}
 
 
 def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most: int) -> dict[Node, list[Neighbour]]:
@@ -306,12 +286,6 @@ def add_composite(candidate: Candidate, standing: GraphSignals, weights: Composi
             candidate.add_bonus(name, factor, scores[side], reason)
 
 
-def no_hits() -> HitsScores:
-    """For a score without them."""
-    nothing: Mapping[int, float] = {}
-    return HitsScores(dict(nothing), dict(nothing))
-
-
 # Seeds
 
 AROUND = 10  # Matches by name whose neighbours are read
@@ -328,21 +302,6 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
     rows = store.units.rows(best)
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
-    classes = derive_classes(seeds, _names_around(seeds, store))
-    matches: dict[UnitId, Match] = {}
-    matched = match_classes(split_into_stems(query.texts), classes)
-    targets = [target for match in matched for target in usable_targets(match.concept)]
-    store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for target in targets))
-    for match in matched:
-        for target in usable_targets(match.concept):
-            for unit in store.units.named(target, run.within, NAMED_CAP):
-                reason = f'"{match.phrases[0]}" means {match.concept.name}'
-                matches.setdefault(unit, Match(unit, match.concept.weight, reason))
-    return list(matches.values())
-
-
-def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, list[str]]:
-    """Unit → the names of its callers and callees, by name."""
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
     store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("outgoing", "incoming")))
     for edge in store.edges.outgoing([*seeds], {"calls"}, MOST_EDGES):
@@ -351,11 +310,17 @@ def _names_around(seeds: Mapping[UnitId, str], store: Store) -> dict[UnitId, lis
     for edge in store.edges.incoming([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.source):
             around[UnitId(edge.target)].add(UnitId(edge.source))
-    rows = store.units.rows({unit for units in around.values() for unit in units})
-    return {
-        unit: sorted({rows[other].name for other in others if rows[other].kind not in CHUNK_KINDS})
-        for unit, others in around.items()
-    }
+    names = {u: r.name for u, r in store.units.rows(set().union(*around.values())).items() if r.kind not in CHUNK_KINDS}
+    neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
+    matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
+    targets = [(match, target) for match in matched for target in usable_targets(match.concept)]
+    store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for _, target in targets))
+    matches: dict[UnitId, Match] = {}
+    for match, target in targets:
+        for unit in store.units.named(target, run.within, NAMED_CAP):
+            reason = f'"{match.phrases[0]}" means {match.concept.name}'
+            matches.setdefault(unit, Match(unit, match.concept.weight, reason))
+    return list(matches.values())
 
 
 DOUBLES = frozenset(("mock", "mocks", "mocked", "fake", "fakes", "stub", "stubs"))
@@ -373,13 +338,18 @@ ROLES = ("vendored", "generated")
 
 def find_noise(unit: UnitRow, words: Collection[str]) -> str:
     """The reason why a unit is noise; empty if it is not. `words`: the query's words and folded names."""
+
+    def is_asked(word: str) -> bool:
+        """True if the query contains the word or its plural: 'vendor' asks for what is vendored."""
+        return bool({word, f"{word}s", word.removesuffix("ed")} & set(words))
+
     for role in ROLES:
-        if role in unit.roles and not _names(role, words):
+        if role in unit.roles and not is_asked(role):
             return f"{role} code"
     if unit.is_quoted and not ROLE_WORDS["docs"] & set(words):
         return "code that a document quotes"
     for what, pattern in PATHS.items():
-        if pattern.search(unit.path) and not _names(what, words):
+        if pattern.search(unit.path) and not is_asked(what):
             return f"a {what} path"
     name_words = {*split_identifier(unit.container), *(split_identifier(unit.name))}
     if (double := sorted(name_words & DOUBLES)) and not any(word in words for word in DOUBLES):
@@ -388,11 +358,6 @@ def find_noise(unit: UnitRow, words: Collection[str]) -> str:
     if len(name) < SHORTEST_NAME and name not in SHORT_NAMES and name not in words:
         return f"a name of {len(name)} letters"
     return ""
-
-
-def _names(word: str, words: Collection[str]) -> bool:
-    """True if the query contains the word or its plural: 'vendor' asks for what is vendored."""
-    return bool({word, f"{word}s", word.removesuffix("ed")} & set(words))
 
 
 NOISE = "noise filter"
@@ -446,12 +411,18 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
     unquoted = [unit for unit in symbols if not unit.is_quoted] or symbols
     chosen = unquoted[: seeding.candidates]
-    if len(chosen) < seeding.fewest:
-        chosen = _filled(chosen, fused, rankings, seeding, store)
+    if len(chosen) < seeding.fewest:  # names and words gave few: near units, then chunks of text, then resembling names
+        near, slips = ([m.unit for m in rankings.get(name, ())][: seeding.filled] for name in ("vector", "fuzzy"))
+        rows = store.units.rows({*near, *slips})
+        further = [*(rows[unit] for unit in near), *(c.unit for c in fused), *(rows[unit] for unit in slips)]
+        chosen = list({unit.id: unit for unit in (*chosen, *further)}.values())[: seeding.filled]
     words = frozenset({*collect_words(query), *(term.text for term in query.names)})
-    kept = _without_noise(chosen, words, trace)
+    noise = {unit.id: find_noise(unit, words) for unit in chosen}
+    if not all(noise.values()):  # else the query means them
+        trace.events += [Event(NOISE, unit, noise[unit.id]) for unit in chosen if noise[unit.id]]
+        chosen = [unit for unit in chosen if not noise[unit.id]]
     size = store.units.count()
-    ordered = put_largest_folder_first(kept) if seeding.focus else kept
+    ordered = put_largest_folder_first(chosen) if seeding.focus else chosen
     if size > seeding.dense:
         ordered = sorted(ordered, key=lambda unit: unit.kind not in TYPE_KINDS)
     most = max((n for least, n in seeding.seeds.items() if int(least) <= size), default=0)
@@ -460,29 +431,23 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     for place, unit in enumerate(unquoted, start=1):
         losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
     first = "types" if size > seeding.dense else "those in the folder with the most matches"
-    losses |= _losses_of_order(kept, ordered, most, first)
-    seeds = _weighted(ordered[:most], seeding)
-    for unit in _implementors(kept, store) if seeding.implementors else ():
+    rank = {unit.id: place for place, unit in enumerate(chosen, start=1)}
+    for place, unit in enumerate(ordered[most:], start=most + 1):
+        stage = FOCUS if rank[unit.id] <= most else NO_SEED
+        but = f", and number {place} once {first} go first" if stage == FOCUS else ""
+        losses[unit.id] = (stage, f"number {rank[unit.id]} of the matches{but}; {most} are seeds")
+    fall = (seeding.first_weight - seeding.last_weight) / max(1, min(most, len(ordered)) - 1)
+    seeds = {
+        unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
+        for place, unit in enumerate(ordered[:most])
+    }
+    for unit in _implementors(chosen, store) if seeding.implementors else ():
         if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
     for unit, reason in find_on_paths(run, seeding.paths):
         if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.path_weight, reason, False)
     return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
-
-
-def _losses_of_order(
-    ranked: Sequence[UnitRow], ordered: Sequence[UnitRow], most: int, first: str
-) -> dict[UnitId, tuple[str, str]]:
-    """The units that did not become seeds because `most` others go before them; `kept` is the order by rank alone."""
-    before = {unit.id: place for place, unit in enumerate(ranked, start=1)}
-    losses = {}
-    for place, unit in enumerate(ordered[most:], start=most + 1):
-        where = f"number {before[unit.id]} of the matches"
-        if before[unit.id] <= most:
-            where += f", and number {place} once {first} go first"
-        losses[unit.id] = (FOCUS if before[unit.id] <= most else NO_SEED, f"{where}; {most} are seeds")
-    return losses
 
 
 def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
@@ -494,44 +459,13 @@ def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: See
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
     weights = normalise_weights(weighing, sorted(taking_part))
     candidates = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
-    for candidate in candidates:
-        _weigh_learned(candidate, run)
+    for candidate in candidates:  # the rank of a unit that learned words led to counts by the number of its uses
+        learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
+        for place, part in enumerate(candidate.recorded if learned else ()):
+            if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
+                operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
+                candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
     return in_order(candidates)
-
-
-def _weigh_learned(candidate: Candidate, run: SearchRun) -> None:
-    """Scale the rank of a unit that learned words led to by what the number of its uses weighs, in place."""
-    learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
-    for place, part in enumerate(candidate.recorded if learned else ()):
-        if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
-            operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
-            candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
-
-
-def _filled(
-    chosen: Sequence[UnitRow],
-    fused: Sequence[Candidate],
-    rankings: Mapping[str, Sequence[Match]],
-    seeding: SeedSettings,
-    store: Store,
-) -> list[UnitRow]:
-    """More candidates for seeds if names and words gave few: near units, then chunks of text, then resembling names."""
-    near = [match.unit for match in rankings.get("vector", ())][: seeding.filled]
-    slips = [match.unit for match in rankings.get("fuzzy", ())][: seeding.filled]
-    rows = store.units.rows({*near, *slips})
-    further = [*(rows[unit] for unit in near), *(c.unit for c in fused), *(rows[unit] for unit in slips)]
-    filled = {unit.id: unit for unit in (*chosen, *further)}
-    return list(filled.values())[: seeding.filled]
-
-
-def _without_noise(units: Sequence[UnitRow], words: Collection[str], trace: Trace) -> list[UnitRow]:
-    """The units that are not noise; all of them if all are noise, because then the query means them."""
-    reasons = {unit.id: find_noise(unit, words) for unit in units}
-    kept = [unit for unit in units if not reasons[unit.id]]
-    if not kept:
-        return list(units)
-    trace.events += [Event(NOISE, unit, reasons[unit.id]) for unit in units if reasons[unit.id]]
-    return kept
 
 
 def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
@@ -542,15 +476,6 @@ def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
     largest = max(folders.values(), key=len, default=[])
     first = {unit.id for unit in largest}
     return [*largest, *(unit for unit in units if unit.id not in first)]
-
-
-def _weighted(units: Sequence[UnitRow], seeding: SeedSettings) -> dict[UnitId, Seed]:
-    """Restart weights that fall evenly from the first to the last."""
-    fall = (seeding.first_weight - seeding.last_weight) / max(1, len(units) - 1)
-    return {
-        unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
-        for place, unit in enumerate(units)
-    }
 
 
 def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
@@ -618,13 +543,9 @@ def derive_classes(
 
 def _pairs(name: str) -> list[tuple[str, str]]:
     """Neighbouring words of a name once those that mean nothing are left out: handle_the_blast_radius → blast radius."""
-    words = [word for word in split_identifier(name) if _means_something(word)]
-    return list(pairwise(words))
-
-
-def _means_something(word: str) -> bool:
-    lists = load_words()
-    return len(word) >= SHORTEST_PAIRED and not word.isdigit() and word not in lists.generic and word not in lists.stop
+    nothing = load_words().generic | load_words().stop
+    words = [word for word in split_identifier(name) if word not in nothing]
+    return list(pairwise(word for word in words if len(word) >= SHORTEST_PAIRED and not word.isdigit()))
 
 
 RANKER: Ranker = WalkRanker()

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.history import History
 from codelens.model.memory import NOTHING as NOT_RECORDED
 from codelens.model.memory import PlaceRecord
 from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Trace, in_order
@@ -65,8 +65,9 @@ class QualityRanker:
             return Ranking(run, findings, fused)
         recollection = run.recollection
         recorded = recollection.of(c.unit for c in fused) if recollection else {}
-        signals = SignalReader(run.store, load_metadata(run.settings.metadata), recorded, run.options.now)
-        return Ranking(run, findings, weigh(fused, run.profile.quality, signals.read, run.trace))
+        metadata = load_metadata(run.settings.metadata)
+        read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
+        return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
 
 
 def weigh(
@@ -90,124 +91,100 @@ def weigh(
     most_uses = max((quality.uses.value for quality in qualities.values() if quality.uses), default=0.0)
     for candidate in pool:
         quality = qualities.get(candidate.unit.id, UnitQuality())
-        candidate.recorded[:] = [_share_of_fusion(part, weights["rrf"], best) for part in candidate.recorded]
-        _add_rating(candidate, weights["rating"], quality.rating)
-        _add_logarithm(candidate, "stars", weights["stars"], quality.stars, most_stars)
-        _add_logarithm(candidate, "usage", weights["usage"], quality.uses, most_uses)
-        success = quality.success or Signal(NEUTRAL, "not judged yet, which is neutral")
-        candidate.add_bonus("success", weights["success"], *success)
-        _add_recency(candidate, weights["recency"], quality.days)
-        state = "pinned" if quality.pinned else "not pinned"
-        candidate.add_bonus("favorite", weights["favorite"], float(quality.pinned), state)
+        _add_parts(candidate, quality, weights, best, most_stars, most_uses)
     return pool
 
 
-def _share_of_fusion(part: Contribution, weight: float, best: float) -> Contribution:
-    """A rank's part of the fused score → of the final one: `weight` for the best fused score of the pool."""
-    operands = {"weight": weight, "of_channel": part.operands["weight"], "k": part.operands["k"]}
-    operands |= {"rank": part.operands["rank"], "best": best}
-    return Contribution(part.source, weight * part.amount / best, part.reason, "rrf_share", operands)
+def _add_parts(
+    candidate: Candidate,
+    quality: UnitQuality,
+    weights: Mapping[str, float],
+    best: float,
+    most_stars: float,
+    most_uses: float,
+) -> None:
+    """Write the parts of a score; a rank's part counts as a share of the best fused score."""
 
+    def add(source: str, amount: float, reason: str, rule: str, **operands: float) -> None:
+        candidate.recorded.append(Contribution(source, amount, reason, rule, operands))
 
-def _add_rating(candidate: Candidate, weight: float, rating: Signal | None) -> None:
-    if rating is None:
+    parts, weight = list(candidate.recorded), weights["rrf"]
+    candidate.recorded.clear()
+    for part in parts:
+        of_channel, k, rank = (part.operands[name] for name in ("weight", "k", "rank"))
+        operands = {"weight": weight, "of_channel": of_channel, "k": k, "rank": rank, "best": best}
+        add(part.source, weight * part.amount / best, part.reason, "rrf_share", **operands)
+    weight = weights["rating"]
+    if quality.rating is None:
         candidate.add_bonus("rating", weight, 0.0, "nobody has rated it")
-        return
-    operands = {"weight": weight, "value": rating.value, "most": BEST_RATING}
-    amount = weight * rating.value / BEST_RATING
-    candidate.recorded.append(Contribution("rating", amount, rating.reason, "scaled", operands))
-
-
-def _add_logarithm(candidate: Candidate, source: str, weight: float, signal: Signal | None, most: float) -> None:
-    """weight · ln(1 + value) / ln(1 + most); 0 where all have none."""
-    value, reason = signal or (0.0, "nothing is known of it")
-    amount = weight * math.log1p(value) / math.log1p(most) if most else 0.0
-    operands = {"weight": weight, "value": value, "most": most}
-    candidate.recorded.append(Contribution(source, amount, f"{reason}; {most:g} at most", "log_share", operands))
-
-
-def _add_recency(candidate: Candidate, weight: float, days: Signal | None) -> None:
-    if days is None:
+    else:
+        value, reason = quality.rating
+        add("rating", weight * value / BEST_RATING, reason, "scaled", weight=weight, value=value, most=BEST_RATING)
+    for source, signal, most in (("stars", quality.stars, most_stars), ("usage", quality.uses, most_uses)):
+        (value, reason), weight = signal or (0.0, "nothing is known of it"), weights[source]
+        amount = weight * math.log1p(value) / math.log1p(most) if most else 0.0  # 0 where all have none
+        add(source, amount, f"{reason}; {most:g} at most", "log_share", weight=weight, value=value, most=most)
+    success = quality.success or Signal(NEUTRAL, "not judged yet, which is neutral")
+    candidate.add_bonus("success", weights["success"], *success)
+    weight = weights["recency"]
+    if quality.days is None:
         candidate.add_bonus("recency", weight, 0.0, "nothing says when it was changed")
-        return
-    operands = {"weight": weight, "rate": FADING, "days": days.value}
-    amount = weight * math.exp(-FADING * days.value)
-    candidate.recorded.append(Contribution("recency", amount, days.reason, "decay", operands))
+    else:
+        days, reason = quality.days
+        add("recency", weight * math.exp(-FADING * days), reason, "decay", weight=weight, rate=FADING, days=days)
+    candidate.add_bonus(
+        "favorite", weights["favorite"], float(quality.pinned), "pinned" if quality.pinned else "not pinned"
+    )
 
 
-class SignalReader:
-    """Reads the signals of units. `now` is the value of --now, in unix seconds."""
-
-    def __init__(
-        self, store: Store, metadata: Metadata, remembered: Mapping[UnitId, PlaceRecord], now: int | None = None
-    ) -> None:
-        self._store, self._metadata, self._remembered, self._now = store, metadata, remembered, now
-
-    def read(self, units: Sequence[UnitRow]) -> dict[UnitId, UnitQuality]:
-        """Unit → its signals."""
-        columns = self._metadata.columns
-        using = {} if "stars" in columns else self._store.edges.files_using([u.id for u in units])
-        histories = self._store.history.of({unit.document for unit in units})
-        presents = self._read_presents()
-        qualities = {}
-        for unit in units:
-            row = self._metadata.of(unit.repository, unit.path)
-            recorded = self._remembered.get(unit.id, NOT_RECORDED)
-            files, uses = using.get(unit.id, 0), recorded.uses
-            connected = Signal(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
-            used = Signal(uses, f"used {uses} time{'s' * (uses != 1)}")
-            qualities[unit.id] = UnitQuality(
-                rating=_rating(recorded, row),
-                stars=_column("stars", row) if "stars" in columns else connected,
-                uses=_column("installs", row) if "installs" in columns else used,
-                success=_success(recorded, row),
-                days=self._days(row, histories.get(unit.document), presents[unit.repository]),
-                pinned=recorded.pinned,
-            )
-        return qualities
-
-    def _read_presents(self) -> dict[str, int]:
-        """Repository → --now, else its indexed commit's time, else the newest time that the table has."""
-        repositories = self._store.documents.repositories()
-        self._store.foresee(*(("history.read", (row.id,)) for row in repositories))
-        reads = {row.name: self._store.history.read(row.id) for row in repositories}
-        return {
-            name: self._now if self._now is not None else read.time if read and read.commits else self._metadata.newest
-            for name, read in reads.items()
-        }
-
-    def _days(self, row: Mapping[str, Scalar], history: History | None, present: int) -> Signal | None:
-        if UPDATED in row:
-            changed = int(row[UPDATED])
-        elif history is not None:
-            changed = history.changed
-        else:
-            return None
-        days = max(0, present - changed) / SECONDS_A_DAY
-        when = "the time of --now" if self._now is not None else "the indexed commit"
-        return Signal(days, f"changed {days:.0f} day{'s' * (round(days) != 1)} before {when}")
+def read_signals(
+    units: Sequence[UnitRow],
+    store: Store,
+    metadata: Metadata,
+    recorded: Mapping[UnitId, PlaceRecord],
+    now: int | None = None,
+) -> dict[UnitId, UnitQuality]:
+    """Unit → its signals. `now` is the value of --now, in unix seconds."""
+    columns = metadata.columns
+    using = {} if "stars" in columns else store.edges.files_using([u.id for u in units])
+    histories = store.history.of({unit.document for unit in units})
+    repositories = store.documents.repositories()
+    store.foresee(*(("history.read", (row.id,)) for row in repositories))
+    reads = {row.name: store.history.read(row.id) for row in repositories}
+    presents = {name: read.time if read and read.commits else metadata.newest for name, read in reads.items()}
+    when = "the indexed commit" if now is None else "the time of --now"
+    qualities = {}
+    for unit in units:
+        row, known = metadata.of(unit.repository, unit.path), recorded.get(unit.id, NOT_RECORDED)
+        files, uses = using.get(unit.id, 0), known.uses
+        rating = _read_column(row, "rating", "rated {:g} of 10")
+        success = _read_column(row, "success", "a success in {:.0%} of its uses")
+        if known.rating is not None:  # one's own goes over the table's
+            rating = Signal(known.rating, f"you rated it {known.rating:g} of 10")
+        useful, judged = known.outcomes
+        if judged:
+            success = Signal(useful / judged, f"useful {useful} of {judged} times")
+        stars = Signal(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
+        used = Signal(uses, f"used {uses} time{'s' * (uses != 1)}")
+        if "stars" in columns:
+            stars = _read_column(row, "stars", "{:g} stars") or Signal(0.0, "0 stars")
+        if "installs" in columns:
+            used = _read_column(row, "installs", "{:g} installs") or Signal(0.0, "0 installs")
+        history, days = histories.get(unit.document), None
+        changed = int(row[UPDATED]) if UPDATED in row else history.changed if history else None
+        if changed is not None:
+            age = max(0, (presents[unit.repository] if now is None else now) - changed) / SECONDS_A_DAY
+            days = Signal(age, f"changed {age:.0f} day{'s' * (round(age) != 1)} before {when}")
+        qualities[unit.id] = UnitQuality(rating, stars, used, success, days, known.pinned)
+    return qualities
 
 
-def _column(name: str, row: Mapping[str, Scalar]) -> Signal:
-    """The value in the user's table."""
-    value = float(row.get(name, 0.0))
-    return Signal(value, f"{value:g} {name}")
-
-
-def _rating(recorded: PlaceRecord, row: Mapping[str, Scalar]) -> Signal | None:
-    """One's own rating goes over the table's."""
-    if recorded.rating is not None:
-        return Signal(recorded.rating, f"you rated it {recorded.rating:g} of 10")
-    rating = row.get("rating")
-    return None if rating is None else Signal(float(rating), f"rated {float(rating):g} of 10")
-
-
-def _success(recorded: PlaceRecord, row: Mapping[str, Scalar]) -> Signal | None:
-    useful, judged = recorded.outcomes
-    if judged:
-        return Signal(useful / judged, f"useful {useful} of {judged} times")
-    success = row.get("success")
-    return None if success is None else Signal(float(success), f"a success in {float(success):.0%} of its uses")
+def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> Signal | None:
+    """The value of the user's table, which stands in the reason, too."""
+    if name not in row:
+        return None
+    value = float(row[name])
+    return Signal(value, reason.format(value))
 
 
 RANKER: Ranker = QualityRanker()

@@ -28,9 +28,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from codelens.model.search import Contribution
-from codelens.render.families import first_reason
 from codelens.render.records import MOST_REPOSITORIES, Record
 from codelens.render.visible import for_terminal
+from codelens.render.why import first_reason
 from codelens.server.http.answers import ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused

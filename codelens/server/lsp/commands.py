@@ -15,11 +15,10 @@ from codelens.errors import UsageError
 from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
 from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.render.context import make_layout
-from codelens.render.families import first_reason
 from codelens.render.paths import PathStyle
 from codelens.render.records import Record, hit_record
 from codelens.render.relations import related_lines, related_record
-from codelens.render.why import WhyView, render_why
+from codelens.render.why import WhyView, first_reason, render_why
 from codelens.render.why_json import why_record
 from codelens.server.lsp.navigation import find_places
 from codelens.server.lsp.outline import find_hits

@@ -170,7 +170,7 @@ def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]
     """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
     try:
         if call.served.settings.memory:
-            call.index.memory.record(query, hits, session=call.session)
+            call.index.record_answer(query, hits, session=call.session)
     except MemoryFault as fault:
         return [f"not recorded: {fault}"]
     return []

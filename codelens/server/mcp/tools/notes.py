@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.errors import TargetError, UsageError
+from codelens.index import learnable_words
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.folder import NoteFile, NoteFolder
@@ -49,9 +50,10 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
     notes = []
     for repository in call.index.info().repositories:
         root = Path(repository.root)
-        for file in NoteFolder(root).notes() if root.is_dir() else ():
-            places = call.index.notes.find(root, file.note.links) if file.note.links else []
-            notes.append(LinkedNote(file, repository.name, tuple(places)))
+        with call.index.anchors(root) as finder:
+            for file in NoteFolder(root).notes() if root.is_dir() else ():
+                places = tuple(finder.find(link) for link in file.note.links)
+                notes.append(LinkedNote(file, repository.name, places))
     if "id" in call.arguments:
         return _answer_one(notes, call)
     wanted = [note for note in notes if note.matches(call)]
@@ -148,14 +150,14 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
         raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
     info = call.index.info()
-    notebook = call.index.memory.notebook(call.session)
+    notebook = call.index.notebook(call.session)
     verdict = given.get("verdict", "useful")
     if "used" in given:
         places = notebook.used([target_in_index(target, info) for target in given["used"]])
     else:
         hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
         query = given.get("query")
-        words = call.index.memory.learnable(query) if query is not None else ()
+        words = learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
     labels = [for_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
     lines = [f"{verdict}: {label}" for label in labels]

@@ -16,11 +16,10 @@ from codelens.model.context import CHANGE, EVERYTHING, FILES, TASK, ContextReque
 from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, Hit, Loss, WhyResult
 from codelens.render.context import make_layout
-from codelens.render.families import families
 from codelens.render.paths import PathStyle
 from codelens.render.records import fields_of
 from codelens.render.visible import for_line
-from codelens.render.why import SAME_PLACE, WhyView, account_rows, format_title, loss_lines, position_lines
+from codelens.render.why import SAME_PLACE, WhyView, account_rows, families, format_title, loss_lines, position_lines
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (

@@ -1,20 +1,129 @@
-"""The memory file next to an index: what users recorded about results. Ranking reads it; writes are short transactions."""
+"""Small files next to an index, with what users recorded about results, and which symbols ran.
+
+They use SQLite's rollback journal instead of WAL: at rest each is one file, and writers of a few rows wait only milliseconds for
+each other. The journal of a killed writer is rolled back by the next process that opens the file.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
-from codelens.errors import MemoryFault
-from codelens.model.memory import AnsweredPlace, Feedback, LearnedWord, Place, PlaceRecord, PlaceRecords, RecordedAnswer
-from codelens.store.beside import FileBeside
+import apsw
+
+from codelens.errors import CodelensError, MemoryFault, TracesFault
+from codelens.model.memory import (
+    AnsweredPlace,
+    Feedback,
+    LearnedWord,
+    ObservedRuns,
+    Place,
+    PlaceRecord,
+    PlaceRecords,
+    RecordedAnswer,
+)
+from codelens.store.connection import open_beside
+
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
+
+
+class FileBeside:
+    """Such a file, opened for reading or in one transaction for writing. A missing file reads as empty."""
+
+    fault: ClassVar[type[CodelensError]]
+    name: ClassVar[str]  # 'a memory file'
+    removal: ClassVar[str]  # The command that removes it
+    schemas: ClassVar[tuple[str, ...]]  # One script per version, from 1; never changed once released
+    tables: ClassVar[frozenset[str]]  # Tables by which such a file is known
+    named_table: ClassVar[str]  # The table that names repositories
+
+    def __init__(self, connection: apsw.Connection | None) -> None:
+        self._connection = connection
+
+    @classmethod
+    @contextmanager
+    def reading(cls, path: Path) -> Iterator[Self]:
+        """Open for reading, in one state. Raises `fault` if the file is damaged, unreadable, or from a newer codelens."""
+        if not path.is_file():
+            yield cls(None)
+            return
+        with cls._report_faults(path):
+            connection = open_beside(path, writing=False)
+            try:
+                connection.execute("BEGIN").fetchall()
+                # An empty file is being created by another process right now.
+                yield cls(connection if cls._has_tables(connection, path) else None)
+            finally:
+                connection.close()
+
+    @classmethod
+    @contextmanager
+    def recording(cls, path: Path) -> Iterator[Self]:
+        """Open for writing: everything that is recorded is kept, or nothing. Creates the file if needed.
+
+        Raises `fault`, after waiting some seconds for another writer.
+        """
+        with cls._report_faults(path):
+            connection = open_beside(path, writing=True)
+            try:
+                connection.execute("BEGIN IMMEDIATE").fetchall()
+                cls._has_tables(connection, path)
+                version = int(connection.pragma("user_version"))
+                for script in cls.schemas[version:]:
+                    connection.execute(script).fetchall()  # fetchall, or only the first statement would run
+                if version < len(cls.schemas):
+                    connection.pragma("user_version", len(cls.schemas))
+                yield cls(connection)
+                connection.execute("COMMIT").fetchall()
+            finally:
+                connection.close()  # rolls back uncommitted work
+
+    def rename_repositories(self, names: Mapping[str, str]) -> None:
+        """Keep the records of repositories that the index has renamed: old name → new name."""
+        for old, new in names.items():
+            self._run(f"UPDATE OR IGNORE {self.named_table} SET repository = ? WHERE repository = ?", new, old)
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return [] if self._connection is None else self._connection.execute(sql, values).fetchall()
+
+    def _run(self, sql: str, *values: Any) -> int:
+        """Run a statement and return the number of changed rows."""
+        assert self._connection is not None
+        self._connection.execute(sql, values).fetchall()
+        return self._connection.changes()
+
+    @classmethod
+    def _has_tables(cls, connection: apsw.Connection, path: Path) -> bool:
+        """True if the file has our tables, False if it is empty. Raises `fault` for a file of others, or of a newer codelens."""
+        version = int(connection.pragma("user_version"))
+        if version > len(cls.schemas):
+            raise cls.fault(f"{path} was written by a newer codelens", f"upgrade codelens, or `{cls.removal}`")
+        tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if tables and (not version or not cls.tables <= tables):
+            raise cls.fault(f"{path} is not {cls.name} of codelens")
+        return bool(tables)
+
+    @classmethod
+    @contextmanager
+    def _report_faults(cls, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except _DAMAGE as fault:
+            raise cls.fault(f"{path} is damaged: {fault}") from fault
+        except apsw.Error as fault:
+            raise cls.fault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
+        except OSError as fault:
+            raise cls.fault(f"{path} cannot be used: {fault.strerror or fault}") from fault
+
 
 MOST_STAMPS = 20  # Newest stamps kept for a place (knowing's figure)
 MOST_ANSWERS = 50  # Newest answers kept over all sessions. Only the last of each session is needed.
 MOST_FEEDBACK = 50  # Newest judgements kept for a place. Older ones have mostly expired with the code.
 
-SCHEMAS = (
+MEMORY_SCHEMAS = (
     """
     CREATE TABLE places (
         id         INTEGER PRIMARY KEY,
@@ -69,10 +178,10 @@ KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered
 
 
 class Memory(FileBeside):
-    """A memory file."""
+    """A memory file: what users recorded about results. Ranking reads it; writes are short transactions."""
 
     fault, name, removal = MemoryFault, "a memory file", "codelens memory forget --all"
-    schemas, tables, named_table = SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
+    schemas, tables, named_table = MEMORY_SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
 
     def recall(self, paths: Collection[str]) -> PlaceRecords:
         """Everything recorded for places in these files, in any repository, including the files themselves."""
@@ -87,7 +196,18 @@ class Memory(FileBeside):
             found.setdefault(place, {}).setdefault("feedback", []).append(judged)
         for place, (at,) in self._find_records("stamps", "t.at", among, ", t.at"):
             found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
-        return PlaceRecords({place: _to_place_record(row) for place, row in sorted(found.items())})
+        return PlaceRecords(
+            {
+                place: PlaceRecord(
+                    pinned=bool(row.get("pins")),
+                    rating=row.get("ratings"),
+                    uses=row.get("uses", 0),
+                    feedback=tuple(row.get("feedback", ())),
+                    stamps=tuple(row.get("stamps", ())),
+                )
+                for place, row in sorted(found.items())
+            }
+        )
 
     def _find_records(
         self, table: str, columns: str, paths: str, order: str
@@ -146,7 +266,18 @@ class Memory(FileBeside):
         }
         found = {table: self._export_table(table, names) for table, names in columns.items()}
         answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
-        found["answers"] = [_answer_record(self._answer(row[:4], row[4])) for row in answers]
+        found["answers"] = [
+            {
+                "query": answer.query,
+                "words": list(answer.words),
+                "at": answer.at,
+                "session": answer.session,
+                "places": [
+                    {**a.place._asdict(), "rank": a.rank, "line": a.line, "used": a.used} for a in answer.places
+                ],
+            }
+            for answer in (self._answer(row[:4], row[4]) for row in answers)
+        ]
         return found
 
     def _export_table(self, table: str, columns: str) -> list[dict[str, Any]]:
@@ -161,9 +292,7 @@ class Memory(FileBeside):
         flags = {"useful", "implied"}
         return [{key: bool(value) if key in flags else value for key, value in row.items()} for row in rows]
 
-
-class MemoryWriter(Memory):
-    """A memory file in one transaction: everything that is recorded in it, or nothing."""
+    # Writing
 
     def pin(self, place: Place, at: int) -> None:
         """Pin a place, if it is not pinned yet."""
@@ -247,17 +376,59 @@ class MemoryWriter(Memory):
         return int(row[0])
 
 
-def _to_place_record(row: dict[str, Any]) -> PlaceRecord:
-    return PlaceRecord(
-        pinned=bool(row.get("pins")),
-        rating=row.get("ratings"),
-        uses=row.get("uses", 0),
-        feedback=tuple(row.get("feedback", ())),
-        stamps=tuple(row.get("stamps", ())),
-    )
+TRACES_SCHEMAS = (
+    """
+    CREATE TABLE observed (
+        repository TEXT NOT NULL,
+        path       TEXT NOT NULL,      -- relative to the repository's root
+        name       TEXT NOT NULL,      -- qualified
+        kind       TEXT NOT NULL,
+        count      INTEGER NOT NULL,
+        last       INTEGER NOT NULL,   -- unix seconds
+        PRIMARY KEY (path, repository, name, kind)
+    ) WITHOUT ROWID;
+    CREATE TABLE files (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+    """,
+)
 
 
-def _answer_record(answer: RecordedAnswer) -> dict[str, Any]:
-    places = [{**one.place._asdict(), "rank": one.rank, "line": one.line, "used": one.used} for one in answer.places]
-    record = {"query": answer.query, "words": list(answer.words), "at": answer.at, "session": answer.session}
-    return {**record, "places": places}
+class Traces(FileBeside):
+    """A traces file: which symbols ran, how often, and when last."""
+
+    fault, name, removal = TracesFault, "a traces file", "codelens graph traces --forget"
+    schemas, tables, named_table = TRACES_SCHEMAS, frozenset({"observed", "files"}), "observed"
+
+    def newest(self) -> int:
+        """Unix seconds of the last observation; 0 without any."""
+        return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
+
+    def of(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
+        """Observations of the symbols in these files, in any repository."""
+        sql = (
+            "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "
+            "CROSS JOIN observed o ON o.path = n.value"
+        )
+        return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql, json.dumps(sorted(set(paths))))}
+
+    def has_read(self, digest: str) -> bool:
+        """True if a file with this digest has been imported."""
+        return any(self._rows("SELECT 1 FROM files WHERE digest = ?", digest))
+
+    def everything(self) -> dict[Place, ObservedRuns]:
+        """Observations of all symbols."""
+        sql = "SELECT repository, path, name, kind, count, last FROM observed"
+        return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql)}
+
+    # Writing
+
+    def set_read(self, digest: str) -> None:
+        """Record that a file with this digest has been imported."""
+        self._run("INSERT INTO files VALUES (?)", digest)
+
+    def observe(self, place: Place, seen: ObservedRuns) -> None:
+        """Add observations of a symbol to the stored ones."""
+        sql = (
+            "INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6) "
+            "ON CONFLICT DO UPDATE SET count = count + ?5, last = max(last, ?6)"
+        )
+        self._run(sql, *place, *seen)
