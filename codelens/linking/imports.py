@@ -176,8 +176,11 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
     folder, _, name = facts.file.path.rpartition("/")
     stem = name.partition(".")[0]
     inside = folder if stem in facts.file.language.index_files else posixpath.join(folder, stem)
-    crates = (above for above in list_folders(facts.file.path) if _has_crate(catalog, above))
-    root = next(crates, folder)
+    for root in list_folders(facts.file.path):
+        if any(posixpath.join(root, name) in catalog.by_path for name in ("lib.rs", "main.rs")):
+            break
+    else:
+        root = folder
     catalog.record("p", parts[-1])
     if first == "crate":
         return _find_rust_file(catalog, root, rest)
@@ -192,10 +195,6 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
         return module
     source = next((source for crate, source in catalog.manifests.roots("cargo") if crate == first), None)
     return _find_rust_file(catalog, source, rest) if source is not None else None
-
-
-def _has_crate(catalog: Catalog, folder: str) -> bool:
-    return any(posixpath.join(folder, name) in catalog.by_path for name in ("lib.rs", "main.rs"))
 
 
 def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:

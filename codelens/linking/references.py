@@ -53,8 +53,7 @@ class Resolver:
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
-        self.counts = Counter[str]()
-        """Outcomes of the references of the last document, by the names in LINK_COUNTS."""
+        self.counts = Counter[str]()  # Outcomes of the references of the last document, by the names in LINK_COUNTS
         self.unresolved: list[int] = []  # Positions of those that lead nowhere
         self._accessed: set[tuple[int | None, int, str]] = set()
         """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
