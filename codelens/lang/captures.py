@@ -201,7 +201,7 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
     tree = grammar.parse(utf8)
     gathered = CaptureCollector(languages()[language], grammar.query, utf8)
 
-    def evaluate_touch(predicate: str, args: list[Any], pattern: int, captures: Captures) -> bool:
+    def evaluate_touch(predicate: str, args: list[Any], pattern_index: int, captures: dict[str, list[Any]]) -> bool:
         """`#touch?` is the only predicate that tree-sitter does not know."""
         before, after = (captures[capture][0] for capture, _ in args)
         return predicate == "touch?" and before.end_byte == after.start_byte

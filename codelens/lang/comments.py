@@ -39,7 +39,7 @@ def find_doc_before(
     comments: list[str] = []
     attributes: list[str] = []
     below = node
-    above = _before(node, language)
+    above = _find_before(node, language)
     while above is not None and (above.type in language.comments or above.type in language.attributes):
         if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
@@ -50,11 +50,11 @@ def find_doc_before(
             if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
             comments.insert(0, text_of(above))
-        below, above = above, _before(above, language)
+        below, above = above, _find_before(above, language)
     return comments, attributes
 
 
-def _before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
+def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
     """The node before this one; of a wrapper its last child. An attribute that opens a block follows what is before the block."""
     above = node.prev_sibling
     if above is None and node.parent and node.type in language.attributes and _opens(node, node.parent):
