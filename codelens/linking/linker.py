@@ -203,7 +203,8 @@ class Invalidation:
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
             folders = find_folders(stayed | self._paths) ^ now.folders
             changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
-            gone = [*(self._units - store.units.existing(self._units)), *(-d for d in self._documents - everything)]
+            units = {UnitId(row[0]) for row in store.units.places(self._units)}
+            gone = [*(self._units - units), *(-d for d in self._documents - everything)]
             documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
             passed: set[DocumentId] = set()
             tokens = {token(key) for key in changed}
