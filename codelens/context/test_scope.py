@@ -157,7 +157,7 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
     """
     touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
-    uses = unresolved.into(reached.links)
+    uses = unresolved.find_uses_of(reached.links)
     notices = (*notices, *view.notices(()), *unresolved.notices(uses))
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
@@ -166,7 +166,7 @@ def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
     touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
-    relations = tuple(unresolved.relations(unresolved.into(reached.links)))
+    relations = tuple(unresolved.relations(unresolved.find_uses_of(reached.links)))
     return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
@@ -181,7 +181,7 @@ def _reach_from(
         notices = ()
     starts = add_contents(tuple(nodes), view, types_too=True)
     reached = reach(view, starts, _make_ring(view, frozenset(starts)), DEPTH if depth is None else depth)
-    return tuple(view.named(node) for node in sorted(nodes, key=view.order)), reached, notices
+    return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
 
 
 def _find_changed_nodes(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:
@@ -231,6 +231,6 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     for test, by in (functions | files).items():
         through = [reached.first[link.node][0] for link in reached.path_to(by)][1:]
         through += [] if by == test or not is_unit(by) else [by]
-        names = tuple(view.named(node).qualified_name for node in through)
-        tests.append(ReachingTest(view.named(test), reached.depth[by], names))
+        names = tuple(view.name_node(node).qualified_name for node in through)
+        tests.append(ReachingTest(view.name_node(test), reached.depth[by], names))
     return tuple(sorted(tests, key=lambda r: (r.depth, r.test.content_order())))

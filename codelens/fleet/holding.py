@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from typing import IO, Any
@@ -34,11 +35,20 @@ class ShardLostError(FleetIncomplete):
 
 
 class OpenShards:
-    """The shards of a store, numbered as the manifest lists them. Close it."""
+    """The shards of a store, numbered as the manifest lists them: here, this process opens them. Close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
+        """`most_bytes`: what copies of shards may take on a machine."""
         self.lost: dict[int, str] = {}  # Shard → why it does not answer
-        self.facts: dict[int, ShardFacts] = {}  # Shard → its facts, for those that answer
+        self._entries = dict(enumerate(entries))
+        opened = self._open(url, most_bytes)
+        self.facts: dict[int, ShardFacts] = self._ask_each("facts", dict.fromkeys(opened, ()))
+        """Shard → its facts, for those that answer."""
+
+    def _open(self, url: str, most_bytes: int) -> Collection[int]:
+        """Open shards; return those to ask."""
+        self._held = HeldShards(url, self._entries, most_bytes, shared=False)
+        return self._entries
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
         """Shard → its answers, from all at once. Raises ShardLostError."""
@@ -55,61 +65,31 @@ class OpenShards:
         return answers
 
     def _ask_each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Shard → what a method of HeldShard gives there; a shard without an answer is noted in `lost`."""
-        answers = {}
-        for of_shards in self._call(method, calls):
-            for number, (answer, fault) in of_shards.items():
-                if fault:
-                    self.lost[number] = fault
-                else:
-                    answers[number] = answer
-        return answers
+        """Shard → what a method gives there; a shard without an answer is noted in `lost`."""
+        results = {number: result for part in self._call(method, calls) for number, result in part.items()}
+        self.lost |= {number: fault for number, (_, fault) in results.items() if fault}
+        return {number: answer for number, (answer, fault) in results.items() if not fault}
 
     def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
         """The answers of all `HeldShards` that hold these shards."""
-        raise NotImplementedError
+        return [self._held.call(method, calls)]
 
     def close(self) -> None:
         """Release the files."""
-
-
-class HeldShard(Shard):
-    """A shard that is open in this process."""
-
-    def __init__(self, url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> None:
-        """`shared`: all who ask use one open file, because a worker answers one at a time."""
-        gc.set_threshold(OBJECTS)
-        key = f"{url} {entry.file}"
-        store = _OPEN_STORES.get(key) if shared else None
-        if store is None:
-            folder = user_place("shards") or Path(gettempdir(), "codelens-shards")
-            file = copy_shard(open_store(url), entry, folder, most_bytes)
-            store = Store.read(file, accepted=True)
-            finalize(store, release_copy, file)
-            if shared:
-                _OPEN_STORES[key] = store
-        super().__init__(store)
-
-    def statuses(self, settings: Settings) -> list[RepositoryStatus]:
-        """The contents of its repositories."""
-        from codelens.index import Index
-
-        return list(Index(self.store, settings).status().repositories)
-
-
-_OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
 
 
 class HeldShards:
     """Shards that are open in this process. A worker gets one message for all that it holds."""
 
     def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int, shared: bool = True) -> None:
+        """`shared`: all who ask use one open file, because this process answers one at a time, as a worker does."""
+        gc.set_threshold(OBJECTS)
         self._shared = shared
-        self._shards: dict[int, HeldShard] = {}
+        self._shards: dict[int, Shard] = {}
         self.faults: dict[int, str] = {}  # Shard → why it could not be opened
         for number, entry in entries.items():
             try:
-                self._shards[number] = HeldShard(url, entry, most_bytes, shared)
+                self._shards[number] = Shard(_open_shard(url, entry, most_bytes, shared))
             except CodelensError as fault:
                 self.faults[number] = str(fault)
 
@@ -123,7 +103,8 @@ class HeldShards:
             shard = self._shards[number]
             try:
                 with shard.store.reading():
-                    answers[number] = getattr(shard, method)(*given), ""
+                    ask = partial(_read_statuses, shard.store) if method == "statuses" else getattr(shard, method)
+                    answers[number] = ask(*given), ""
             except Exception as fault:  # in a worker, the others answer all the same
                 if not self._shared and not isinstance(fault, IndexCorrupt):
                     raise
@@ -132,16 +113,27 @@ class HeldShards:
         return answers
 
 
-class ShardsHere(OpenShards):
-    """Shards that this process opens itself, and asks one after the other."""
+_OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
 
-    def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
-        super().__init__()
-        self._held = HeldShards(url, dict(enumerate(entries)), most_bytes, shared=False)
-        self.facts = self._ask_each("facts", dict.fromkeys(range(len(entries)), ()))
 
-    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> list[dict[int, tuple[Any, str]]]:
-        return [self._held.call(method, calls)]
+def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> Store:
+    key = f"{url} {entry.file}"
+    store = _OPEN_STORES.get(key) if shared else None
+    if store is None:
+        folder = user_place("shards") or Path(gettempdir(), "codelens-shards")
+        file = copy_shard(open_store(url), entry, folder, most_bytes)
+        store = Store.read(file, accepted=True)
+        finalize(store, release_copy, file)
+        if shared:
+            _OPEN_STORES[key] = store
+    return store
+
+
+def _read_statuses(store: Store, settings: Settings) -> list[RepositoryStatus]:
+    """The contents of a shard's repositories."""
+    from codelens.index import Index
+
+    return list(Index(store, settings).status().repositories)
 
 
 class ShardsOfWorkers(OpenShards):
@@ -149,22 +141,22 @@ class ShardsOfWorkers(OpenShards):
 
     def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
         """`seconds`: how long an answer may take."""
-        super().__init__()
         self._client, self._seconds = client, seconds
-        names = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        self._workers = [dict(list(enumerate(entries))[at :: len(names) or 1]) for at in range(len(names) or 1)]
-        """The shards of each worker."""
-        placed = {
-            at: client.submit(
-                HeldShards, url, held, most_bytes, actor=True, pure=False, workers=names[at : at + 1] or None
-            )
+        super().__init__(url, entries, most_bytes)
+
+    def _open(self, url: str, most_bytes: int) -> Collection[int]:
+        names = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+        entries, count = list(self._entries.items()), len(names) or 1
+        self._workers = [dict(entries[at::count]) for at in range(count)]  # The shards of each worker
+        options = {"actor": True, "pure": False}
+        self._placed = {  # actors end with the last who holds their future
+            at: self._client.submit(HeldShards, url, held, most_bytes, workers=names[at : at + 1] or None, **options)
             for at, held in enumerate(self._workers)
             if held
         }
-        self._placed = placed  # actors end with the last who holds their future
-        with client.as_current():  # there may be other clients in this process
-            self._actors: dict[int, Any] = self._results(placed)
-        self.facts = self._ask_each("facts", {number: () for at in self._actors for number in self._workers[at]})
+        with self._client.as_current():  # there may be other clients in this process
+            self._actors: dict[int, Any] = self._results(self._placed)
+        return [number for at in self._actors for number in self._workers[at]]
 
     def close(self) -> None:
         """Let the actors end."""

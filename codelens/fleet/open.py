@@ -14,7 +14,7 @@ from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
 from codelens.errors import FleetIncomplete, NoIndex
-from codelens.fleet.holding import OpenShards, ShardLostError, ShardsHere, ShardsOfWorkers
+from codelens.fleet.holding import OpenShards, ShardLostError, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.stores import StoreFault, open_store
 from codelens.fleet.workers import connect, name_sketch
@@ -86,7 +86,7 @@ class FleetConnection:
                 client, place.store, self.manifest.shards, place.seconds, settings.shard_cache
             )
         else:
-            self.shards = ShardsHere(place.store, self.manifest.shards, settings.shard_cache)
+            self.shards = OpenShards(place.store, self.manifest.shards, settings.shard_cache)
         self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
         """By the shards in it, and what its answers say of others."""
         self._uses = 0

@@ -21,11 +21,6 @@ class GraphStep(NamedTuple):
     outgoing: bool = True
 
 
-def step_order(step: GraphStep) -> tuple[Node, str, bool]:
-    """Sort key of steps: target, kind, forward before backward."""
-    return step.target, step.kind, not step.outgoing
-
-
 Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]  # Nodes → the steps from each, in any order
 
 
@@ -71,17 +66,16 @@ def expand(
     depth: int = DEPTH,
     minimum: float = MINIMUM,
     decay: float | None = None,
-    keeps: Mapping[str, float] = KEEPS,
 ) -> dict[Node, ExpandedNode]:
     """All nodes with a score of at least `minimum` within `depth` hops of a seed, best first, including seeds.
 
-    `keeps` maps a kind of edge to the factor of the score, KEEPS_ELSE for others; `decay` replaces the factor of every kind. Each
-    hop makes one call of `edges_of`, for the nodes whose score improved and whose neighbours can still reach the minimum. Of
-    equal paths the shorter wins, then the smaller previous node, then the first kind by name. Raises ValueError for a factor
-    outside [0, 1].
+    KEEPS maps a kind of edge to the factor of the score, KEEPS_ELSE is that of others; `decay` replaces the factor of every
+    kind. Each hop makes one call of `edges_of`, for the nodes whose score improved and whose neighbours can still reach the
+    minimum. Of equal paths the shorter wins, then the smaller previous node, then the first kind by name. Raises ValueError for
+    a decay outside [0, 1].
     """
-    most = max(*keeps.values(), KEEPS_ELSE) if decay is None else decay
-    if not 0 <= most <= 1 or min(keeps.values(), default=0.0) < 0:
+    most = max(*KEEPS.values(), KEEPS_ELSE) if decay is None else decay
+    if not 0 <= most <= 1:
         raise ValueError("a factor of an edge must be between 0 and 1")
     reached = {node: ExpandedNode(node, score, 0) for node, score in sorted(seeds.items()) if score >= minimum}
     front = list(reached)
@@ -89,16 +83,16 @@ def expand(
         leaving = {node: reached[node] for node in sorted(front) if reached[node].score * most >= minimum}
         if not leaving:
             break
-        found = edges_of(list(leaving))
+        steps = edges_of(list(leaving))
         better: dict[Node, ExpandedNode] = {}
         for node, before in leaving.items():
-            for step in sorted(found.get(node, ()), key=step_order):
+            for step in sorted(steps.get(node, ()), key=lambda step: (step.target, step.kind, not step.outgoing)):
                 if not step.outgoing and step.kind in ONLY_OUTGOING:
                     continue
-                score = before.score * (keeps.get(step.kind, KEEPS_ELSE) if decay is None else decay)
+                score = before.score * (KEEPS.get(step.kind, KEEPS_ELSE) if decay is None else decay)
                 known = better.get(step.target) or reached.get(step.target)
                 if score >= minimum and (known is None or score > known.score):
                     better[step.target] = ExpandedNode(step.target, score, hop, before, step.kind, step.outgoing)
         reached |= better
         front = list(better)
-    return {found.node: found for found in sorted(reached.values(), key=lambda found: (-found.score, found.node))}
+    return {end.node: end for end in sorted(reached.values(), key=lambda end: (-end.score, end.node))}

@@ -32,7 +32,7 @@ def _nodes(
         for node, named in view.nodes_in(document):
             numbers[node] = len(numbers)
             yield numbers[node], named
-        externals.update(e.target for e in _leaving(view, document.id, kinds) if e.target >= EXTERNAL)
+        externals.update(e.target for e in _read_edges(view, document.id, kinds) if e.target >= EXTERNAL)
     names = view.store.edges.external_names(externals)
     for node in sorted(names, key=lambda n: names[n]):
         numbers[node] = len(numbers)
@@ -46,12 +46,12 @@ def _links(
         yield from sorted(
             {
                 GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
-                for e in _leaving(view, document.id, kinds)
+                for e in _read_edges(view, document.id, kinds)
                 if e.confidence >= view.least and e.source in numbers and e.target in numbers
             }
         )
 
 
-def _leaving(view: GraphView, document: DocumentId, kinds: Collection[str]) -> list[Edge]:
+def _read_edges(view: GraphView, document: DocumentId, kinds: Collection[str]) -> list[Edge]:
     units = view.store.units.of_documents([document])
     return outgoing(view.store, [document_node(document), *units], kinds)

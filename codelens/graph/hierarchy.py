@@ -39,12 +39,12 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
     outer = OuterTypes(view)
 
     def find_bases(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
-        stored = [*view.leaving(nodes, kinds), *(e for node in nodes for e in outer.leaving(node, kinds))]
+        stored = [*view.edges_from(nodes, kinds), *(e for node in nodes for e in outer.find_bases(node, kinds))]
         edges = dict.fromkeys(map(_drop_line, stored))
         return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
 
     def find_subclasses(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
-        edges = [replace(e, source=outer.find_type(e) or e.source) for e in view.arriving(nodes, kinds)]
+        edges = [replace(e, source=outer.find_type(e) or e.source) for e in view.edges_to(nodes, kinds)]
         distinct = dict.fromkeys(_drop_line(e) for e in edges if is_unit(e.source))
         return {node: [Link(e, e.source) for e in distinct if e.target == node] for node in nodes}
 
@@ -56,7 +56,7 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
         if options.members and node not in start.nodes:
             yield from _list_overrides(view, node, depth, outgoing=False)
         # Types that name this base outside of their definition and that the index does not define, or several times.
-        for edge in view.arriving([node], kinds):
+        for edge in view.edges_to([node], kinds):
             name = outer.name(edge)
             if (name or not is_unit(edge.source)) and outer.find_type(edge) is None:
                 relation = view.relation(edge, outgoing=False, depth=depth)
@@ -66,7 +66,7 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
     below = reach(view, start.nodes, find_subclasses, depth)
     relations = list_tree(view, above, True, list_under_base) + list_tree(view, below, False, list_under_subclass)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.into(below.links)
+    uses = unresolved.find_uses_of(below.links)
     return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
 
 
@@ -87,7 +87,7 @@ class OuterTypes:
             outer = {b.start: b.name for b in references.bindings_of(document.id) if b.how in ("base", "interface")}
             uses = [use for use in references.of_document(document.id) if outer.get(use.start)]
             self._names[document.id] = {(use.line, use.name): outer[use.start] for use in uses}
-        return self._names[document.id].get((edge.line, self._view.named(edge.target).name), "")
+        return self._names[document.id].get((edge.line, self._view.name_node(edge.target).name), "")
 
     def find_type(self, edge: Edge) -> Node | None:
         """The type, if the index has only one of that name in the language."""
@@ -99,7 +99,7 @@ class OuterTypes:
         fitting = [Node(u) for u in same if rows[u].name == name and rows[u].kind in TYPE_KINDS]
         return fitting[0] if len(fitting) == 1 else None
 
-    def leaving(self, node: Node, kinds: Sequence[str]) -> Iterator[Edge]:
+    def find_bases(self, node: Node, kinds: Sequence[str]) -> Iterator[Edge]:
         """The edges to the bases of a type that other files name."""
         unit = self._view.unit(node)
         language = languages().get(unit.language) if unit is not None else None
@@ -107,7 +107,7 @@ class OuterTypes:
             return
         documents = [d for d in self._view.store.references.documents_using([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
-            for edge in self._view.leaving([document_node(document)], kinds):
+            for edge in self._view.edges_from([document_node(document)], kinds):
                 if self.name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
                     yield replace(edge, source=node)
 
@@ -120,7 +120,7 @@ def _drop_line(edge: Edge) -> Edge:
 def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[Relation]:
     """Relations to the members that a type's members override."""
     members = [e.target for e in contains(view.store, [node])]
-    edges = dict.fromkeys(map(_drop_line, view.leaving(members, {"overrides"}, anywhere=True)))
+    edges = dict.fromkeys(map(_drop_line, view.edges_from(members, {"overrides"}, anywhere=True)))
     return [view.relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
 
 
@@ -133,10 +133,10 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
     wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
     uses = view.store.references.of_document(unit.document)
     bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
-    known = list(view.leaving([node], HIERARCHY_KINDS, anywhere=True))
+    known = list(view.edges_from([node], HIERARCHY_KINDS, anywhere=True))
     if len({e.target for e in known}) >= len(bases):
         return
-    names = {view.named(e.target).name for e in known}
+    names = {view.name_node(e.target).name for e in known}
     for use in bases:
         if use.name not in names:
             base = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)

@@ -110,13 +110,13 @@ def _fill_budget(
         chain = [symbol]  # the types that contain the symbol, outermost first, then the symbol
         while around := view.store.units.around([chain[0]]):
             outer = Node(next(iter(around.values())))
-            if view.named(outer).kind not in TYPE_KINDS:
+            if view.name_node(outer).kind not in TYPE_KINDS:
                 break
             chain.insert(0, outer)
-        named = view.named(symbol)
+        named = view.name_node(symbol)
         file = files.get((named.repository, named.path), {})
         new = {
-            node: CentralSymbol(view.named(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
+            node: CentralSymbol(view.name_node(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
             for depth, node in enumerate(chain)
             if node not in file
         }

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, ResolvedTarget, incoming, overridden, overriding
+from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, incoming
 from codelens.lang.registry import find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
@@ -31,7 +31,7 @@ from codelens.lang.tokens import (
 )
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES, Evaluator, Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, dotted, load_words
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, load_words, use_dots
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
@@ -243,7 +243,7 @@ class PlaceFinder:
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.named(document_node(document.id)),
+                self._view.name_node(document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,
@@ -426,7 +426,7 @@ class _TokenResolver:
         """True if an enclosing function declares the name."""
         around = self._facts.definitions[reference.unit] if reference.unit is not None else None
         while around is not None:
-            bound = self._facts.bound(around.place, reference.name, reference.start)
+            bound = self._facts.find_bindings(around.place, reference.name, reference.start)
             if around.kind not in HOLDERS and any(binding.start not in self._assigned for binding in bound):
                 return True
             around = around.parent
@@ -493,7 +493,10 @@ class _TokenResolver:
             return SURE if ids & target.units else ANOTHER
         for document in module.documents if module.within else ():
             for owner in values.catalog.facts(document).types:
-                if owner.qualified == module.within and (declaring := values.declaring(owner, target.name)) is not None:
+                if (
+                    owner.qualified == module.within
+                    and (declaring := values.find_declarer(owner, target.name)) is not None
+                ):
                     return SURE if target.includes_field(declaring.name) else ANOTHER
         return ""
 
@@ -506,8 +509,8 @@ class _TokenResolver:
         names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
         if any(map(catalog.manifests.declares_package, names)):
             return True
-        kin, outer = self._facts.file.language.kin, dotted(module).replace("/", ".")
-        if catalog.named(kin, outer.partition(".")[0], ("module",)):
+        kin, outer = self._facts.file.language.kin, use_dots(module).replace("/", ".")
+        if catalog.find_named(kin, outer.partition(".")[0], ("module",)):
             return True
         while outer and (kin, outer) not in catalog.by_namespace:
             outer = outer.rpartition(".")[0]
@@ -523,7 +526,7 @@ class _TokenResolver:
                 return SURE
             if any(base.definition is not None and base.definition.id in target.units for base in values.bases(owner)):
                 return SURE  # an embedded struct of Go is a field with the name of its type
-            declaring = values.declaring(owner, target.name)
+            declaring = values.find_declarer(owner, target.name)
             if declaring is not None:
                 return SURE if target.includes_field(declaring.name) else ANOTHER
         return self._guess(token)
@@ -593,8 +596,8 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     }
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
-    above = {o for some in overridden(view, nodes).values() for o in some}
-    family = above | {o for some in overriding(view, [*nodes, *above]).values() for o in some}
+    above = {o for some in find_overridden(view, nodes).values() for o in some}
+    family = above | {o for some in find_overriding(view, [*nodes, *above]).values() for o in some}
     others = [
         u
         for u in code

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from codelens.graph.unresolved import UnresolvedUses
-from codelens.graph.view import GraphView, ResolvedTarget, add_contents, overridden, overriding, resolve_start
+from codelens.graph.view import GraphView, ResolvedTarget, add_contents, find_overridden, find_overriding, resolve_start
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import EXTERNAL, KINDS, Edge, Node, Relation, RelationAnswer, RelationOptions
 from codelens.model.search import Notice
@@ -89,7 +89,7 @@ def list_tree(
     roots = dict.fromkeys(link for start in starts for link in reached.links.get(start, ()))
 
     def order(link: Link) -> tuple[object, ...]:
-        source = view.named(link.edge.source)
+        source = view.name_node(link.edge.source)
         return (_leads_to_test(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
 
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
@@ -124,7 +124,7 @@ def callers(view: GraphView, target: str, options: RelationOptions) -> RelationA
     reached = reach(view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=False)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.into(reached.links)
+    uses = unresolved.find_uses_of(reached.links)
     return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
 
 
@@ -144,7 +144,7 @@ def callees(view: GraphView, target: str, options: RelationOptions) -> RelationA
     reached = reach(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=True)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
+    uses = unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
 
 
@@ -162,16 +162,16 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
 
     def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
-        bases_of = overridden(view, nodes) if "calls" in kinds else {}
+        bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
         bases = {base for some in bases_of.values() for base in some}
         arriving: dict[Node, list[Edge]] = {}
-        for edge in view.arriving([*nodes, *bases], kinds):
+        for edge in view.edges_to([*nodes, *bases], kinds):
             arriving.setdefault(edge.target, []).append(edge)
         rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
             for base in sorted(bases_of.get(node, ()), key=view.order):
-                via = f"overrides {view.named(base).qualified_name}"
+                via = f"overrides {view.name_node(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
             rings[node] = sorted(links, key=lambda link: (_leads_to_test(view, link), view.edge_order(link.edge)))
         return rings
@@ -187,17 +187,17 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         insides = {node: add_contents((node,), view, types_too=False) for node in nodes}
         parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
         leaving: dict[Node, list[Edge]] = {}
-        for edge in view.leaving({p for some in parts.values() for p in some}, kinds):
+        for edge in view.edges_from({p for some in parts.values() for p in some}, kinds):
             leaving.setdefault(edge.source, []).append(edge)
         targets = {e.target for edges in leaving.values() for e in edges if e.kind in CALLS}
-        running = overriding(view, targets) if "calls" in kinds else {}
+        running = find_overriding(view, targets) if "calls" in kinds else {}
         rings = {}
         for node in nodes:
             links = []
             for edge in (e for part in parts[node] for e in leaving.get(part, ())):
                 links.append(Link(edge, edge.target))
                 others = running.get(edge.target, ()) if edge.kind in CALLS else ()
-                via = f"overrides {view.named(edge.target).qualified_name}" if others else ""
+                via = f"overrides {view.name_node(edge.target).qualified_name}" if others else ""
                 links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order)]
             rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
         return rings
@@ -241,7 +241,7 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
         text = f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}"
         notices.append(Notice("no-path", text))
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = () if links else unresolved.inside(add_contents(tuple(reached.links), view, types_too=False))
+    uses = () if links else unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
     return unresolved.answer("path", starts, relations, options, notices, uses)
 
 
@@ -263,5 +263,5 @@ def impact(view: GraphView, target: str, options: RelationOptions) -> RelationAn
         relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.into(reached.links)
+    uses = unresolved.find_uses_of(reached.links)
     return unresolved.answer("impact", [start], relations, options, view.notices(relations), uses)

@@ -62,11 +62,11 @@ def place_order(relation: Relation) -> tuple[object, ...]:
 
 def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequence[str]) -> list[Relation]:
     """The edges to something outside of the index; of a module also names with it before their dot, and imported from it."""
-    relations = [view.relation(edge, outgoing=False) for edge in view.arriving(external.nodes, kinds)]
+    relations = [view.relation(edge, outgoing=False) for edge in view.edges_to(external.nodes, kinds)]
     name, tier = external.named.qualified_name, TIERS["import"]
     module = name.removeprefix("module:") if name.startswith("module:") else ""
     externals = view.store.edges.externals_named(name) if module else {}
-    edges = view.arriving([n for n, known in externals.items() if known == name], {"imports"})
+    edges = view.edges_to([n for n, known in externals.items() if known == name], {"imports"})
     documents = {row.id for e in edges if (row := view.document_of(e.source)) is not None}
     for document in sorted(documents):
         imports = [i for i in view.store.references.imports_of(document) if i.module == module]
@@ -77,7 +77,7 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):
-                source = view.named(document_node(document) if use.unit is None else Node(units[use.unit]))
+                source = view.name_node(document_node(document) if use.unit is None else Node(units[use.unit]))
                 target = make_external(f"{module}.{use.name}")
                 place = view.place(view.document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
@@ -106,7 +106,7 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnsw
         if not _are_exact(units, target):
             with suppress(TargetError):
                 return _find_uses(view, target, options, fault)
-        starts = [ResolvedTarget(view.named(Node(unit.id)), (Node(unit.id),)) for unit in units]
+        starts = [ResolvedTarget(view.name_node(Node(unit.id)), (Node(unit.id),)) for unit in units]
         notice = Notice("several", f"{fault}; name one as PATH:LINE: {', '.join(list_units(units, view.store)[:3])}")
         answer = _answer_definitions(view, starts, units, options, is_name)
         return replace(answer, notices=(notice, *answer.notices))
@@ -120,11 +120,11 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnsw
     if unit is not None:
         return _answer_definitions(view, [start], [unit], options, is_name)
     inner = frozenset(start.nodes) if start.whole_file else frozenset()
-    edges = [e for e in view.arriving(start.nodes, options.kinds) if e.source not in inner]
+    edges = [e for e in view.edges_to(start.nodes, options.kinds) if e.source not in inner]
     relations = [view.relation(edge, outgoing=False) for edge in edges]
     relations.sort(key=lambda r: (r.test, place_order(r)))
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
-    uses = [use for use in unresolved.into(start.nodes) if document_node(use.document) not in inner]
+    uses = [use for use in unresolved.find_uses_of(start.nodes) if document_node(use.document) not in inner]
     return unresolved.answer("refs", [start], relations, options, view.notices(relations), uses)
 
 
@@ -156,9 +156,9 @@ def _answer_definitions(
     """
     finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
-    edges = view.arriving(list(map(Node, sorted(finder.target.units))), options.kinds)
+    edges = view.edges_to(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
-        edges = [e for e in edges if e.kind != "accesses_field" or view.named(e.target).kind not in TYPE_KINDS]
+        edges = [e for e in edges if e.kind != "accesses_field" or view.name_node(e.target).kind not in TYPE_KINDS]
     by_line: dict[tuple[Node, int], Edge] = {}
     for edge in edges:
         document = view.document_of(edge.source)
@@ -216,7 +216,7 @@ def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: 
     provenance, confidence = (edge.provenance, edge.confidence) if edge and is_as_sure else tier[1:]
     return Relation(
         edge.kind if edge else place.kind,
-        view.named(place.unit),
+        view.name_node(place.unit),
         target,
         False,
         1,

@@ -46,7 +46,7 @@ class UnresolvedUses:
 
         self.is_partial = False  # True if there were too many files to read for a count
 
-    def into(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
+    def find_uses_of(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
         """Uses of the names of these nodes, which may mean them."""
         view, families = self._view, dict[str, set[str]]()  # Name → families of the languages that define it
         for node in nodes:
@@ -67,7 +67,7 @@ class UnresolvedUses:
             uses += [UnresolvedUse(document, u) for u in self._read(document) if kin in families.get(u.name, ())]
         return uses
 
-    def inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
+    def find_uses_inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
         """Uses inside these nodes of names that the index defines."""
         view, inner = self._view, dict[DocumentId, set[Node]]()
         for node in nodes:
@@ -91,7 +91,7 @@ class UnresolvedUses:
         for document, use in sorted(uses, key=lambda use: self._view.is_test(document_node(use.document))):
             if document not in units:
                 units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
-            source = self._view.named(document_node(document) if use.unit is None else units[document][use.unit])
+            source = self._view.name_node(document_node(document) if use.unit is None else units[document][use.unit])
             target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             place = self._view.place(self._view.document(document), use.line, target)
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)

@@ -55,7 +55,7 @@ def outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) ->
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
     edges = list(store.edges.outgoing(wanted, stored)) if stored or not kinds else []
-    makers = {"contains": contains, "member_of": member_of, "tested_by": tested_by, **_BOTH_WAYS}
+    makers = {"contains": contains, "member_of": member_of, "tested_by": find_test_edges, **_BOTH_WAYS}
     return edges + [edge for kind, make in makers.items() if kind in kinds for edge in make(store, wanted)]
 
 
@@ -98,7 +98,7 @@ def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
 
-def tested_by(store: Store, nodes: Iterable[int]) -> list[Edge]:
+def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """The reverse of `tests`."""
     tests = store.edges.incoming(list(nodes), {"tests"})
     return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
@@ -185,7 +185,7 @@ class GraphView:
 
     # Nodes
 
-    def named(self, node: Node) -> NamedNode:
+    def name_node(self, node: Node) -> NamedNode:
         """The name and place of a node. For many nodes, call `learn` first."""
         if node not in self._named:
             self.learn([node])
@@ -193,7 +193,7 @@ class GraphView:
 
     def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
         """Sort key of nodes."""
-        return self.named(node).content_order()
+        return self.name_node(node).content_order()
 
     def learn(self, nodes: Iterable[Node]) -> None:
         """Read these nodes at once. A missing node, as in a half-written graph, becomes an external without a name."""
@@ -211,7 +211,7 @@ class GraphView:
 
     def unit(self, node: Node) -> UnitRow | None:
         """The stored row of a node that is a unit."""
-        self.named(node)
+        self.name_node(node)
         return self._units.get(node)
 
     def document(self, document: DocumentId) -> DocumentRow | None:
@@ -236,7 +236,7 @@ class GraphView:
 
     def is_test(self, node: Node) -> bool:
         """True if a node lies in a test file."""
-        return self.named(node).test
+        return self.name_node(node).test
 
     def _of_unit(self, unit: UnitRow) -> NamedNode:
         document = self.document(unit.document)
@@ -272,12 +272,12 @@ class GraphView:
 
     # Edges
 
-    def leaving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+    def edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
         edges = self._select_edges(outgoing(self.store, nodes, kinds), True, anywhere)
         return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
 
-    def arriving(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+    def edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
         wanted = list(nodes)
         edges = incoming(self.store, wanted, kinds)
@@ -285,7 +285,7 @@ class GraphView:
         return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
-        """Add edges that are not stored, for `arriving`."""
+        """Add edges that are not stored, for `edges_to`."""
         for edge in edges:
             self._added.setdefault(edge.target, []).append(edge)
 
@@ -312,11 +312,13 @@ class GraphView:
 
     def relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
         """An edge with the names of its ends and its line; an edge without a line gets the place of the end that is shown."""
-        source, target = self.named(edge.source), self.named(edge.target)
+        source, target = self.name_node(edge.source), self.name_node(edge.target)
         end = edge.target if outgoing else edge.source
         stands = edge.source if edge.line else end
         place = self.place(
-            self.document_of(stands), edge.line or self.named(stands).line, target if edge.line else self.named(end)
+            self.document_of(stands),
+            edge.line or self.name_node(stands).line,
+            target if edge.line else self.name_node(end),
         )
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
@@ -413,7 +415,7 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
     edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
     view.learn([edge.target for edge in edges])
-    edges = [edge for edge in edges if view.named(edge.target).name == name]
+    edges = [edge for edge in edges if view.name_node(edge.target).name == name]
     edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
     surest = max((e.confidence for e in edges), default=0.0)
     meant = defined[:1] or list({e.target for e in edges if e.confidence == surest})
@@ -427,7 +429,7 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
     """
     place = read_name_on_line(text, view)
     if place.node is not None:
-        return ResolvedTarget(view.named(place.node), (place.node,))
+        return ResolvedTarget(view.name_node(place.node), (place.node,))
     if place.document is not None:
         raise TargetError(
             f"no edge of the graph leads from {text} to a definition",
@@ -438,7 +440,7 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
     except TargetError:
         for name in (text, f"module:{text}"):
             if external := [n for n, known in view.store.edges.externals_named(name).items() if known == name]:
-                return ResolvedTarget(view.named(external[0]), (external[0],))
+                return ResolvedTarget(view.name_node(external[0]), (external[0],))
         if (member := _find_inherited(text, view)) is not None:
             return member
         raise
@@ -448,7 +450,7 @@ def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> l
     """These nodes and their contents at any depth: local functions and, with `types_too`, contents of types."""
     contents, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
-        ring = [n for n in ring if is_unit(n) and (types_too or view.named(n).kind not in TYPE_KINDS)]
+        ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]
         ring = [e.target for e in contains(view.store, ring) if e.target not in contents]
         contents.update(dict.fromkeys(ring))
     return sorted(contents, key=view.order)
@@ -458,7 +460,7 @@ def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
     if target.document is not None and target.line is None:
         start = document_node(target.document.id)
         contents = map(Node, view.store.units.of_documents([target.document.id]))
-        return ResolvedTarget(view.named(start), (start, *contents), whole_file=True)
+        return ResolvedTarget(view.name_node(start), (start, *contents), whole_file=True)
     if target.unit is None:
         if target.document is None:
             raise TargetError(
@@ -468,7 +470,7 @@ def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
     node = Node(target.unit.id)
     # Text outside of all symbols belongs to the document.
     around = (document_node(target.unit.document),) if target.unit.kind in CHUNK_KINDS else ()
-    return ResolvedTarget(view.named(node), (node, *around))
+    return ResolvedTarget(view.name_node(node), (node, *around))
 
 
 def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
@@ -478,8 +480,12 @@ def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     rows = view.store.units.rows(same).values()
     owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
     edges = view.store.edges.outgoing(owners, {"inherits"})
-    members = {e.target for e in edges if view.named(e.target).name == name}
-    return ResolvedTarget(view.named(min(members)), (min(members),), inherited_by=holder) if len(members) == 1 else None
+    members = {e.target for e in edges if view.name_node(e.target).name == name}
+    return (
+        ResolvedTarget(view.name_node(min(members)), (min(members),), inherited_by=holder)
+        if len(members) == 1
+        else None
+    )
 
 
 def make_answer(
@@ -502,12 +508,12 @@ def make_answer(
 MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
 
 
-def overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+def find_overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
     """Method → the methods that it overrides, at any distance."""
     return _follow_overrides(view, nodes, upward=True)
 
 
-def overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+def find_overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
     """Method → the methods that override it, at any distance."""
     return _follow_overrides(view, nodes, upward=False)
 
@@ -516,7 +522,7 @@ def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> d
     reached: dict[Node, set[Node]] = {node: set() for node in nodes}
     origins = {node: {node} for node in reached}  # End of a chain → the methods that it begins at
     for _ in range(MOST_OVERRIDES):
-        read_edges = view.leaving if upward else view.arriving
+        read_edges = view.edges_from if upward else view.edges_to
         next_origins: dict[Node, set[Node]] = {}
         for edge in read_edges(origins, {"overrides"}, anywhere=True) if origins else ():
             before, after = (edge.source, edge.target) if upward else (edge.target, edge.source)

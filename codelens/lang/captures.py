@@ -38,12 +38,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import Literal
+from typing import Any
 
 import tree_sitter
 
 from codelens.lang.comments import clean_comment, find_doc_before, strip_tags
-from codelens.lang.matches import CaptureCollector, DefinitionDraft, Key, bare, find_name_part, is_set, text_of
+from codelens.lang.matches import (
+    CaptureCollector,
+    Captures,
+    DefinitionDraft,
+    Key,
+    bare,
+    find_name_part,
+    is_set,
+    text_of,
+)
 from codelens.lang.parser import load_grammar
 from codelens.lang.protobuf import RULES as PROTOBUF
 from codelens.lang.protobuf import read_protobuf
@@ -61,15 +70,12 @@ _ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
 class _Open:
     """A region that the sweep is inside of."""
 
-    span: Key
-    path: str
-    unit: int | None
-    kind: str
-    local: bool
-
-    @property
-    def end(self) -> int:
-        return self.span[1]
+    start: int
+    end: int
+    path: str = ""
+    unit: int | None = None
+    kind: str = ""
+    local: bool = False
 
 
 def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
@@ -77,22 +83,29 @@ def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
     language = gathered.language
     units: list[Unit] = []
     spans: list[Key] = []
-    stack: list[_Open] = [_Open((-1, _ENDLESS), "", None, "", False)]
+    stack: list[_Open] = [_Open(-1, _ENDLESS)]
     for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=DefinitionDraft.order):
-        span = (draft.outer.start_byte, draft.outer.end_byte)
-        while stack[-1].end <= span[0] or stack[-1].span == span:  # several names of one statement are siblings
+        outer = draft.outer
+        span = start, end = outer.start_byte, outer.end_byte
+        while stack[-1].end <= start or (stack[-1].start, stack[-1].end) == span:  # names of one statement are siblings
             stack.pop()
         top = stack[-1]
         name = bare(text_of(draft.name), language) if draft.name else ""
-        local = (
-            top.local
-            or top.kind in ("function", "method", "property")
-            or _is_inside_function(draft.outer, language, top)
-        )
+        local = top.local or top.kind in ("function", "method", "property")
+        if (
+            not local and language.functions
+        ):  # an unnamed function may lie between the definition and the unit around it
+            ancestor = outer.parent
+            while ancestor is not None and ancestor.end_byte < top.end and not local:
+                local, ancestor = ancestor.type in language.functions, ancestor.parent
         if not draft.kind:
-            stack.append(_Open(span, _join_names(top.path, name), top.unit, draft.region, local))
+            stack.append(_Open(start, end, _join_names(top.path, name), top.unit, draft.region, local))
             continue
-        if not name or (draft.kind in ("variable", "constant") and (local or _is_guess(draft.outer))):
+        if draft.kind in ("variable", "constant"):
+            last = outer.child(outer.child_count - 1) if outer.child_count else None
+            if local or (last is not None and last.is_missing):
+                continue  # where the parser inserted the end of a variable, it is a macro before something else
+        if not name:
             continue
         container = _join_names(top.path, draft.container)
         is_method = top.kind in TYPE_KINDS or top.kind == "scope" or bool(draft.container)
@@ -100,26 +113,8 @@ def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
         # Content of a wrapper without a name (an IIFE, describe(() => …)) has no container.
         units.append(_make_unit(draft, kind, name, top, local and top.unit is not None, gathered))
         spans.append(span)
-        stack.append(_Open(span, _join_names(container, name), len(units) - 1, kind, local))
+        stack.append(_Open(start, end, _join_names(container, name), len(units) - 1, kind, local))
     return units, spans
-
-
-def _is_guess(node: tree_sitter.Node) -> bool:
-    """True if the parser inserted the end of the node: the variable is then a macro before something else."""
-    last = node.child(node.child_count - 1) if node.child_count else None
-    return last is not None and last.is_missing
-
-
-def _is_inside_function(node: tree_sitter.Node, language: Language, top: _Open) -> bool:
-    """True if an unnamed function lies between the definition and the unit that encloses it."""
-    if not language.functions:
-        return False
-    ancestor = node.parent
-    while ancestor is not None and ancestor.end_byte < top.end:
-        if ancestor.type in language.functions:
-            return True
-        ancestor = ancestor.parent
-    return False
 
 
 def _join_names(path: str, name: str) -> str:
@@ -130,17 +125,16 @@ def _join_names(path: str, name: str) -> str:
 def _make_unit(
     draft: DefinitionDraft, kind: str, name: str, top: _Open, local: bool, gathered: CaptureCollector
 ) -> Unit:
-    language = gathered.language
+    language, utf8 = gathered.language, gathered.utf8
     body = draft.body or draft.inner.child_by_field_name("body")
     before, attributes = find_doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([text_of(d) for d in inside] or before)
-    if language.tagged_docs:
-        doc = strip_tags(doc)
+    doc = strip_tags(doc) if language.tagged_docs else doc
     decorators = [_first_line(text_of(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
     place = draft.name or draft.outer
-    start, row, _ = _find_first_word(draft.outer, gathered.utf8)
-    name_start, name_row, name_column = _find_first_word(place, gathered.utf8)
+    start, row, _ = _find_first_word(draft.outer, utf8)
+    name_start, name_row, name_column = _find_first_word(place, utf8)
     end, (end_row, end_column) = draft.outer.end_byte, draft.outer.end_point
     return Unit(
         kind=kind,
@@ -154,7 +148,7 @@ def _make_unit(
         end_line=end_row + 1 if end_column or end_row == draft.outer.start_point[0] else end_row,
         name_line=name_row + 1,
         name_column=name_column + 1,
-        signature=_read_signature(draft, body, language, gathered.utf8),
+        signature=_read_signature(draft, body, language, utf8),
         doc=doc[:MAX_DOC],
         decorators=tuple(attributes + list(dict.fromkeys(decorators))),
         local=local,
@@ -206,7 +200,13 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
     grammar = load_grammar(language, definitions_only)
     tree = grammar.parse(utf8)
     gathered = CaptureCollector(languages()[language], grammar.query, utf8)
-    for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, _predicate):
+
+    def evaluate_touch(predicate: str, args: list[Any], pattern_index: int, captures: dict[str, list[Any]]) -> bool:
+        """`#touch?` is the only predicate that tree-sitter does not know."""
+        before, after = (captures[capture][0] for capture, _ in args)
+        return predicate == "touch?" and before.end_byte == after.start_byte
+
+    for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, evaluate_touch):
         gathered.take(pattern, captures)
     units, spans = nest(gathered)
     references = tuple(_list_references(gathered, spans))
@@ -218,17 +218,6 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
         fault=PARTLY if tree.root_node.has_error else "",
         bindings=tuple(_list_bindings(gathered, units, spans, references)),
     )
-
-
-def _predicate(
-    predicate: str,
-    args: list[tuple[str, Literal["capture", "string"]]],
-    pattern_index: int,
-    captures: dict[str, list[tree_sitter.Node]],
-) -> bool:
-    """Evaluate `#touch?`, the only predicate that tree-sitter does not know."""
-    before, after = (captures[capture][0] for capture, _ in args)
-    return predicate == "touch?" and before.end_byte == after.start_byte
 
 
 def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[Reference]:

@@ -39,7 +39,7 @@ def find_doc_before(
     comments: list[str] = []
     attributes: list[str] = []
     below = node
-    above = _before(node, language)
+    above = _find_before(node, language)
     while above is not None and (above.type in language.comments or above.type in language.attributes):
         if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
@@ -50,11 +50,11 @@ def find_doc_before(
             if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
             comments.insert(0, text_of(above))
-        below, above = above, _before(above, language)
+        below, above = above, _find_before(above, language)
     return comments, attributes
 
 
-def _before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
+def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
     """The node before this one; of a wrapper its last child. An attribute that opens a block follows what is before the block."""
     above = node.prev_sibling
     if above is None and node.parent and node.type in language.attributes and _opens(node, node.parent):
@@ -76,7 +76,19 @@ def _end_row(node: tree_sitter.Node) -> int:
 
 def clean_comment(comments: Sequence[str]) -> str:
     """The text of comments without comment marks and common indentation."""
-    return "\n".join(filter(None, map(_clean, comments))).strip()
+    from inspect import cleandoc  # few processes read comments
+
+    texts = []
+    for comment in comments:
+        opened = _OPEN.match(comment)
+        rest = comment[opened.end() :] if opened else comment
+        is_quoted = opened is not None and opened[0].strip()[:1] in "\"'rRbBuUfF"
+        closed = (_CLOSE_QUOTE if is_quoted else _CLOSE).search(rest) if opened else None
+        text = rest[: closed.start()] if closed else rest
+        if not is_quoted:
+            text = "\n".join(_LINE.sub("", line).rstrip() for line in text.split("\n"))
+        texts.append(cleandoc(text) if is_quoted else cleandoc(text).strip("\n"))
+    return "\n".join(filter(None, texts)).strip()
 
 
 def strip_tags(doc: str) -> str:
@@ -89,22 +101,8 @@ def strip_tags(doc: str) -> str:
     return "\n".join(" ".join(line.split()) for line in bare.split("\n") if line.strip())
 
 
-def _clean(comment: str) -> str:
-    opened = _OPEN.match(comment)
-    rest = comment[opened.end() :] if opened else comment
-    quoted = opened is not None and opened[0].strip()[:1] in "\"'rRbBuUfF"
-    from inspect import cleandoc  # few processes read comments
-
-    closed = (_CLOSE_QUOTE if quoted else _CLOSE).search(rest) if opened else None
-    text = rest[: closed.start()] if closed else rest
-    if quoted:
-        return cleandoc(text)
-    lines = [_LINE.sub("", line).rstrip() for line in text.split("\n")]
-    return cleandoc("\n".join(lines)).strip("\n")
-
-
 MOST_NAME = 160  # Characters of the text that become its name
-MOST_LINES = 20  # Lines of one unit. Chosen; a limit for commented-out files.
+MOST_LINES = 20  # Lines of one unit: a limit for commented-out files
 _MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
 MARK = re.compile(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
 _BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
@@ -121,36 +119,42 @@ def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit
     if row is None or not row.comments or not any(mark in utf8 for mark in _MARKS):
         return []
     root = load_grammar(language).parse(utf8).root_node
-    found: list[Unit] = []
-    done = 0
+    todos: list[Unit] = []
     for mark in MARK.finditer(utf8):
-        if mark.start() < done:
+        if todos and mark.start() < todos[-1].span.end:
             continue  # part of the previous unit
         node = root.descendant_for_byte_range(mark.start(), mark.end())
         while node is not None and node.type not in row.comments:
             node = node.parent
-        if node is not None and (span := _span(node, mark, utf8, row.comments)) is not None:
-            found.append(_unit(span, mark, text, units))
-            done = span.end
-    return found
+        if node is not None and (span := _find_span(node, mark, utf8, row.comments)) is not None:
+            todos.append(_make_todo(span, mark, text, units))
+    return todos
 
 
-def _span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comments: frozenset[str]) -> Span | None:
-    """The span from the start of the comment, or of the mark's line, to the end of its text; None if other text comes first."""
-    line = utf8.rfind(b"\n", node.start_byte, mark.start()) + 1
-    start = line or node.start_byte
-    if not _BEFORE.match(utf8[start : mark.start()]):
+def _find_span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comments: frozenset[str]) -> Span | None:
+    """The span from the start of the comment, or of the mark's line, to the end of its text; None if other text comes first.
+
+    The text ends before a blank line or another mark, and has at most MOST_LINES lines.
+    """
+    start = utf8.rfind(b"\n", node.start_byte, mark.start()) + 1 or node.start_byte
+    before = utf8[start : mark.start()]
+    if not _BEFORE.match(before):
         return None
     end = node.end_byte
-    for below in _following(node, comments) if node.start_point[0] == node.end_point[0] else ():
+    for below in _list_following(node, comments) if node.start_point[0] == node.end_point[0] else ():
         if MARK.search(utf8, below.start_byte, below.end_byte):
             break
         end = below.end_byte
-    start += len(utf8[start : mark.start()]) - len(utf8[start : mark.start()].lstrip())
-    return Span(start, _until(utf8, mark.end(), end))
+    length = 0
+    for number, line in enumerate(utf8[mark.end() : end].split(b"\n", MOST_LINES)[:MOST_LINES]):
+        if number and (_BLANK.match(line) or MARK.search(line)):
+            break
+        length += len(line) + (number > 0)
+    text = utf8[mark.end() : mark.end() + length].rstrip()
+    return Span(start + len(before) - len(before.lstrip()), mark.end() + len(text))
 
 
-def _following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tree_sitter.Node]:
+def _list_following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tree_sitter.Node]:
     """The comments of one line directly below, in the same column."""
     row, column = node.start_point
     below = node.next_sibling
@@ -159,21 +163,11 @@ def _following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tre
         row, below = row + 1, below.next_sibling
 
 
-def _until(utf8: bytes, start: int, end: int) -> int:
-    """End of a mark's text: before a blank line or another mark, at most MOST_LINES lines."""
-    lines = utf8[start:end].split(b"\n", MOST_LINES)[:MOST_LINES]
-    kept = 0
-    for number, line in enumerate(lines):
-        if number and (_BLANK.match(line) or MARK.search(line)):
-            break
-        kept += len(line) + (number > 0)
-    return start + len(utf8[start : start + kept].rstrip())
-
-
-def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit]) -> Unit:
+def _make_todo(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit]) -> Unit:
     around = [u for u in units if u.span.start <= span.start and span.end <= u.span.end and not u.local]
     holder = max(around, key=lambda u: (u.span.start, -u.span.end), default=None)
-    words = b" ".join(_lines(text.utf8, span, mark)).decode("utf-8", "replace")
+    first, *rest = _END.sub(b"", text.utf8[mark.start() : span.end].rstrip()).rstrip().split(b"\n")
+    words = b" ".join([first, *(_MARKS_BELOW.sub(b"", line) for line in rest)]).decode("utf-8", "replace")
     line, column = text.line_column(mark.start())
     return Unit(
         kind=TODO,
@@ -195,11 +189,3 @@ def _unit(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence[Unit
 _MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
 _END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
 """Bounded: otherwise matching would take quadratic time."""
-
-
-def _lines(utf8: bytes, span: Span, mark: re.Match[bytes]) -> Iterator[bytes]:
-    """The lines from the mark on, without comment marks."""
-    first, *rest = _END.sub(b"", utf8[mark.start() : span.end].rstrip()).rstrip().split(b"\n")
-    yield first
-    for line in rest:
-        yield _MARKS_BELOW.sub(b"", line)

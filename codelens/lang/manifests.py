@@ -161,16 +161,11 @@ def normalize_python_name(name: str) -> str:
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 
 
-def read_requirement(line: str) -> str:
-    """The name at the start of a PEP 508 requirement; empty if missing."""
-    name = _REQUIREMENT.match(line)
-    return name[1].rstrip(".-") if name else ""
-
-
 def _list_requirements(needs: Any, group: str, lines: NameLines) -> Iterator[Dependency]:
     for need in needs if isinstance(needs, list) else ():
-        if isinstance(need, str) and (name := read_requirement(need)):
-            yield Dependency(normalize_python_name(name), lines.next_line(name), group)
+        if isinstance(need, str) and (name := _REQUIREMENT.match(need)):
+            written = name[1].rstrip(".-")
+            yield Dependency(normalize_python_name(written), lines.next_line(written), group)
 
 
 def _read_requirements(name: str, text: str) -> Manifest:
@@ -181,8 +176,8 @@ def _read_requirements(name: str, text: str) -> Manifest:
         code = line.partition("#")[0].strip()
         if folder := re.match(r"(?:-e|--editable)[\s=]+(\.[^\s\[]*)", code):
             needs.append(Dependency(posixpath.basename(folder[1].rstrip("/")), number, group))
-        elif "://" not in code.partition("@")[0] and (package := read_requirement(code)):
-            needs.append(Dependency(normalize_python_name(package), number, group))
+        elif "://" not in code.partition("@")[0] and (package := _REQUIREMENT.match(code)):
+            needs.append(Dependency(normalize_python_name(package[1].rstrip(".-")), number, group))
     return Manifest("pypi", "", sort_dependencies(needs))
 
 
@@ -340,18 +335,14 @@ def is_manifest(path: str) -> bool:
 
 def read_manifest(path: str, text: str) -> Manifest | None:
     """The manifest at a path; None for other files and for those that cannot be parsed."""
-    reader = _find_reader(path)
+    name = posixpath.basename(path)
+    reader = next((reader for pattern, reader in _READERS if pattern.fullmatch(name)), None)
     if reader is None or len(text) > MAX_MANIFEST:
         return None
     try:
-        return reader(posixpath.basename(path), text.removeprefix("\ufeff"))
+        return reader(name, text.removeprefix("\ufeff"))
     except (ValueError, AttributeError, TypeError):  # the author may have used any structure
         return None
-
-
-def _find_reader(path: str) -> Callable[[str, str], Manifest] | None:
-    name = posixpath.basename(path)
-    return next((reader for pattern, reader in _READERS if pattern.fullmatch(name)), None)
 
 
 # tsconfig.json and jsconfig.json: where a script's imports lead. Comments and trailing commas are allowed, as TypeScript does.
@@ -396,17 +387,14 @@ def read_script_config(path: str, text: str) -> ScriptConfig | None:
         (pattern, tuple(_join_paths(start, target) for target in find_strings(targets)))
         for pattern, targets in get_table(options, "paths").items()
     ]
-    extends = [_find_config(folder, name) for name in reversed([*find_strings(content.get("extends"))])]
+    extends = []
+    for name in reversed([*find_strings(content.get("extends"))]):
+        if name.startswith("."):
+            name = f"{_join_paths(folder, name).removesuffix('.json')}.json"
+        extends.append(name)
     return ScriptConfig(path, base, tuple(paths), tuple(extends))
 
 
 def _join_paths(folder: str, path: str) -> str:
     joined = posixpath.normpath(posixpath.join(folder, path)).lstrip("/")
     return "" if joined == "." else joined
-
-
-def _find_config(folder: str, name: str) -> str:
-    if not name.startswith("."):
-        return name
-    path = _join_paths(folder, name)
-    return path if path.endswith(".json") else f"{path}.json"

@@ -6,7 +6,8 @@ The captures are documented in codelens/lang/captures.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import tree_sitter
 
@@ -77,7 +78,7 @@ class CaptureCollector:
     def take(self, pattern: int, captures: Captures) -> None:
         """Add one match. Its first capture with a role decides what it is; a match without one may hold a doc string."""
         for capture, nodes in captures.items():
-            head, kind = _ROLES[capture]
+            head, kind = _split_capture(capture)
             if head == "reference":
                 self._reference(kind, nodes, captures)
             elif head == "binding":
@@ -118,17 +119,15 @@ class CaptureCollector:
         """Add a name and its type or value, which may both exist at one place. The first text wins."""
         names = captures.get("binding.name", ())
         if len(captures) > 1 or not names:
-            for member in captures.get("binding.member", ()):
+            members, declarators = captures.get("binding.member", ()), captures.get("binding.declarator", ())
+            for member in members:
                 self.members[(names or [member])[0].start_byte] = member
-            names = (
-                names
-                or captures.get("binding.member")
-                or [_find_declared_name(n) for n in captures.get("binding.declarator", ())]
-            )
+            names = names or members or [_find_declared_name(n) for n in declarators]
             for capture, nodes in captures.items():
-                head, how = _ROLES[capture]
+                head, how = _split_capture(capture)
                 if head == "binding" and how not in ("name", "member", "declarator"):
-                    text = _value(nodes[0]) if how in ("value", "result") else shorten_expression(nodes[0], MAX_BOUND)
+                    is_value = how in ("value", "result")
+                    text = _read_value(nodes[0]) if is_value else shorten_expression(nodes[0], MAX_BOUND)
                     self._bind(how, names, nodes, text)
                     return
         self._bind("value", names, (), "")
@@ -185,15 +184,14 @@ class CaptureCollector:
 
     def placed_imports(self) -> tuple[Import, ...]:
         """Imports in order, with the prefixes around them, outer first."""
-        prefixes = sorted(self.prefixes)
-        for at, one in enumerate(self.imports if prefixes else ()):
-            around = "".join(path for (start, end), path in prefixes if start <= one.start < end)
-            if not around:
+        prefixes, imports = sorted(self.prefixes), list[Import]()
+        for imported in self.imports:
+            if not imported.name and not imported.alias and imported.start in self.unpacked:
                 continue
-            module = around + one.module if one.module else around.rstrip(":./\\")
-            self.imports[at] = Import(module, one.name, one.alias, one.start, one.line)
-        kept = [i for i in self.imports if i.name or i.alias or i.start not in self.unpacked]
-        return tuple(sorted(kept, key=lambda i: (i.start, i.name)))
+            around = "".join(path for (start, end), path in prefixes if start <= imported.start < end)
+            module = around + imported.module if imported.module else around.rstrip(":./\\")
+            imports.append(imported._replace(module=module) if around else imported)
+        return tuple(sorted(imports, key=lambda i: (i.start, i.name)))
 
 
 def _find_declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -203,16 +201,11 @@ def _find_declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-class _Roles(dict[str, tuple[str, str]]):
-    """A capture's name → (role, kind)."""
-
-    def __missing__(self, capture: str) -> tuple[str, str]:
-        head, _, kind = capture.partition(".")
-        self[capture] = head, kind
-        return head, kind
-
-
-_ROLES = _Roles()
+@cache
+def _split_capture(capture: str) -> tuple[str, str]:
+    """(role, kind) of a capture's name."""
+    head, _, kind = capture.partition(".")
+    return head, kind
 
 
 def _length(node: tree_sitter.Node) -> int:
@@ -240,7 +233,7 @@ _NAMELESS = re.compile(
 )  # The start of numbers, strings, tables and closures
 
 
-def _value(node: tree_sitter.Node) -> str:
+def _read_value(node: tree_sitter.Node) -> str:
     """The expression of a value: the last part of `a = b = make()`, empty for literals and closures."""
     if _NAMELESS.match(node.text or b""):
         return ""
@@ -264,58 +257,33 @@ _SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
 Part = tuple[int, int]  # (start, end) of a name in a text
 
 _QUOTED = re.compile(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
-_ENV = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_PROCESS = re.compile(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII)
-"""The first word without its directory, after `NAME=value` words of a shell."""
-_ROUTE = re.compile(r"(?:[A-Z]+ )?([^\s\\\"'`]+)")  # Go 1.22 writes `GET /items/{id}`
-_ENDPOINT = re.compile(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?")
+_NAMES_IN_LITERALS = {
+    "env": re.compile(r"([A-Za-z_]\w*)", re.ASCII),
+    # The first word without its directory, after `NAME=value` words of a shell.
+    "process": re.compile(r"\s*(?:\w+=\S*\s+)*(?:[^\s\"'`$|;&<>]*/)?([A-Za-z0-9_][\w.+-]*)(?=\s|$|[;|&<>])", re.ASCII),
+    "route": re.compile(r"(?:[A-Z]+ )?([^\s\\\"'`]+)"),  # Go 1.22 writes `GET /items/{id}`
+    "endpoint": re.compile(r"(?:[A-Z]+ )?(?:(?:https?:)?//([^/?#\s\\]*))?([^?#\s\\]*)(?:[?#][^\s\\]*)?"),
+    "flag": re.compile(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII),
+}  # Kind of a reference → the pattern whose first group is the name
 _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
-_FLAG = re.compile(r":?([A-Za-z0-9_][\w.:/-]*\??)", re.ASCII)
 
 
 def find_name_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
     """The span of the name in a literal's text; None if it holds none. `is_whole` is false if the literal continues
     with a value that is known only at run time."""
     quoted = _QUOTED.fullmatch(text)
-    start, inner = (quoted.start(2), quoted[2]) if quoted else (0, text)
-    part = _FINDERS[kind](inner, is_whole)
-    if part is None or not 0 < part[1] - part[0] <= MAX_LITERAL:
+    offset, inner = (quoted.start(2), quoted[2]) if quoted else (0, text)
+    pattern = _NAMES_IN_LITERALS[kind]
+    match = pattern.match(inner) if kind == "process" else pattern.fullmatch(inner) if is_whole else None
+    if match is None or (kind == "process" and not is_whole and match.end() == len(inner)):
         return None
-    return start + part[0], start + part[1]
+    start, end = match.span(1)
+    if kind == "endpoint":  # the path if the host is missing or local, else host and path
+        has_host = match[1] and not _LOCAL.fullmatch(match[1])
+        start, end = match.start(1 if has_host else 2), match.end(2)
+    return (offset + start, offset + end) if 0 < end - start <= MAX_LITERAL else None
 
 
 def is_set(utf8: bytes, start: int, end: int) -> bool:
     """True if the variable there is assigned: `environ["X"] = …`, `process.env.X = …`."""
     return utf8[start - 1 : start] in (b".", b'"', b"'", b"`") and _SET.match(utf8, end) is not None
-
-
-def _all_of(pattern: re.Pattern[str], group: int = 0) -> Callable[[str, bool], Part | None]:
-    def find(text: str, is_whole: bool) -> Part | None:
-        found = pattern.fullmatch(text) if is_whole else None
-        return found.span(group) if found else None
-
-    return find
-
-
-def _process(text: str, is_whole: bool) -> Part | None:
-    found = _PROCESS.match(text)
-    return found.span(1) if found and (is_whole or found.end() < len(text)) else None
-
-
-def _endpoint(text: str, is_whole: bool) -> Part | None:
-    """The path if the host is missing or local; otherwise host and path."""
-    found = _ENDPOINT.fullmatch(text) if is_whole else None
-    if not found:
-        return None
-    if found[1] and not _LOCAL.fullmatch(found[1]):
-        return found.start(1), found.end(2)
-    return found.span(2)
-
-
-_FINDERS: dict[str, Callable[[str, bool], Part | None]] = {
-    "env": _all_of(_ENV),
-    "process": _process,
-    "route": _all_of(_ROUTE, 1),
-    "endpoint": _endpoint,
-    "flag": _all_of(_FLAG, 1),
-}

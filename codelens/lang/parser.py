@@ -140,21 +140,16 @@ def _compile_grammar(grammar: str) -> tree_sitter.Language:
     module, _, function = grammar.partition(":")
     if module != _SHARED:
         return tree_sitter.Language(getattr(import_module(module), function)())
-    library = _shared_library()
+    spec = find_spec("tree_sitter_languages")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(_LONG_TAIL)
+    name = "languages.dll" if sys.platform == "win32" else "languages.so"
+    library = ctypes.CDLL(str(Path(next(iter(spec.submodule_search_locations))) / name))
     entry = getattr(library, f"tree_sitter_{function}")
     entry.restype = ctypes.c_void_p
     wrap = ctypes.pythonapi.PyCapsule_New
     wrap.restype, wrap.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     return tree_sitter.Language(wrap(entry(), b"tree_sitter.Language", None))
-
-
-@cache
-def _shared_library() -> ctypes.CDLL:
-    spec = find_spec("tree_sitter_languages")
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError(_LONG_TAIL)
-    name = "languages.dll" if sys.platform == "win32" else "languages.so"
-    return ctypes.CDLL(str(Path(next(iter(spec.submodule_search_locations))) / name))
 
 
 def read_query_source(row: Language) -> str:
@@ -170,29 +165,25 @@ def grammar_version(language: str) -> str:
     if row is None or not row.grammar:
         return "none"
     package = _name_package(row.grammar)
-    version = _list_versions().get(package.replace("-", "_")) or _find_version(package)
-    return f"{package} {version}" if version else "none"
+    if version := _list_versions().get(package.replace("-", "_")):
+        return f"{package} {version}"
+    from importlib import metadata  # for a package that was installed in another way
+
+    try:
+        return f"{package} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:
+        return "none"
 
 
 @cache
 def _list_versions() -> dict[str, str]:
     """Package, with underscores → version, by the names of the folders that pip leaves. `importlib.metadata` takes 15 ms to
     import, and reads a file of each."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for place in filter(os.path.isdir, sys.path):
         with os.scandir(place) as entries:
             for entry in entries:
                 package, dash, version = entry.name.removesuffix(".dist-info").partition("-")
                 if dash and entry.name.endswith(".dist-info"):
-                    found.setdefault(package, version)
-    return found
-
-
-def _find_version(package: str) -> str:
-    """The version of a package that was installed in another way; empty if it was not."""
-    from importlib import metadata
-
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+                    versions.setdefault(package, version)
+    return versions

@@ -18,7 +18,7 @@ from codelens.model.fast_dataclass import dataclass, field
 
 RULES = "protobuf 1"  # Increase the number when the result for a file changes
 MAX_DOC = 4000  # Characters, as for the other languages
-DEEPEST = 50  # Nesting of messages. Chosen; a limit because each qualified name contains the enclosing ones.
+DEEPEST = 50  # Nesting of messages: each qualified name contains the enclosing ones
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOKEN = re.compile(
     _COMMENT.pattern
@@ -37,7 +37,7 @@ class ProtoToken(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Braces:
+class _Block:
     """An open pair of braces; `kind` is empty if its content is skipped."""
 
     kind: str = ""
@@ -68,14 +68,14 @@ class _ProtoReader:
     imports: list[ProtoToken] = field(default_factory=list)
     used: list[tuple[int, ProtoToken]] = field(default_factory=list)  # (procedure, its request or response message)
     broken: bool = False
-    _open: list[_Braces] = field(default_factory=list)
+    _open: list[_Block] = field(default_factory=list)
     _words: list[ProtoToken] = field(default_factory=list)  # The statement so far
     _comments: list[ProtoToken] = field(default_factory=list)  # The comments before the statement
 
     def read(self) -> None:
         comments: list[ProtoToken] = []
-        for found in _TOKEN.finditer(self.utf8):
-            token = ProtoToken(found[0], found.start(), found.end())
+        for match in _TOKEN.finditer(self.utf8):
+            token = ProtoToken(match[0], match.start(), match.end())
             if token.text.startswith((b"//", b"/*")):
                 comments.append(token)
                 continue
@@ -84,101 +84,90 @@ class _ProtoReader:
             comments = []
             if token.text not in (b"{", b"}", b";"):
                 self._words.append(token)
-                continue
-            if token.text == b"{":
-                self._begin(token)
             elif token.text == b"}":
-                self._end(token)
+                self.broken = self.broken or not self._open
+                if self._open and (unit := self._open.pop().unit) is not None:
+                    self.drafts[unit].end = token.end
+                self._words = []
             else:
-                self._statement(token)
-            self._words = []
+                self._read_statement(token)
+                self._words = []
         self.broken = self.broken or bool(self._open)
         for draft in self.drafts:
             draft.end = draft.end if draft.end >= 0 else len(self.utf8.rstrip())
 
-    def _begin(self, brace: ProtoToken) -> None:
-        block = _Braces()
+    def _read_statement(self, end: ProtoToken) -> None:
+        """Read the statement before an opening brace or a semicolon."""
         words = [token.text for token in self._words]
-        around = self._open[-1] if self._open else _Braces("struct")
-        if words[:1] == [b"rpc"]:
-            block = self._procedure(brace.start) or block
-        elif len(words) == 2 and around.kind == "struct" and (kind := _KINDS.get(words[0])) and _is_name(words[1]):
-            is_inside = kind == "interface" and self._open
-            block = block if is_inside or len(self._open) >= DEEPEST else self._define(kind, around, brace.start)
-        self._open.append(block)
-
-    def _end(self, brace: ProtoToken) -> None:
-        if not self._open:
-            self.broken = True
-            return
-        if (unit := self._open.pop().unit) is not None:
-            self.drafts[unit].end = brace.end
-
-    def _statement(self, semicolon: ProtoToken) -> None:
-        words = [token.text for token in self._words]
-        if words[:1] == [b"rpc"] and (block := self._procedure(semicolon.end)) and block.unit is not None:
-            self.drafts[block.unit].end = semicolon.end
+        around = self._open[-1] if self._open else _Block("struct")
+        named = [word for word in words[1:2] if re.fullmatch(rb"[A-Za-z_]\w*", word)]
+        block = _Block()
+        if words[:1] == [b"rpc"]:  # `rpc M (stream Req) returns (stream Res)` directly in a service
+            if self._open and around.kind == "interface" and named and words[2:3] == [b"("]:
+                block = self._define("method", around, end.start if end.text == b"{" else end.end)
+                assert block.unit is not None
+                for before, token, after in zip(self._words[2:], self._words[3:], self._words[4:], strict=False):
+                    if after.text == b")" and before.text in (b"(", b"stream"):
+                        self.used.append((block.unit, token))
+                if end.text == b";":
+                    self.drafts[block.unit].end = end.end
+        elif end.text == b"{":
+            kind = _KINDS.get(words[0]) if len(words) == 2 and named and around.kind == "struct" else None
+            is_inner_service = kind == "interface" and self._open
+            if kind and not is_inner_service and len(self._open) < DEEPEST:
+                block = self._define(kind, around, end.start)
         elif not self._open and words[:1] == [b"package"] and len(words) == 2:
-            self.namespace = _text(words[1])
+            self.namespace = _decode(words[1])
         elif not self._open and words[:1] == [b"import"] and words[-1][:1] in (b'"', b"'"):
             self.imports.append(self._words[-1])
+        if end.text == b"{":
+            self._open.append(block)
 
-    def _procedure(self, body: int) -> _Braces | None:
-        """`rpc M (stream Req) returns (stream Res)` directly in a service."""
-        words = [token.text for token in self._words]
-        if not self._open or self._open[-1].kind != "interface" or len(words) < 3 or words[2] != b"(":
-            return None
-        if not _is_name(words[1]):
-            return None
-        block = self._define("method", self._open[-1], body)
-        assert block.unit is not None
-        for before, token, after in zip(self._words[2:], self._words[3:], self._words[4:], strict=False):
-            if after.text == b")" and before.text in (b"(", b"stream"):
-                self.used.append((block.unit, token))
-        return block
-
-    def _define(self, kind: str, around: _Braces, body: int) -> _Braces:
-        name = _text(self._words[1].text)
-        self.drafts.append(_ProtoDraft(kind, around.path, around.unit, self._words, body, self._doc()))
-        return _Braces(kind, f"{around.path}.{name}" if around.path else name, len(self.drafts) - 1)
-
-    def _doc(self) -> str:
-        """The comments directly above the statement, without one at the end of a line of code."""
-        kept: list[str] = []
+    def _define(self, kind: str, around: _Block, body: int) -> _Block:
+        name, comments = _decode(self._words[1].text), list[str]()
         below = self._words[0].start
-        for comment in reversed(self._comments):
+        for comment in reversed(self._comments):  # directly above the statement, none at the end of a line of code
             line = self.utf8.rfind(b"\n", 0, comment.start) + 1
             if self.utf8.count(b"\n", comment.end, below) > 1 or self.utf8[line : comment.start].strip():
                 break
-            kept.insert(0, comment.text.decode("utf-8", "replace"))
+            comments.insert(0, _decode(comment.text))
             below = comment.start
-        return clean_comment(kept)[:MAX_DOC]
+        doc = clean_comment(comments)[:MAX_DOC]
+        self.drafts.append(_ProtoDraft(kind, around.path, around.unit, self._words, body, doc))
+        return _Block(kind, f"{around.path}.{name}" if around.path else name, len(self.drafts) - 1)
 
 
 def read_protobuf(utf8: bytes) -> Extraction:
     """Services are interfaces and their procedures methods; messages are structs. Offsets count UTF-8 bytes."""
     reader = _ProtoReader(utf8)
     reader.read()
-    starts = [0, *(found.end() for found in re.finditer(rb"\n", utf8))]
+    starts = [0, *(newline.end() for newline in re.finditer(rb"\n", utf8))]
+    references = []
+    for unit, token in reader.used:
+        receiver, _, name = token.text.rpartition(b".")
+        start = token.end - len(name)
+        line = bisect_right(starts, start)
+        references.append(Reference("type", _decode(name), _decode(receiver).strip("."), unit, start, line))
+    imports = [
+        Import(_decode(token.text).strip("\"'"), "*", "", token.start, bisect_right(starts, token.start))
+        for token in reader.imports
+    ]
     return Extraction(
         namespace=reader.namespace,
-        units=tuple(_unit(draft, utf8, starts) for draft in reader.drafts),
-        references=tuple(_reference(unit, token, starts) for unit, token in reader.used),
-        imports=tuple(
-            Import(_text(one.text).strip("\"'"), "*", "", one.start, bisect_right(starts, one.start))
-            for one in reader.imports
-        ),
+        units=tuple(_make_unit(draft, utf8, starts) for draft in reader.drafts),
+        references=tuple(references),
+        imports=tuple(imports),
         fault=PARTLY if reader.broken else "",
     )
 
 
-def _unit(draft: _ProtoDraft, utf8: bytes, starts: Sequence[int]) -> Unit:
+def _make_unit(draft: _ProtoDraft, utf8: bytes, starts: Sequence[int]) -> Unit:
     start, name = draft.head[0].start, draft.head[1]
-    head = _COMMENT.sub(b" ", utf8[start : draft.body]).decode("utf-8", "replace")
+    head = _decode(_COMMENT.sub(b" ", utf8[start : draft.body]))
     line = bisect_right(starts, name.start)
     return Unit(
         kind=draft.kind,
-        name=_text(name.text),
+        name=_decode(name.text),
         container=draft.container,
         parent=draft.parent,
         span=Span(start, draft.end),
@@ -193,15 +182,5 @@ def _unit(draft: _ProtoDraft, utf8: bytes, starts: Sequence[int]) -> Unit:
     )
 
 
-def _reference(unit: int, token: ProtoToken, starts: Sequence[int]) -> Reference:
-    receiver, _, name = token.text.rpartition(b".")
-    start = token.end - len(name)
-    return Reference("type", _text(name), _text(receiver).strip("."), unit, start, bisect_right(starts, start))
-
-
-def _is_name(word: bytes) -> bool:
-    return re.fullmatch(rb"[A-Za-z_]\w*", word) is not None
-
-
-def _text(word: bytes) -> str:
+def _decode(word: bytes) -> str:
     return word.decode("utf-8", "replace")

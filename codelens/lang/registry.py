@@ -6,11 +6,10 @@ import fnmatch
 import re
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
@@ -69,19 +68,17 @@ class Language:
 def languages() -> Mapping[str, Language]:
     """Name → row, in the order of languages.toml; read once."""
     table = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
-    return {name: _language(name, row) for name, row in table.items()}
-
-
-def _language(name: str, row: Mapping[str, Any]) -> Language:
-    if "fallback" in row:
-        is_installed = find_spec(row["grammar"].partition(":")[0]) is not None
-        fallback = {} if is_installed else row["fallback"]
-        row = {key: value for key, value in row.items() if key != "fallback"} | fallback
-    columns: dict[str, Any] = {}
-    for column, value in row.items():
-        is_set = Language.__annotations__[column] == "frozenset[str]"
-        columns[column] = value if not isinstance(value, list) else frozenset(value) if is_set else tuple(value)
-    return Language(name=name, **columns)
+    rows = {}
+    for name, row in table.items():
+        fallback = row.pop("fallback", {})
+        if fallback and find_spec(row["grammar"].partition(":")[0]) is None:
+            row |= fallback
+        for column, value in row.items():
+            if isinstance(value, list):
+                is_set = Language.__annotations__[column] == "frozenset[str]"
+                row[column] = frozenset(value) if is_set else tuple(value)
+        rows[name] = Language(name=name, **row)
+    return rows
 
 
 def find_family(language: str) -> str:
@@ -102,9 +99,10 @@ def _by_extension() -> Mapping[str, str]:
 
 
 @cache
-def _by_filename() -> tuple[Mapping[str, str], tuple[tuple[re.Pattern[str], str], ...]]:
+def _by_filename() -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], str]]]:
+    """(name of a file → language, (pattern of a name, language) of the names with a star)."""
     rows = [(f, lang.name) for lang in languages().values() for f in lang.filenames]
-    globs = tuple((re.compile(fnmatch.translate(f)), n) for f, n in rows if "*" in f)
+    globs = [(re.compile(fnmatch.translate(f)), n) for f, n in rows if "*" in f]
     return {f: n for f, n in rows if "*" not in f}, globs
 
 
@@ -121,19 +119,10 @@ _NOT_CODE = re.compile(
 )  # Comments, strings, and what is for compilers of C++ alone, which a header of C may have too
 
 
-def _language_of_header(head: bytes, default: str) -> str:
-    """The first language whose `headers` matches the code of a header."""
-    code = _NOT_CODE.sub(b"", head)
-    for row in languages().values():
-        if row.headers and re.search(row.headers.encode(), code, re.M):
-            return row.name
-    return default
-
-
 def detect_language(path: str, head: bytes = b"") -> str:
     """The language of a file by its name, then its longest known extension, then the #! line that `head` starts with.
 
-    That of a header also depends on its text. `head`: the first HEAD bytes.
+    That of a header is the first language whose `headers` matches its code, if there is one. `head`: the first HEAD bytes.
     """
     name = path.rsplit("/", 1)[-1]
     exact, globs = _by_filename()
@@ -145,7 +134,11 @@ def detect_language(path: str, head: bytes = b"") -> str:
     parts = name.split(".")
     for i in range(1, len(parts)):
         if language := _by_extension().get(".".join(parts[i:]).lower(), ""):
-            return _language_of_header(head[:HEAD], language) if parts[i:] == ["h"] else language
+            if parts[i:] != ["h"]:
+                return language
+            code = _NOT_CODE.sub(b"", head[:HEAD])
+            rows = (row for row in languages().values() if row.headers)
+            return next((row.name for row in rows if re.search(row.headers.encode(), code, re.M)), language)
     if match := _SHEBANG.match(head.removeprefix(BOM_UTF8)[:200]):
         program = match[1].decode("ascii", "replace")
         return _by_shebang().get(program) or _by_shebang().get(program.rstrip("0123456789."), PLAIN_TEXT)

@@ -54,27 +54,20 @@ class NameToken(NamedTuple):
 _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw|doc", re.IGNORECASE)
 _IN_CODE = re.compile(r"interpolation|substitution|embedded|formatted|string_expression")
 _MEMBER = re.compile(rb"\s*(?:<[^<>()]*>)?\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.|\\\\)\s*(?:#|template\s+)?")
-_ROLES: tuple[tuple[str, str], ...] = (
-    (
-        r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
-        IMPORT,
-    ),
-    (r"global_statement|nonlocal_statement|global_declaration", "global"),
-    (r"export", "export"),
-    (r"except_clause|catch|rescue|exceptions", CATCH),
-    (
-        r"case_pattern|match_pattern|match_arm|switch_case|case_clause|expression_case|tuple_struct_pattern|_pattern\Z",
-        "pattern",
-    ),
-    (
-        r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition|jsx_attribute",
-        KEY,
-    ),
-    (r"label|goto|\Abreak|\Acontinue", "label"),
-    (r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds", TYPE),
-    (r"assignment|augmented|update_expression|inc_statement|dec_statement", WRITE),
-    (r"argument", "argument"),
-)
+_ROLES = {
+    IMPORT: r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
+    "global": r"global_statement|nonlocal_statement|global_declaration",
+    "export": r"export",
+    CATCH: r"except_clause|catch|rescue|exceptions",
+    "pattern": r"case_pattern|match_pattern|match_arm|switch_case|case_clause|expression_case|tuple_struct_pattern|_pattern\Z",
+    KEY: r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition"
+    r"|jsx_attribute",
+    "label": r"label|goto|\Abreak|\Acontinue",
+    TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
+    WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
+    "argument": r"argument",
+}  # Role → the kinds of nodes around a token that give it, the first that fits
+_PATTERNS = [(re.compile(pattern), role) for role, pattern in _ROLES.items()]
 _FIELD_NODES = re.compile(
     r"field_decl|property_decl|public_field|field_definition|property_signature|property_element|enum_(?:variant|constant|member|"
     r"entry|assignment)|enumerator|const_spec|const_element|method_(?:spec|elem|signature)|function_(?:declarator|signature)|preproc_def|"
@@ -131,8 +124,8 @@ def find_tokens(
             root = _parsed_texts.parse(utf8, language).root_node
     except GrammarMissing:
         return [NameToken(start, end, NAME) for start, end in matches], False
-    found = [_read_token(root, start, end, utf8, name, row) for start, end in matches]
-    return [one for one in found if one is not None], not root.has_error
+    tokens = (_read_token(root, start, end, utf8, name, row) for start, end in matches)
+    return [token for token in tokens if token is not None], not root.has_error
 
 
 def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches: Sequence[tuple[int, int]]) -> bytes:
@@ -186,13 +179,13 @@ def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
 
 def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
     """(start, end) of each node of the syntax around a byte, outermost first; empty without a grammar."""
-    found, node = list[tuple[int, int]](), _parse_root(utf8, language)
+    spans, node = list[tuple[int, int]](), _parse_root(utf8, language)
     while node is not None:
-        if (node.start_byte, node.end_byte) not in found[-1:]:
-            found.append((node.start_byte, node.end_byte))
+        if (node.start_byte, node.end_byte) not in spans[-1:]:
+            spans.append((node.start_byte, node.end_byte))
         around = [child for child in node.children if child.start_byte <= place <= child.end_byte]
         node = around[-1] if around else None
-    return found
+    return spans
 
 
 def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
@@ -236,10 +229,7 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
     """True inside a comment or a string, unless the token is code in a string: an interpolation, or an annotation in quotes."""
     if node.type in language.comments or "comment" in node.type:
         return True
-    if node.type in (
-        "preproc_arg",
-        "ERROR",
-    ):  # a text that the grammar does not divide: count the quotes before the place
+    if node.type in ("preproc_arg", "ERROR"):  # the grammar does not divide the text: count the quotes before the place
         before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
         return before.count(b'"') % 2 == 1 or b"//" in before
     at: tree_sitter.Node | None = node
@@ -265,7 +255,6 @@ def _climb(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         at = at.parent
 
 
-_PATTERNS = [(re.compile(pattern), role) for pattern, role in _ROLES]
 _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_file|program|module\Z")
 
 
@@ -286,8 +275,11 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
             if pattern.search(outer.type) and _fits(role, node, around, depth):
                 return role
         inner = around[depth - 1] if depth else node
-        if (inner.end_byte == node.end_byte or "generic" in inner.type) and _is_called(outer, inner):
-            return CALL
+        if inner.end_byte == node.end_byte or "generic" in inner.type:
+            fields = ("function", "method", "name", "macro", "constructor")
+            is_callee = any(outer.child_by_field_name(field) == inner for field in fields)
+            if is_callee and any(word in outer.type for word in ("call", "invocation", "creation")):
+                return CALL
         if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
             break
     return "read"
@@ -327,13 +319,6 @@ def _first(node: tree_sitter.Node) -> tree_sitter.Node:
     return node.named_child(0) if node.named_child_count else node
 
 
-def _is_called(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
-    for field in ("function", "method", "name", "macro", "constructor"):
-        if (child := outer.child_by_field_name(field)) is not None and child == inner:
-            return "call" in outer.type or "invocation" in outer.type or "creation" in outer.type
-    return False
-
-
 def _names(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
     """True if `inner` is the name, or a declared name, in `outer`."""
     fields = [outer.children_by_field_name(field) for field in ("name", "declarator", "property")]
@@ -353,11 +338,8 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
             if _MEMBER.fullmatch(utf8[before.end_byte : at.start_byte]) and "parameter" not in before.type:
                 return shorten_expression(before, MAX_RECEIVER) or LONG_RECEIVER, False
             break
-        if (
-            utf8[at.start_byte - 1 : at.start_byte] == b"."
-            and at.parent is not None
-            and at.parent.start_byte < at.start_byte
-        ):
+        has_dot = utf8[at.start_byte - 1 : at.start_byte] == b"."
+        if has_dot and at.parent is not None and at.parent.start_byte < at.start_byte:
             return "", False
         at = at.parent
     return "", True
@@ -375,11 +357,7 @@ def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
                     written = shorten_expression(named or child, MAX_RECEIVER)
                     return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
-        if (
-            role == DECLARATION
-            and _TYPE_NODES.search(outer.type)
-            and (name := outer.child_by_field_name("name")) is not None
-            and name.start_byte != start
-        ):
+        name = outer.child_by_field_name("name") if role == DECLARATION and _TYPE_NODES.search(outer.type) else None
+        if name is not None and name.start_byte != start:
             return shorten_expression(name, MAX_RECEIVER)
     return ""

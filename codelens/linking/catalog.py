@@ -22,7 +22,7 @@ from codelens.lang.manifests import (
     read_script_config,
 )
 from codelens.lang.registry import Language, languages
-from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, dotted, find_folders, list_folders
+from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
 from codelens.store.store import Store
@@ -103,7 +103,7 @@ class Manifests:
         """The declarations of one manifest."""
         return self._manifests.get(path)
 
-    def declaring(self, ecosystem: str, name: str) -> str | None:
+    def find_manifest(self, ecosystem: str, name: str) -> str | None:
         """The path of the manifest of the package of that name."""
         self._record(*MODULES)
         return next(iter(self._by_name.get((ecosystem, name), ())), None)
@@ -216,7 +216,7 @@ class Catalog:
         for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
             if (role_set := sets.get(roles)) is None:
                 role_set = sets[roles] = frozenset(roles.split())
-            file = FileInfo(identity, path, rows.get(language, NO_LANGUAGE), dotted(namespace), role_set)
+            file = FileInfo(identity, path, rows.get(language, NO_LANGUAGE), use_dots(namespace), role_set)
             self.files[identity] = self.by_path[path] = file
             if file.namespace:
                 self.by_namespace.setdefault((file.language.kin, file.namespace), []).append(file)
@@ -253,7 +253,7 @@ class Catalog:
         keys, self.keys = self.keys, set()
         return keys
 
-    def kept(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
+    def answer_once(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
         """The result of `find(*about)`, kept with the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
             outer, self.keys = self.keys, set()
@@ -277,7 +277,7 @@ class Catalog:
             self._loaded += facts.size
         return facts
 
-    def about(self, definition: Definition) -> LinkFacts:
+    def read_facts_of(self, definition: Definition) -> LinkFacts:
         """The facts of a definition's document, to read its bindings; the key of the definition is recorded."""
         self.keys.add(("u", definition.facts.file.path, definition.qualified))
         return definition.facts
@@ -290,7 +290,7 @@ class Catalog:
         if not name.startswith("/"):
             if found := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
                 return found, "literal"
-            fitting = self.ending_with("", posixpath.normpath(name).rpartition("../")[2])
+            fitting = self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
             return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
         for root in list_folders(path):  # the root of a site may be any folder above
             if found := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
@@ -300,7 +300,7 @@ class Catalog:
     def _file_at(self, path: str) -> FileInfo | None:
         return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
 
-    def ending_with(self, kin: str, ending: str) -> Sequence[str]:
+    def find_paths(self, kin: str, ending: str) -> Sequence[str]:
         """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""
         if (known := self._ending.get((kin, ending))) is not None:
             return known
@@ -344,7 +344,7 @@ class Catalog:
         if language.package == "directory":
             return self.in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
         if language.package == "repository":
-            return self.named(language.kin, name, FREE_KINDS)
+            return self.find_named(language.kin, name, FREE_KINDS)
         if language.package != "namespace":
             return ()
         namespace = facts.file.namespace
@@ -443,7 +443,7 @@ class Catalog:
         definitions = self._read_definitions(n[:2] for n in namesakes)
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
-    def named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
+    def find_named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
         """Definitions of exactly that name in the languages of a family, in order of path and place.
 
         None if there are more than MOST_NAMED, counting those of other `kinds`, which are left out.

@@ -42,7 +42,7 @@ class Value(NamedTuple):
     unit: int | None = None
     tier: str = ""
 
-    def at(self, tier: str) -> Value:
+    def with_tier(self, tier: str) -> Value:
         """The same value, found in another way."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
@@ -162,8 +162,10 @@ class Evaluator:
             return self.super_object(facts, unit)
         around = facts.definitions[unit] if unit is not None else None
         if name in facts.repeated:  # its meaning depends on the place
-            return (self._inside(name, facts, around, before) if around else None) or self._in_file(name, facts, before)
-        if around and name in facts.inner and (found := self._inside(name, facts, around, before)):
+            return (self._resolve_inside(name, facts, around, before) if around else None) or self._in_file(
+                name, facts, before
+            )
+        if around and name in facts.inner and (found := self._resolve_inside(name, facts, around, before)):
             return found
         if not (language.implicit_self or facts.has_modules):
             around = None
@@ -174,9 +176,9 @@ class Evaluator:
     @question
     def _outer_name(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
         """Resolve a name that no enclosing function defines or binds; it may be a member of an enclosing type."""
-        return (self._inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
+        return (self._resolve_inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
 
-    def _inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
+    def _resolve_inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
         """Resolve a name in the functions and types around a place."""
         language = facts.file.language
         around: Definition | None = unit
@@ -184,7 +186,9 @@ class Evaluator:
             place = around.place
             if found := facts.locals.get(place, _EMPTY).get(name):
                 return Value("definition", found[-1], tier="scope")
-            if (around.name != name or around.kind in FUNCTIONS) and (bound := facts.bound(place, name, before)):
+            if (around.name != name or around.kind in FUNCTIONS) and (
+                bound := facts.find_bindings(place, name, before)
+            ):
                 if around.kind not in TYPE_KINDS:
                     return self.bound_value(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
@@ -200,13 +204,13 @@ class Evaluator:
                     own = member.definition
                     if own and own.kind == "method" and own.parent and own.parent.name == name:
                         member = Value("definition", own.parent)  # a constructor has its type's name
-                    return member.at("scope")
+                    return member.with_tier("scope")
             around = around.parent
         return None
 
     def _in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
         self.catalog.keys.add(("d", facts.file.path, name))
-        bound = facts.bound(None, name, before)
+        bound = facts.find_bindings(None, name, before)
         if bound and bound[0].until:  # in a function without a name, which hides the names around it
             return self.bound_value(bound, facts, before) or HIDDEN
         if definitions := facts.top.get(name):
@@ -225,8 +229,8 @@ class Evaluator:
     def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
-            if (module := find_import(self.catalog, facts, wildcard)) and (found := self.exported(module, name)):
-                return found.at("import")
+            if (module := find_import(self.catalog, facts, wildcard)) and (found := self.find_export(module, name)):
+                return found.with_tier("import")
         best = _closest(self.catalog.in_package(facts, name), facts)
         return Value("definition", best, tier="package") if best else None
 
@@ -253,7 +257,7 @@ class Evaluator:
         """
         definitions = [
             d
-            for d in self.catalog.named(kin, name, kinds)
+            for d in self.catalog.find_named(kin, name, kinds)
             if (free or d.container) and (tests or "test" not in d.facts.file.roles)
         ]
         if len(definitions) < 2 or kinds is not FUNCTIONS:
@@ -298,7 +302,7 @@ class Evaluator:
         if value and value.definition and value.definition.kind in HOLDERS:
             return value.definition
         if language.open_types == "repository":
-            return _closest(self.catalog.named(language.kin, name, HOLDERS), facts)
+            return _closest(self.catalog.find_named(language.kin, name, HOLDERS), facts)
         return None
 
     def super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
@@ -319,22 +323,22 @@ class Evaluator:
             return Value("module", module=module, tier="import")
         if name == "default" and (default := self._find_default(module)):
             return default
-        exported = self.exported(module, name)
-        return exported.at("import") if exported else None
+        exported = self.find_export(module, name)
+        return exported.with_tier("import") if exported else None
 
     def _find_default(self, module: Module) -> Value | None:
         """The default export of a module."""
-        if exported := self.exported(module, "default"):
-            return exported.at("import")
+        if exported := self.find_export(module, "default"):
+            return exported.with_tier("import")
         for document in module.documents:
             facts = self.catalog.facts(document)
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (bound := facts.bound(None, "default", END)) and (value := self.bound_value(bound, facts, END)):
-                return value.at("import")
+            if (bound := facts.find_bindings(None, "default", END)) and (value := self.bound_value(bound, facts, END)):
+                return value.with_tier("import")
         return None
 
     @question
-    def exported(self, module: Module, name: str) -> Value | None:
+    def find_export(self, module: Module, name: str) -> Value | None:
         """Resolve a name in a module: defined there, imported there, or a module inside it."""
         return self._find_exported(module, name, set())
 
@@ -366,8 +370,8 @@ class Evaluator:
                 is_default = imported.name == "default"
                 value = self._find_default(other) if is_default else self._find_exported(other, imported.name, seen)
                 if value:
-                    return value.at("import")
-            if facts.bound(None, name, END):
+                    return value.with_tier("import")
+            if facts.find_bindings(None, name, END):
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
             return Value("module", module=inside, tier="import")
@@ -384,7 +388,7 @@ class Evaluator:
 
     @question
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
-        return self.bound_value(facts.bound(None, name, END), facts, END)
+        return self.bound_value(facts.find_bindings(None, name, END), facts, END)
 
     # Expressions and types
 
@@ -419,7 +423,7 @@ class Evaluator:
             elif step.how == "member":
                 value = self.member(value, step.text)
             elif step.how == "call":
-                value = self.called(value)
+                value = self.evaluate_call(value)
             else:
                 value = self.element_of(value)
         return self._auto_called(value) if value and language.bare_calls and value.names(FUNCTIONS) else value
@@ -480,7 +484,7 @@ class Evaluator:
 
     def _alias(self, definition: Definition) -> Value | None:
         """The type that an alias stands for."""
-        return self._find_alias(definition, home=self.catalog.about(definition).file.path)
+        return self._find_alias(definition, home=self.catalog.read_facts_of(definition).file.path)
 
     @question
     def _find_alias(self, definition: Definition) -> Value | None:
@@ -494,9 +498,9 @@ class Evaluator:
     def _auto_called(self, value: Value) -> Value | None:
         """The result of a member in a language where its name alone calls it (Ruby)."""
         definition = value.definition
-        return self.value_of(definition) if definition and definition.kind == "property" else self.called(value)
+        return self.value_of(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
 
-    def called(self, value: Value) -> Value | None:
+    def evaluate_call(self, value: Value) -> Value | None:
         """The result of a call: an object of a type, or what a function declares or is seen to return."""
         definition = value.definition
         if value.how == "object":
@@ -513,7 +517,7 @@ class Evaluator:
                 return Value("object", twin, tier="receiver")
             content = self.value_of(definition)
             if content is not None and content.how == "object":
-                return self.called(content)
+                return self.evaluate_call(content)
             if content is None or content.how != "definition" or content.definition is None:
                 return None
             return None if content.definition.id == definition.id else self._definition_called(content.definition)
@@ -521,11 +525,11 @@ class Evaluator:
 
     @question
     def _definition_called(self, definition: Definition) -> Value | None:
-        return self.called(Value("definition", definition))
+        return self.evaluate_call(Value("definition", definition))
 
     def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
         """The result of a function. `of` is the called value, with its receiver if that is known."""
-        home = self.catalog.about(function).file.path if hows is _RETURNED else ""
+        home = self.catalog.read_facts_of(function).file.path if hows is _RETURNED else ""
         found = self._find_result(function, hows, home=home)
         if found is None or found.how != "receiver":
             return found
@@ -537,16 +541,16 @@ class Evaluator:
     @question
     def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
         facts = function.facts
-        for binding in facts.bound_to(function.place, "return"):
+        for binding in facts.list_bindings(function.place, "return"):
             head = type_text(binding.text).head
             if head in load_words().own or head in facts.file.language.self_names:
                 return RECEIVER
             return self.of_type(binding.text, facts, function.place)
         for how in hows:
-            for binding in facts.bound_to(function.place, how):
+            for binding in facts.list_bindings(function.place, how):
                 found = self.expression(binding.text, facts, function.place, binding.start)
                 if found and found.how in ("object", "holding"):
-                    return found.at("receiver")
+                    return found.with_tier("receiver")
         if function.name in facts.file.language.constructors and (holder := self.holder(facts, function.place)):
             return Value("object", holder, tier="receiver")
         return None
@@ -576,7 +580,7 @@ class Evaluator:
             if found and binding.how == "element":
                 found = self.element_of(found)
             if found:
-                return found.at("receiver")
+                return found.with_tier("receiver")
         return EXTERNAL if typed else None
 
     # Members
@@ -584,7 +588,7 @@ class Evaluator:
     def member(self, value: Value, name: str, bare: bool = False) -> Value | None:
         """A member by name; external where the owner, or a base of it, lies outside of the repository."""
         if value.how == "module" and value.module:
-            return self.exported(value.module, name) or (EXTERNAL if value.module.complete else None)
+            return self.find_export(value.module, name) or (EXTERNAL if value.module.complete else None)
         definition = value.definition
         if value.how == "definition" and definition:
             if definition.kind not in HOLDERS:  # of a variable, the member of its value; of a prototype, its own
@@ -619,7 +623,7 @@ class Evaluator:
         return EXTERNAL if external else None
 
     @question
-    def declaring(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
+    def find_declarer(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
         """The type of a lineage that has a field of that name; None if a nearer one defines the name.
 
         With `marked`, for names with a sigil, methods of that name do not hide it.
@@ -651,13 +655,15 @@ class Evaluator:
 
     def value_of(self, definition: Definition) -> Value | None:
         """The value of a variable, constant or property."""
-        return self._find_value(definition, home=self.catalog.about(definition).file.path)
+        return self._find_value(definition, home=self.catalog.read_facts_of(definition).file.path)
 
     @question
     def _find_value(self, definition: Definition) -> Value | None:
         facts = definition.facts
         at = definition.end - 1
-        bound = facts.bound(definition.place, definition.name, at) or facts.bound(None, definition.name, at)
+        bound = facts.find_bindings(definition.place, definition.name, at) or facts.find_bindings(
+            None, definition.name, at
+        )
         if bound:
             return self.bound_value(bound, facts, END)
         if definition.kind != "property":
@@ -689,7 +695,7 @@ class Evaluator:
 
     def bases(self, owner: Definition) -> Sequence[Value]:
         """The bases and interfaces that a type names, in order; an unknown one has no definition."""
-        return self._find_bases(owner, home=self.catalog.about(owner).file.path) or ()
+        return self._find_bases(owner, home=self.catalog.read_facts_of(owner).file.path) or ()
 
     @question
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
@@ -721,12 +727,12 @@ def _closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition |
         return candidates[0] if candidates else None
     own = facts.file.path.split("/")
 
-    def shared(definition: Definition) -> int:
+    def count_shared(definition: Definition) -> int:
         other = definition.facts.file.path.split("/")
         return next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), len(own))
 
     kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
-    ranked = sorted([(-shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
+    ranked = sorted([(-count_shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
     (first, _, best), second = ranked[0], ranked[1] if len(ranked) > 1 else None
     if second is None or first < second[0] or best.facts.file.id == second[2].facts.file.id:
         return best

@@ -74,7 +74,7 @@ class FileInfo(NamedTuple):
     roles: frozenset[str]
 
 
-def dotted(name: str) -> str:
+def use_dots(name: str) -> str:
     """A namespace with dots between its parts, whatever its language writes there."""
     return name and name.replace("\\", ".").replace("::", ".").strip(".")
 
@@ -193,7 +193,7 @@ class LinkFacts:
         """The types that the document defines, in order of place."""
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
 
-    def bound(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
+    def find_bindings(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
         """Bindings of a name directly in a unit (None: the module) that hold at a place, in order of place.
 
         Of functions without a name around the place, the innermost that binds the name counts.
@@ -211,7 +211,7 @@ class LinkFacts:
         inside = [b for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
         return [*((b.text, outside) for b in inside), *((b.text, b.unit) for b in self.outer_bases.get(owner.name, ()))]
 
-    def bound_to(self, unit: int, how: str) -> list[Binding]:
+    def list_bindings(self, unit: int, how: str) -> list[Binding]:
         """Bindings of a unit itself (base, interface, return, result), not of a name inside it."""
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from codelens.linking.catalog import Catalog
-from codelens.linking.facts import LinkFacts, dotted, list_folders
+from codelens.linking.facts import LinkFacts, list_folders, use_dots
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Import
 
@@ -56,7 +56,9 @@ def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module 
     """The module that an import names; None if it lies outside of the repository."""
     rule = _RULES.get(facts.file.language.modules)
     return (
-        catalog.kept(("import", facts.place, imported.module), rule, catalog, facts, imported.module) if rule else None
+        catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
+        if rule
+        else None
     )
 
 
@@ -98,7 +100,7 @@ def _resolve_dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | N
                 return module
         if is_standard:
             return None
-    roots, folder = catalog.kept(("roots", kin, tail), _find_roots, catalog, kin, tail)
+    roots, folder = catalog.answer_once(("roots", kin, tail), _find_roots, catalog, kin, tail)
     if roots:
         return _find_python_file(catalog, posixpath.join(find_nearest(posixpath.dirname(path), roots), tail))
     return Module((), folder, complete=False) if folder else None
@@ -106,7 +108,7 @@ def _resolve_dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | N
 
 def _find_roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
     """(folders that hold a module at this path and are not packages themselves, a namespace package at this path)."""
-    paths = {(path, ending) for ending in _PYTHON_ENDINGS for path in catalog.ending_with(kin, tail + ending)}
+    paths = {(path, ending) for ending in _PYTHON_ENDINGS for path in catalog.find_paths(kin, tail + ending)}
     roots = {path[: -len(tail + ending)].rstrip("/") for path, ending in paths}
     for folder in catalog.folders_named.get(tail.rpartition("/")[2], ()):
         root = folder[: -len(tail)].rstrip("/")
@@ -176,8 +178,11 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
     folder, _, name = facts.file.path.rpartition("/")
     stem = name.partition(".")[0]
     inside = folder if stem in facts.file.language.index_files else posixpath.join(folder, stem)
-    crates = (above for above in list_folders(facts.file.path) if _has_crate(catalog, above))
-    root = next(crates, folder)
+    for root in list_folders(facts.file.path):
+        if any(posixpath.join(root, name) in catalog.by_path for name in ("lib.rs", "main.rs")):
+            break
+    else:
+        root = folder
     catalog.record("p", parts[-1])
     if first == "crate":
         return _find_rust_file(catalog, root, rest)
@@ -192,10 +197,6 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
         return module
     source = next((source for crate, source in catalog.manifests.roots("cargo") if crate == first), None)
     return _find_rust_file(catalog, source, rest) if source is not None else None
-
-
-def _has_crate(catalog: Catalog, folder: str) -> bool:
-    return any(posixpath.join(folder, name) in catalog.by_path for name in ("lib.rs", "main.rs"))
 
 
 def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:
@@ -217,7 +218,7 @@ def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module |
 
 
 def _resolve_namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    family, name = facts.file.language.kin, dotted(spec)
+    family, name = facts.file.language.kin, use_dots(spec)
     catalog.record("s", name)
     if module := _find_namespace(catalog, family, name):
         return module
@@ -230,7 +231,7 @@ def _resolve_namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module 
                 return Module((type_.facts.file.id,), within=inside)
         outer = outer.rpartition(".")[0]
     if not facts.file.namespace and "." not in name:
-        types = [d for d in catalog.named(family, last, TYPE_KINDS) if not d.facts.file.namespace]
+        types = [d for d in catalog.find_named(family, last, TYPE_KINDS) if not d.facts.file.namespace]
         return Module((types[0].facts.file.id,), within=types[0].qualified) if len(types) == 1 else None
     return None
 
@@ -262,7 +263,7 @@ def _find_by_suffix(catalog: Catalog, facts: LinkFacts, path: str, endings: Iter
         sibling = posixpath.normpath(posixpath.join(folder, path + ending))
         if file := catalog.by_path.get(sibling):
             return Module((file.id,), complete=False)
-        if fitting := catalog.ending_with(family, (path + ending).lstrip("./")):
+        if fitting := catalog.find_paths(family, (path + ending).lstrip("./")):
             return Module((catalog.by_path[find_nearest(folder, fitting)].id,), complete=False)
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import marshal
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -147,7 +148,7 @@ class Invalidation:
     def __init__(self, store: Store, repository: RepositoryId) -> None:
         self._store = store
         self._repository = repository
-        self._before: dict[Key, list[str]] = {}
+        self._before: defaultdict[Key, list[str]] = defaultdict(list)  # Key → digests of what it led to
         self._units: set[UnitId] = set()
         self._documents: set[DocumentId] = set()
         self._paths: set[str] = set()
@@ -159,7 +160,8 @@ class Invalidation:
         """Read the keys of a document, before it is removed or replaced."""
         catalog = Catalog(self._store, self._repository, only=document)
         facts = catalog.facts(document)
-        _gather_digests(self._before, catalog.offers(document))
+        for key, digest in catalog.offers(document).items():
+            self._before[key].append(digest)
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)
@@ -192,16 +194,17 @@ class Invalidation:
         elif build:
             documents = everything if self._documents or self.added else unlinked
         else:
-            after: dict[Key, list[str]] = {}
+            after: defaultdict[Key, list[str]] = defaultdict(list)
             for document in sorted(unlinked):
-                _gather_digests(after, now.offers(document))
+                for key, digest in now.offers(document).items():
+                    after[key].append(digest)
                 now.trim()
-            keys = {*self._before, *after}
-            changed = {key for key in keys if sorted(self._before.get(key, [])) != sorted(after.get(key, []))}
+            changed = {key for key in {*self._before, *after} if sorted(self._before[key]) != sorted(after[key])}
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
             folders = find_folders(stayed | self._paths) ^ now.folders
             changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
-            gone = [*(self._units - store.units.existing(self._units)), *(-d for d in self._documents - everything)]
+            units = {UnitId(row[0]) for row in store.units.places(self._units)}
+            gone = [*(self._units - units), *(-d for d in self._documents - everything)]
             documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
             passed: set[DocumentId] = set()
             tokens = {token(key) for key in changed}
@@ -213,11 +216,6 @@ class Invalidation:
                 tokens = {token(("e", now.files[d].path)) for d in fresh}
         store.edges.forget_offered(self._documents - everything)
         return documents
-
-
-def _gather_digests(into: dict[Key, list[str]], keys: dict[Key, str]) -> None:
-    for key, digest in keys.items():
-        into.setdefault(key, []).append(digest)
 
 
 def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:

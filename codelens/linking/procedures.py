@@ -80,7 +80,7 @@ class Procedures:
 
     def _list_implemented(self, holder: Definition) -> list[Definition]:
         """The services that a type implements, by the names of its bases."""
-        facts = self._catalog.about(holder)
+        facts = self._catalog.read_facts_of(holder)
         implemented: dict[int, Definition] = {}
         for text, place in facts.bases(holder):
             head, services = type_text(text).head, list[Definition]()
@@ -107,7 +107,7 @@ class Procedures:
             owner = self._values.expression(".".join(part.text for part in parts[:-1]), facts, unit, before)
             return self._name_services_of_field(owner.definition if owner else None, last, deep)
         around = facts.definitions[unit] if unit is not None else None
-        while not (bound := facts.bound(around.place if around else None, last, before)) and around is not None:
+        while not (bound := facts.find_bindings(around.place if around else None, last, before)) and around is not None:
             around = around.parent
         is_field = around is not None and around.kind in TYPE_KINDS
         earlier = [b for b in bound if (is_field or b.start < before) and b.text and b.text != text]
@@ -120,7 +120,7 @@ class Procedures:
         """Names of the services that a field may be a client of, by its declaration or by what a member assigns to it."""
         if owner is None or owner.kind not in TYPE_KINDS:
             return []
-        facts, name = self._catalog.about(owner), name.lstrip("@")
+        facts, name = self._catalog.read_facts_of(owner), name.lstrip("@")
         declared, assigned = facts.fields.get((owner.qualified, name), ((), ()))
         self._catalog.record("m", facts.file.path, f"{owner.qualified}.{name}")
         for b in [*declared, *assigned]:
@@ -130,7 +130,7 @@ class Procedures:
 
     def _find_services(self, names: Sequence[str]) -> list[Definition]:
         """The services of any of these names, except names that many declare."""
-        definitions = [d for name in dict.fromkeys(names) for d in self._catalog.named(PROTOBUF, name)]
+        definitions = [d for name in dict.fromkeys(names) for d in self._catalog.find_named(PROTOBUF, name)]
         return [d for d in definitions if d.kind == "interface"]
 
     def _choose_procedures(self, services: Sequence[Definition], name: str, facts: LinkFacts) -> list[Definition]:

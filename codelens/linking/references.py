@@ -53,8 +53,7 @@ class Resolver:
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
-        self.counts = Counter[str]()
-        """Outcomes of the references of the last document, by the names in LINK_COUNTS."""
+        self.counts = Counter[str]()  # Outcomes of the references of the last document, by the names in LINK_COUNTS
         self.unresolved: list[int] = []  # Positions of those that lead nowhere
         self._accessed: set[tuple[int | None, int, str]] = set()
         """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
@@ -104,7 +103,7 @@ class Resolver:
         manifests = self.catalog.manifests
         if manifest := manifests.manifest_at(path):
             for dependency in manifest.dependencies:
-                here = manifests.declaring(manifest.ecosystem, dependency.name)
+                here = manifests.find_manifest(manifest.ecosystem, dependency.name)
                 target: int | str = f"package:{manifest.ecosystem}:{dependency.name}"
                 if here and here != path and here in self.catalog.by_path:
                     target = self.catalog.by_path[here].id
@@ -244,7 +243,7 @@ class Resolver:
             definition = content.definition if content and content.how == "object" else None
         elif value.how not in ("object", "definition"):
             return None
-        return self.values.declaring(definition, name) if definition and definition.kind in HOLDERS else None
+        return self.values.find_declarer(definition, name) if definition and definition.kind in HOLDERS else None
 
     def _declarer_around(
         self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False
@@ -254,12 +253,12 @@ class Resolver:
             return None
         around: Definition | None = facts.definitions[reference.unit]
         while around is not None:
-            if not marked and around.kind not in HOLDERS and facts.bound(around.place, name, reference.start):
+            if not marked and around.kind not in HOLDERS and facts.find_bindings(around.place, name, reference.start):
                 return None
             owner = around if around.kind in TYPE_KINDS else None
             if owner is None and around.parent is None and around.container:
                 owner = self.values.holder(facts, around.place)
-            if owner is not None and (declarer := self.values.declaring(owner, name, marked)):
+            if owner is not None and (declarer := self.values.find_declarer(owner, name, marked)):
                 return declarer
             around = around.parent
         return None

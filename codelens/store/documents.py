@@ -211,13 +211,10 @@ class Documents(Tables):
 
     def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state, for all documents of a repository."""
-        rows = self._connection.execute(
-            "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
-            "WHERE repository_id = ?",
-            (repository,),
-        )
+        sql = "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
+        rows: Any = self._connection.execute(f"{sql} WHERE repository_id = ?", (repository,))
         return {
-            path: DocumentState(DocumentId(i), path, FileStamp(*stamp), digest, language, recipe)
+            path: DocumentState(i, path, FileStamp(*stamp), digest, language, recipe)
             for i, path, digest, language, recipe, *stamp in rows
         }
 

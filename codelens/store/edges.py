@@ -179,23 +179,16 @@ class EdgeTable(Tables):
 
     def count_uses(self, every: bool) -> None:
         """Count the files that use each unit: `every` one, or those whose edges were changed since `note_targets`."""
-        if every:
-            statements = ["DELETE FROM uses", f"{_COUNTED} GROUP BY e.target"]
-        else:
-            touched = "IN (SELECT unit FROM temp.touched)"
-            statements = [
-                f"DELETE FROM uses WHERE unit {touched}",
-                f"{_COUNTED} AND e.target {touched} GROUP BY e.target",
-                "DELETE FROM temp.touched",
-            ]
-        for sql in statements:
-            self._run(sql)
+        touched = "IN (SELECT unit FROM temp.touched)"
+        self._run("DELETE FROM uses" if every else f"DELETE FROM uses WHERE unit {touched}")
+        self._run(f"{_COUNTED} {'' if every else f'AND e.target {touched}'} GROUP BY e.target")
+        if not every:
+            self._run("DELETE FROM temp.touched")
 
     def external_names(self, nodes: Iterable[NodeNumber]) -> dict[Node, str]:
         """External node → its name."""
-        ids = [n - EXTERNAL for n in nodes if n >= EXTERNAL]
-        sql = "SELECT id, name FROM externals WHERE id IN (SELECT value FROM json_each(?))"
-        return {external_node(i): name for i, name in self._rows(sql, json.dumps(ids))}
+        sql = f"SELECT id + {EXTERNAL}, name FROM externals WHERE id IN (SELECT value - {EXTERNAL} FROM json_each(?))"
+        return dict(self._rows(sql, json.dumps([n for n in nodes if n >= EXTERNAL])))
 
     def externals_called(self, names: Sequence[str]) -> dict[str, Node]:
         """Name → external node, for the names that there are."""
@@ -216,8 +209,7 @@ class EdgeTable(Tables):
     def is_empty(self) -> bool:
         """True if nothing has been linked yet."""
         sql = "SELECT NOT EXISTS (SELECT 1 FROM edges) AND NOT EXISTS (SELECT 1 FROM documents WHERE linked <> '')"
-        row = self._row(sql)
-        return bool(row and row[0])
+        return bool(self._number(sql))
 
     def count(self) -> int:
         """Number of stored edges in all repositories."""
@@ -297,7 +289,6 @@ class EdgeTable(Tables):
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
         """Delete the edges and dependencies of all documents of a repository, and mark them as not linked."""
-        numbers = (json.dumps(documents),)
         for sql in (
             "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
             "DELETE FROM edges WHERE source IN (SELECT -value FROM json_each(?1))",
@@ -305,12 +296,11 @@ class EdgeTable(Tables):
             "UPDATE documents SET linked = '' WHERE linked <> '' AND id IN (SELECT value FROM json_each(?1))",
             "DELETE FROM link_asks WHERE rowid IN (SELECT value FROM json_each(?1) UNION ALL SELECT -value FROM json_each(?1))",
         ):
-            self._run(sql, *numbers)
+            self._run(sql, json.dumps(documents))
 
     def forget_offered(self, documents: Iterable[DocumentId]) -> None:
         """Delete the dependencies of the names that documents offer."""
-        rows = [(-document,) for document in documents]
-        self._run_many("DELETE FROM link_asks WHERE rowid = ?", rows)
+        self._run_many("DELETE FROM link_asks WHERE rowid = ?", [(-document,) for document in documents])
 
     def depending_on(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
         """Documents whose edges depend on any of these keys, and documents whose offered names do."""
@@ -330,19 +320,12 @@ class EdgeTable(Tables):
 
     def set_linked(self, documents: Iterable[DocumentId], recipe: str) -> None:
         """Record the recipe with which documents were linked."""
-        rows = [(recipe, document) for document in documents]
-        self._run_many("UPDATE documents SET linked = ? WHERE id = ?", rows)
+        self._run_many("UPDATE documents SET linked = ? WHERE id = ?", [(recipe, document) for document in documents])
 
     def unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
         """Documents that were not linked with this recipe, by path."""
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._rows(sql, repository, recipe)]
-
-    def names(self, nodes: Iterable[NodeNumber]) -> Mapping[NodeNumber, str]:
-        """Node of a document or external → its path or name."""
-        documents = json.dumps([-n for n in nodes if n < 0])
-        rows = self._rows("SELECT -id, path FROM documents WHERE id IN (SELECT value FROM json_each(?))", documents)
-        return {**dict(rows), **self.external_names(nodes)}
 
     def contents(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
         """Tuples (node, repository, path or name) for documents and externals that exist: nodes by content instead of id."""
@@ -396,8 +379,7 @@ class References(Tables):
     def any_in(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""
         sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
-        row = self._row(sql, document)
-        return bool(row and row[0])
+        return bool(self._number(sql, document))
 
     def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
         """Bindings in order of place; `unit` is a position in the document's list of units."""

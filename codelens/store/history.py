@@ -101,8 +101,7 @@ class Histories(Tables):
         """Name → number of each commit; known commits keep theirs."""
         wanted = set(commits)
         numbers = {commit.name: number for number, commit in stored.items() if commit in wanted}
-        row = self._row("SELECT coalesce(max(id), 0) FROM messages")
-        first = int(row[0]) + 1 if row else 1
+        first = self._number("SELECT coalesce(max(id), 0) + 1 FROM messages")
         gone = [(number,) for number, commit in stored.items() if commit not in wanted]
         self._run_many("DELETE FROM message_terms WHERE rowid = ?", gone)
         self._run_many("DELETE FROM messages WHERE id = ?", gone)
@@ -161,8 +160,7 @@ class Messages(Tables):
     @merged(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
-        row = self._row("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
-        return int(row[0])
+        return self._number("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
         """Document → weights of the messages of the commits that changed it, if any has one of the terms. `rarity`: term → idf."""
@@ -247,18 +245,17 @@ class LineHistories(Tables):
     def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
         """Number → commit, of all that were read."""
         sql = "SELECT id, time, author FROM commits WHERE repository_id = ?"
-        return {int(i): LineCommit(int(at), str(author)) for i, at, author in self._rows(sql, repository)}
+        return {number: LineCommit(at, author) for number, at, author in self._rows(sql, repository)}
 
     def by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
         """Path → its lines, of all files that these commits changed, or of the given paths."""
         sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
-        rows: list[Any] = []
-        if paths is None:
-            rows = self._rows(sql, repository)
-        for path in paths or ():
-            rows += self._rows(f"{sql} AND path = ?", repository, path)
+        values: tuple[Any, ...] = (repository,)
+        if paths is not None:
+            sql += " AND path IN (SELECT value FROM json_each(?))"
+            values = (repository, json.dumps(list(paths)))
         return {
-            str(path): WrittenLines(bytes(blob), int(last), unpack_runs(bytes(runs))) for path, blob, last, runs in rows
+            path: WrittenLines(blob, last, unpack_runs(runs)) for path, blob, last, runs in self._rows(sql, *values)
         }
 
     def replace(

@@ -13,7 +13,7 @@ import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import chain, compress, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import apsw
@@ -185,17 +185,12 @@ class Postings(Tables):
 
         Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
         """
-        searchable = [u.kind != TODO for u in units]
-        self._run_many(
-            f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)",
-            [(unit, *posting) for unit, posting in compress(zip(ids, postings, strict=True), searchable)],
-        )
-        if not fuzzy:
-            return
-        self._run_many(
-            "INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)",
-            [(i, fold_identifier(u.name)) for i, u in compress(zip(ids, units, strict=True), searchable)],
-        )
+        rows = [(i, u, posting) for i, u, posting in zip(ids, units, postings, strict=True) if u.kind != TODO]
+        sql = f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)"
+        self._run_many(sql, [(i, *posting) for i, _, posting in rows])
+        if fuzzy:
+            names = [(i, fold_identifier(u.name)) for i, u, _ in rows]
+            self._run_many("INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)", names)
 
     def add_text(self, document: DocumentId, trigrams: str) -> None:
         """Add the `joined_trigrams` of a document's text, unless a large document has them in its parts."""
@@ -593,9 +588,9 @@ class FileStatistics(Tables):
 
     def totals(self) -> tuple[int, int]:
         """Numbers of documents, and of definitions and headings, in the whole index."""
-        row = self._row(f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})")
-        assert row is not None
-        return int(row[0]), int(row[1])
+        sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
+        documents, units = self._row(sql)
+        return documents, units
 
     def outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
         """Pairs (kind, name) of the first top-level definitions and headings, in order of place."""
@@ -607,5 +602,5 @@ class FileStatistics(Tables):
 
     def extent(self, document: DocumentId) -> tuple[int, int]:
         """Size of a document's file in bytes and lines."""
-        row = self._row("SELECT size, lines FROM documents WHERE id = ?", document)
-        return (int(row[0]), int(row[1])) if row else (0, 0)
+        size, lines = self._row("SELECT size, lines FROM documents WHERE id = ?", document) or (0, 0)
+        return size, lines

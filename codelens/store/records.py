@@ -231,10 +231,8 @@ class Memory(FileBeside):
 
     def last_answer(self, session: str = "") -> RecordedAnswer | None:
         """The newest recorded answer of a session."""
-        rows = self._rows(
-            "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1", session
-        )
-        return next((self._answer(row, session) for row in rows), None)
+        sql = "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1"
+        return next((self._answer(row, session) for row in self._rows(sql, session)), None)
 
     def unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """A session's answers whose unused places have not been judged yet, oldest first."""
@@ -337,14 +335,13 @@ class Memory(FileBeside):
         """Record an answer and return its number. Only the newest are kept."""
         sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
-        (row,) = self._rows("SELECT last_insert_rowid()")
-        number = int(row[0])
+        ((number,),) = self._rows("SELECT last_insert_rowid()")
         for one in answer.places:
             values = (number, one.rank, self._id(one.place), one.line, one.used)
             self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
         self._run("DELETE FROM answered WHERE answer <= ?", number - MOST_ANSWERS)
         self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)
-        return number
+        return int(number)
 
     def set_used(self, answer: int, rank: int) -> None:
         """Mark one place of an answer as used."""
@@ -357,14 +354,9 @@ class Memory(FileBeside):
     def forget(self, places: Collection[Place]) -> int:
         """Delete all records of these places, with the answers that contained them. Returns the number of deleted rows."""
         numbers = json.dumps([self._id(place) for place in sorted(places)])
-        gone = 0
-        self._run(
-            "DELETE FROM answers WHERE id IN (SELECT answer FROM answered "
-            "WHERE place IN (SELECT value FROM json_each(?)))",
-            numbers,
-        )
-        for table in KEPT:
-            gone += self._run(f"DELETE FROM {table} WHERE place IN (SELECT value FROM json_each(?))", numbers)
+        among = "place IN (SELECT value FROM json_each(?))"
+        self._run(f"DELETE FROM answers WHERE id IN (SELECT answer FROM answered WHERE {among})", numbers)
+        gone = sum(self._run(f"DELETE FROM {table} WHERE {among}", numbers) for table in KEPT)
         self._run("DELETE FROM answered WHERE answer NOT IN (SELECT id FROM answers)")
         self._run("DELETE FROM places WHERE id IN (SELECT value FROM json_each(?))", numbers)
         return gone
@@ -372,8 +364,8 @@ class Memory(FileBeside):
     def _id(self, place: Place) -> int:
         self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)
         sql = "SELECT id FROM places WHERE path = ?2 AND repository = ?1 AND name = ?3 AND kind = ?4"
-        (row,) = self._rows(sql, *place)
-        return int(row[0])
+        ((number,),) = self._rows(sql, *place)
+        return int(number)
 
 
 TRACES_SCHEMAS = (

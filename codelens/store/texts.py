@@ -77,12 +77,12 @@ class DocumentText:
         if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
             first = self._starts[number]
             return self.part(number)[start - first : max(span.end - first, 0)]
-        found = []
+        pieces = []
         for piece in self.pieces(Span(start, max(start, span.end))):
             number = self.part_of(piece.start)
             first = self._places[number].start
-            found.append(self.part(number)[piece.start - first : piece.end - first])
-        return b"".join(found)
+            pieces.append(self.part(number)[piece.start - first : piece.end - first])
+        return b"".join(pieces)
 
     def slice(self, span: Span) -> str:
         """The text of a byte range as its author wrote it: for a notebook without the JSON around it, else as `stored`."""
@@ -113,8 +113,10 @@ class DocumentText:
         """Offset at which the line of a byte begins."""
         newline = "\n".encode(self.encoding)
         for number in range(self.part_of(place), -1, -1):
-            start = self._places[number].start
-            at = _aligned_rfind(self.part(number), newline, max(place - start, 0))
+            start, raw = self._places[number].start, self.part(number)
+            at = raw.rfind(newline, 0, max(place - start, 0))
+            while at >= 0 and at % len(newline):  # in UTF-16 these bytes also occur across two characters
+                at = raw.rfind(newline, 0, at + len(newline) - 1)
             if at >= 0:
                 return start + at + len(newline)
             place = start
@@ -124,26 +126,13 @@ class DocumentText:
         """Offset at which the line of a byte ends, before its line break."""
         newline = "\n".encode(self.encoding)
         for number in range(self.part_of(place), len(self._places)):
-            start = self._places[number].start
-            at = _aligned_find(self.part(number), newline, max(place - start, 0))
+            start, raw = self._places[number].start, self.part(number)
+            at = raw.find(newline, max(place - start, 0))
+            while at >= 0 and at % len(newline):
+                at = raw.find(newline, at + 1)
             if at >= 0:
                 return start + at
         return self.size
-
-
-def _aligned_find(raw: bytes, newline: bytes, start: int) -> int:
-    """In UTF-16 the bytes of a line end also occur across two characters."""
-    at = raw.find(newline, start)
-    while at >= 0 and at % len(newline):
-        at = raw.find(newline, at + 1)
-    return at
-
-
-def _aligned_rfind(raw: bytes, newline: bytes, end: int) -> int:
-    at = raw.rfind(newline, 0, end)
-    while at >= 0 and at % len(newline):
-        at = raw.rfind(newline, 0, at + len(newline) - 1)
-    return at
 
 
 class PartLines(Sequence[str]):

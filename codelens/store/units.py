@@ -155,11 +155,6 @@ class Units(Tables):
             ids.reverse()
         return found
 
-    def existing(self, ids: Iterable[UnitId]) -> set[UnitId]:
-        """The ids that exist."""
-        sql = "SELECT id FROM units WHERE id IN (SELECT value FROM json_each(?))"
-        return {UnitId(row[0]) for row in self._rows(sql, json.dumps(sorted(ids)))}
-
     def _first_free(self) -> int:
         self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM units")
         return self._next
@@ -218,11 +213,8 @@ class Units(Tables):
         for _, parent, start, end, name_start, name_end, decorators, *values in rows:
             fields = dict(zip(_SAME, values, strict=True))
             fields |= {"parent": place.get(parent), "span": Span(start, end), "name_span": Span(name_start, name_end)}
-            fields |= {
-                "decorators": tuple(decorators.split("\n")) if decorators else (),
-                "local": bool(fields["local"]),
-            }
-            units.append(Unit(**fields))
+            marks = tuple(decorators.split("\n")) if decorators else ()
+            units.append(Unit(**fields | {"decorators": marks, "local": bool(fields["local"])}))
         return tuple(units)
 
     def definitions(

@@ -94,12 +94,9 @@ class Vectors(Tables):
         """Store the signs of the vectors that were added, and delete those of removed ones. Call this before a commit."""
         for block in sorted(self._outdated):
             ids, bits = pack_signs(self._connection, block)
-            sql = (
-                "INSERT OR REPLACE INTO vector_bits VALUES (?, ?, ?)"
-                if ids
-                else "DELETE FROM vector_bits WHERE block = ?"
-            )
-            self._run(sql, *((block, ids, bits) if ids else (block,)))
+            self._run("DELETE FROM vector_bits WHERE block = ?", block)
+            if ids:
+                self._run("INSERT INTO vector_bits VALUES (?, ?, ?)", block, ids, bits)
         self._outdated.clear()
 
     def forget_changes(self) -> None:
@@ -119,16 +116,13 @@ class Vectors(Tables):
             "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
             "CROSS JOIN file_vectors f ON f.id = n.value"
         )
-        rows = self._rows(sql, query, json.dumps(sorted(documents)))
-        return {DocumentId(document): float(distance) for document, distance in rows}
+        return dict(self._rows(sql, query, json.dumps(sorted(documents))))
 
     @merged(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
     def nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
         """The same for the nearest files of all, and for those that are as near as the last of them."""
-        found = self._connection.execute(
-            "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors", (query,)
-        )
-        return first_with_ties({DocumentId(document): float(distance) for document, distance in found}, limit)
+        sql = "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors"
+        return first_with_ties(dict(self._rows(sql, query)), limit)
 
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         """Pairs (unit, L2 distance) of the nearest pieces, nearest first; a unit may occur several times.
@@ -177,8 +171,8 @@ class Vectors(Tables):
             "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
             f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
         )
-        found = self._rows(sql, query, f"[{','.join(map(str, signs.ids(among)))}]")
-        return [(UnitId(i // PIECES), float(distance)) for i, distance in found]
+        rows = self._rows(sql, query, json.dumps(signs.ids(among)))
+        return [(UnitId(i // PIECES), distance) for i, distance in rows]
 
     def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
@@ -189,7 +183,7 @@ class Vectors(Tables):
             "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p "
             f"CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"
         )
-        return {UnitId(unit): float(distance) for unit, distance in self._rows(sql, query)}
+        return dict(self._rows(sql, query))
 
     def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
         """The vectors of these units, given with their number of pieces; in that order."""

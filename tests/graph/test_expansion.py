@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.expansion import KEEPS, GraphStep, Hop, Steps, expand
+from codelens.graph.expansion import GraphStep, Hop, Steps, expand
 from codelens.graph.walk import WeightedEdge
 from tests.graph.small_graphs import edge_lists, nodes, patient, ways
 
@@ -133,6 +133,6 @@ def test_nodes_whose_neighbours_cannot_pass_are_not_read() -> None:
 
 
 def test_keeping_more_than_all_is_refused() -> None:
-    for decay, kinds in ((1.1, KEEPS), (-0.1, KEEPS), (None, {"calls": 1.2})):
+    for decay in (1.1, -0.1):
         with pytest.raises(ValueError, match="between"):
-            expand(ways([]), {0: 1.0}, decay=decay, keeps=kinds)
+            expand(ways([]), {0: 1.0}, decay=decay)

@@ -183,7 +183,7 @@ def _ways(
     rows = store.units.rows(one for one in others if is_unit(one))
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
     walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
-    names |= {UnitId(node): name for node, name in store.edges.names(others - rows.keys()).items()}
+    names |= {UnitId(node): name for node, _, name in store.edges.contents(others - rows.keys())}
     told = dict.fromkeys(pool, "not reached") | {one: "a seed of the walk" for one, way in ways.items() if way}
     return told | {one: describe_walk(way, names, walked.around) for one, way in ways.items() if len(way) > 1}
 

@@ -164,11 +164,11 @@ class Names:
             constructors = [values.member(Value("object", owner), c) for c in owner.facts.file.language.constructors]
             functions = [found.definition for found in constructors if found]
         for function in filter(None, functions):
-            if bound := function.facts.bound(function.place, name, function.start):
+            if bound := function.facts.find_bindings(function.place, name, function.start):
                 declared = [(function.facts.file.id, bound[0].start)]
                 yield here._replace(key=(PARAMETER, function.id, name), declared=declared, is_guess=True)
         if owner.kind not in FUNCTIONS:
-            yield self._find_field(here, values.declaring(owner, name))
+            yield self._find_field(here, values.find_declarer(owner, name))
             yield self._define(here, self._resolver.catalog.members(owner, name))
 
     def _find_local(self, here: NameMeaning) -> NameMeaning | None:
@@ -178,7 +178,7 @@ class Names:
         while around is not None:
             if definitions := self.facts.locals.get(around.place, {}).get(name):
                 return self._define(here, definitions[-1:])
-            if around.kind not in HOLDERS and (bound := self.facts.bound(around.place, name, start)):
+            if around.kind not in HOLDERS and (bound := self.facts.find_bindings(around.place, name, start)):
                 is_global = self._has_globals and self._find_starts(name, "global")
                 return None if is_global else self._find_bound(here, around.place, bound)
             if around.kind not in HOLDERS and name in self.facts.file.language.self_names:
@@ -217,7 +217,7 @@ class Names:
             yield self._find_field(here, value.definition) if is_field else self._define(here, [value.definition])
         result = self.evaluate(here)
         if token.bare:
-            bound = self.facts.bound(None, name, reference.start)
+            bound = self.facts.find_bindings(None, name, reference.start)
             yield self._find_bound(here, None, bound) if bound else None
             if result and result.definition and result.how == "object" and name in self.facts.file.language.self_names:
                 yield self._define(here, [result.definition], is_guess=True)  # the object's type

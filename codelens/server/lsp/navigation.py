@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 
 from codelens.errors import TargetError, UsageError
-from codelens.graph.view import GraphView, overriding
+from codelens.graph.view import GraphView, find_overriding
 from codelens.index import GraphTopic
 from codelens.lang.tokens import DECLARATION, DEFINITION, KEY, PARAMETER, TEXT, UNPACK, WRITE
 from codelens.linking.evaluator import VALUES, Value
@@ -80,7 +80,7 @@ def find_type(name: NameInFile) -> Definition | None:
         return definition
     else:
         function = Value("definition", definition)
-        value = values.value_of(definition) if definition.kind in VALUES else values.called(function)
+        value = values.value_of(definition) if definition.kind in VALUES else values.evaluate_call(function)
     return value.definition if value is not None and value.how == "object" else None
 
 
@@ -93,7 +93,7 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
             below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
             return [reader.line_location(d, d.name) for d in derived]
-    chains = overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
+    chains = find_overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
     units = reader.sorted_units({node for chain in chains.values() for node in chain})
     return [reader.unit_location(unit) for unit in units] or find_locations(name)
 
@@ -188,14 +188,14 @@ def describe(name: NameInFile) -> Iterator[str]:
 def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
     """The definitions that the name at a position may mean."""
     view = GraphView(name.reader, name.reader.index.info())
-    return [make_item(types.CallHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in name.units]
+    return [make_item(types.CallHierarchyItem, name.reader, view.name_node(Node(unit.id))) for unit in name.units]
 
 
 @answers_about_name("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
 def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
     """The types that the name at a position may mean."""
     view, units = GraphView(name.reader, name.reader.index.info()), [u for u in name.units if u.kind in TYPE_KINDS]
-    return [make_item(types.TypeHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in units]
+    return [make_item(types.TypeHierarchyItem, name.reader, view.name_node(Node(unit.id))) for unit in units]
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
