@@ -1,4 +1,4 @@
-"""The user's editor: a file opened at a line, and the text of a note from -m, stdin or the editor."""
+"""The user's editor: opens a file, or a file at a line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codelens.cli.streams import stdin_bytes
 from codelens.errors import UsageError
 
 OPENING: Mapping[tuple[str, ...], str] = {
@@ -56,24 +55,6 @@ def editor_command() -> list[str]:
             except ValueError as fault:
                 raise UsageError(f"${variable} is not a command: {fault}", f"for example {variable}='vim'") from None
     return []
-
-
-def note_text(message: str | None) -> str | None:
-    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor should open."""
-    if message is not None and message != "-":
-        return utf8(message)
-    if message is None and (sys.stdin is None or sys.stdin.isatty()):
-        return None
-    return stdin_bytes("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def utf8(text: str) -> str:
-    """Return text from the command line unchanged. Raises UsageError unless it is UTF-8, the encoding of notes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{text[:40]!r} is not UTF-8", "notes are written in UTF-8") from None
-    return text
 
 
 def has_editor() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codelens.cli.declare import command, group, option, required
-from codelens.cli.editor import has_editor, note_text, open_editor, utf8
+from codelens.cli.editor import has_editor, open_editor
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import inform, say, write_answer
+from codelens.cli.streams import inform, say, stdin_bytes, write_answer
 from codelens.cli.workplace import Workplace, named_index, scope_of, settings_at, working_folder
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
@@ -159,7 +160,7 @@ def add(flags: NoteAddFlags) -> int:
         raise UsageError("--status is for tasks", "add --task")
     tree = find_note_tree(flags)
     anchors = find_anchors(tree, flags.at or ())
-    text = note_text(flags.message)
+    text = _read_text(flags.message)
     fields: dict[str, Value] = {
         "title": title,
         "kind": "task" if flags.task else "note",
@@ -177,9 +178,27 @@ def add(flags: NoteAddFlags) -> int:
     return 0
 
 
+def _read_text(message: str | None) -> str | None:
+    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor should open."""
+    if message is not None and message != "-":
+        return _check_utf8(message)
+    if message is None and (sys.stdin is None or sys.stdin.isatty()):
+        return None
+    return stdin_bytes("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _check_utf8(text: str) -> str:
+    """Raise UsageError for text of the command line that is not UTF-8, the encoding of notes; return it unchanged."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{text[:40]!r} is not UTF-8", "notes are written in UTF-8") from None
+    return text
+
+
 def _read_word(word: str) -> str:
     """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
-    plain = " ".join(utf8(word).split())
+    plain = " ".join(_check_utf8(word).split())
     if not plain:
         raise UsageError("a tag or title must not be empty")
     if len(plain) > MOST_LETTERS:
@@ -223,7 +242,7 @@ def edit(flags: NoteEditFlags) -> int:
 def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
     text = note.text
     if flags.message is not None:
-        text = f"{text[: note.note.body]}{(note_text(flags.message) or '').strip()}\n"
+        text = f"{text[: note.note.body]}{(_read_text(flags.message) or '').strip()}\n"
     fields: dict[str, Value] = {}
     if flags.title is not None:
         fields["title"] = _read_word(flags.title)

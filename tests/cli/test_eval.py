@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cli.eval.tables import SHOWN
+from codelens.cli.eval.measure import COLUMNS
 from codelens.errors import install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
@@ -109,7 +109,7 @@ def test_a_run_is_kept_and_compared(indexed: Path, run: Run, tmp_path: Path) -> 
     assert (row["repo"], row["error"], row["shape"]) == ("", None, "change")
     ran = run("eval", "--compare", before, after)
     rows = {line.split()[0]: line.split() for line in ran.out.splitlines()}
-    assert list(rows) == ["metric", *SHOWN]
+    assert list(rows) == ["metric", *COLUMNS]
     assert rows["strict_mrr"][6].startswith("+")
     same = json.loads(run("eval", "--compare", after, after, "--json").out)["metrics"]["strict_mrr"]
     assert (same["difference"], same["p"], same["better"], same["worse"]) == (0, 1, 0, 0)

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.declare import Section, argument, command, defaults, option
-from codelens.cli.eval.tables import (
-    chosen_metrics,
-    comparison_table,
-    groups_table,
-    save_run,
-    variants_table,
-    write_result,
-)
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
 from codelens.cli.options import search_options
 from codelens.cli.progress import watcher
-from codelens.cli.streams import say
+from codelens.cli.streams import colored, inform, write, write_record
 from codelens.cli.workplace import Scope, reading_place, settings_at, working_folder
 from codelens.config import Settings
-from codelens.errors import UsageError
+from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.compare import PLACES, compare, compare_runs, load_run
-from codelens.evaluation.metrics import compute_metrics, load_ir_measures, same_file, strict
+from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
 from codelens.evaluation.report import SCHEMA, describe_run, mean_metrics, percentiles, summarise, task_rows
 from codelens.evaluation.runner import Setup, TaskBatch, batches_of_folder, batches_of_one, open_workers, run_tasks
 from codelens.evaluation.tasks import Task, read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
+from codelens.render.records import to_json
+from codelens.render.terminal import Columns, markdown_columns, plain_columns, screen_columns
 from codelens.search.profiles import load_profile
 from codelens.text.counts import quantity
 
-METRIC = "strict_ndcg@10"  # The metric whose differences are shown and tested
+METRIC = "strict_ndcg@10"  # The metric that is shown with its 95 % interval, and whose differences are tested
 SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
+# Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule.
+COLUMNS = (
+    *("P@10", "R@10", "MRR", "strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@10"),
+    *("file@10", "candidates"),
+)
+ESSENTIAL = ("group", "n", "P@10", METRIC, "95 %", "strict_hit@10", "file@10", "candidates")
 
 TASKS = Section("Tasks and indexes")
 WAYS = Section("Instead of measuring once")
@@ -82,11 +83,20 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
     """Read tasks and settings and find the indexes; tasks without an index are reported on stderr."""
     if flags.jobs < 1:
         raise UsageError(f"--jobs must be at least 1, not {flags.jobs}")
-    tasks = _read_tasks(flags)
+    if (flags.topics is None) != (flags.qrels is None):
+        raise UsageError("use --topics and --qrels together")
+    tasks = read_tasks(flags.tasks or [])
+    if flags.topics is not None and flags.qrels is not None:
+        of_topics, notes = read_trec(flags.topics, flags.qrels)
+        tasks += of_topics
+        for note in notes:
+            inform(flags, f"note: {note}")
+    if not tasks:
+        raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
     settings, batches, missing = _find_indexes(flags, tasks)
-    if missing and not flags.quiet:
+    if missing:
         counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
-        say(f"warning: skipped because there is no index: {counts}")
+        inform(flags, f"warning: skipped because there is no index: {counts}")
     ranking = defaults(RankingFlags)
     vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
     # What one person did with results would measure that person.
@@ -111,20 +121,6 @@ def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[T
     return settings_at(cwd, None, flags, overrides).values, batches, missing
 
 
-def _read_tasks(flags: EvalFlags) -> list[Task]:
-    if (flags.topics is None) != (flags.qrels is None):
-        raise UsageError("use --topics and --qrels together")
-    tasks = read_tasks(flags.tasks or [])
-    if flags.topics is not None and flags.qrels is not None:
-        of_topics, notes = read_trec(flags.topics, flags.qrels)
-        tasks += of_topics
-        for note in notes if not flags.quiet else ():
-            say(f"note: {note}")
-    if not tasks:
-        raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
-    return tasks
-
-
 @command(
     "eval",
     epilog="Exit: 0 measured, 2 error, 3 no index. `codelens eval make-tasks` makes tasks from a git history, `codelens eval tune` "
@@ -144,19 +140,17 @@ def measure(flags: EvalFlags) -> int:
     command = ["codelens", *sys.argv[1:]]
     if flags.compare:
         return _compare_saved_runs(flags)
-    return _measure_ablations(flags, command) if flags.ablate else _measure_once(flags, command)
-
-
-def _measure_once(flags: EvalFlags, command: list[str]) -> int:
-    metrics = chosen_metrics(flags.metrics)
+    if flags.ablate:
+        return _measure_ablations(flags, command)
+    metrics = choose_metrics(flags.metrics)
     run = prepare_run(flags)
     with watcher(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
         results = run_tasks(run.batches, run.setup, pool, progress)
     values = compute_metrics({result.task.key: result.judged for result in results})
     failed = [result for result in results if result.fault]
-    if failed and not flags.quiet:
+    if failed:
         count = quantity(len(failed), "query", "queries")
-        say(f"warning: {count} failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
+        inform(flags, f"warning: {count} failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
     groups = summarise(results, values)
     record = describe_run(*run, command, groups)
     save_run(flags.out, record | {"rows": task_rows(results, values)})
@@ -196,9 +190,8 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
                 row |= comparison.difference_record() | {"better": comparison.better, "worse": comparison.worse}
             first = first or by_task
             rows.append(row)
-            if not flags.quiet:
-                seconds = sum(result.wall_ms for result in results) / 1000
-                say(f"{ablation.name}: {METRIC} {row['means'][METRIC]:.4f}, {seconds:.0f} s")
+            seconds = sum(result.wall_ms for result in results) / 1000
+            inform(flags, f"{ablation.name}: {METRIC} {row['means'][METRIC]:.4f}, {seconds:.0f} s")
     record = describe_run(*run, command, ()) | {"metric": METRIC, "shown": list(SHOWN), "rows": rows}
     save_run(flags.out, record)
     write_result(flags, record, variants_table(record), run.setup.settings.color)
@@ -214,8 +207,8 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
     comparisons = compare_runs(before, after)
     for name, what in (("tasks", "were asked other tasks"), ("indexes", "asked other indexes")):
         is_unlike = name in before.about and name in after.about and before.about[name] != after.about[name]
-        if is_unlike and not flags.quiet:
-            say(f"note: the runs {what}; only tasks in both are compared")
+        if is_unlike:
+            inform(flags, f"note: the runs {what}; only tasks in both are compared")
     rows = {}
     for metric, comparison in comparisons.items():
         common = before.values[metric].keys() & after.values[metric].keys()
@@ -231,5 +224,100 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
     record: dict[str, Any] = {"schema": SCHEMA, "runs": [str(path) for path in paths], "metrics": rows}
     save_run(flags.out, record)
     color = settings_at(working_folder(), None, flags).values.color
-    write_result(flags, record, comparison_table(record, chosen_metrics(flags.metrics)), color)
+    write_result(flags, record, comparison_table(record, choose_metrics(flags.metrics)), color)
     return 0
+
+
+def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -> None:
+    """Write the table: with rules and colours to a terminal, aligned to a pipe. `color` is the setting."""
+    if flags.json:
+        write_record(record)
+    elif flags.quiet:
+        return
+    elif flags.markdown:
+        write(markdown_columns(table))
+    elif sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        write(screen_columns(table, width, colored(color, True)), styled=True)
+    else:
+        write(plain_columns(table))
+
+
+def save_run(path: Path | None, record: dict[str, Any]) -> None:
+    """Write the file that --out names. Raises CannotWrite."""
+    if path is None:
+        return
+    try:
+        path.write_text(to_json(record, indent=1), encoding="utf-8", errors="backslashreplace")
+    except OSError as fault:
+        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
+
+
+def choose_metrics(listed: str | None) -> list[str]:
+    """The metrics that --metrics lists, in its order; by default all that are shown. Raises UsageError for an unknown metric."""
+    names = [name.strip() for name in (listed or "").split(",") if name.strip()]
+    if unknown := [name for name in names if name not in METRICS]:
+        raise UsageError(f"no metric '{unknown[0]}'", f"metrics: {', '.join(METRICS)}")
+    return names or list(COLUMNS)
+
+
+def groups_table(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
+    """A row for each group, its figures and the CPU milliseconds of a query."""
+    heads = ["group", "n"]
+    for metric in metrics:
+        heads += [metric, "95 %"] if metric == METRIC else [metric]
+    heads += ["CPU p50", "CPU p95"]
+    rows = []
+    for group in groups:
+        name = group["name"] if group["by"] in ("all", "macro") else f"{group['by']} {group['name']}"
+        row = [name, str(group["n"])]
+        for metric in metrics:
+            figures = group["metrics"].get(metric, {})
+            row.append(_shorten(figures["mean"]) if figures else "")
+            if metric == METRIC:
+                row.append(f"{_shorten(figures['low'])} to {_shorten(figures['high'])}" if "low" in figures else "")
+        rows.append((*row, f"{group['cpu_ms']['p50']:.0f}", f"{group['cpu_ms']['p95']:.0f}"))
+    return Columns(tuple(heads), tuple(rows), ESSENTIAL)
+
+
+def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
+    """A row for each metric: both means, over tasks and over repositories, and how sure the first difference is."""
+    heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
+    rows = (
+        (
+            *(name, str(row["n"]), *(_shorten(row[of]) for of in ("before", "after", "macro_before", "macro_after"))),
+            *(
+                f"{row['difference']:+.4f}",
+                _format_interval(row),
+                f"{row['p']:.4f}",
+                str(row["better"]),
+                str(row["worse"]),
+            ),
+        )
+        for name, row in record["metrics"].items()
+        if name in metrics
+    )
+    return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
+
+
+def variants_table(record: dict[str, Any]) -> Columns:
+    """A row for each ablation, with its difference to the first one."""
+    heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
+    rows = (
+        (
+            *(row["name"], *(_shorten(row["means"].get(metric, 0.0)) for metric in record["shown"])),
+            *((f"{row['difference']:+.4f}", _format_interval(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")),
+            f"{row['cpu_ms']['p50']:.0f}",
+        )
+        for row in record["rows"]
+    )
+    return Columns(heads, tuple(rows), ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p"))
+
+
+def _format_interval(row: dict[str, Any]) -> str:
+    return f"{row['low']:+.4f} to {row['high']:+.4f}"
+
+
+def _shorten(value: float) -> str:
+    """Without the zero before the point, as such tables are set."""
+    return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"

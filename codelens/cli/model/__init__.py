@@ -220,7 +220,7 @@ def export(flags: ModelExportFlags) -> int:
 model = group(
     "model",
     *(info, list_models, use, export),
-    places={"train": "codelens.cli.model.train:train", "eval": "codelens.cli.model.evaluate:evaluate"},
+    places={"train": "codelens.cli.model.learning:train", "eval": "codelens.cli.model.learning:evaluate"},
     help="Inspect, choose or train an embedding model.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
 )
