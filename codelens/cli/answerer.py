@@ -60,7 +60,7 @@ def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
                 process.wait()
 
 
-class _Ending(BaseException):
+class _EndSignal(BaseException):
     """Raised when the process that started this one has ended, or ends it."""
 
 
@@ -93,7 +93,7 @@ def answer_until_eof() -> int:
             with client, suppress(Exception, _Unanswerable):  # whoever asked answers itself
                 client.settimeout(PATIENCE)
                 _answer(client)
-    except _Ending:
+    except _EndSignal:
         return 0
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -103,7 +103,7 @@ def answer_until_eof() -> int:
 
 
 def _raise_ending(number: int, frame: FrameType | None) -> None:
-    raise _Ending
+    raise _EndSignal
 
 
 def _open_listener(place: str) -> socket.socket | None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from codelens.cli.context import context
-from codelens.cli.declare import Command, command, group, option, required
+from codelens.cli.declare import Command, command, group, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
 from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
@@ -26,7 +26,7 @@ SHOWN = ("store", "scheduler", "require_complete")
 class FleetIndexFlags(CommonFlags, JsonFlags):
     """The list of repositories, where their index goes, and who builds it."""
 
-    fleet: Path = required(
+    fleet: Path = required_argument(
         "FLEET", "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines"
     )
     store: str | None = STORE
@@ -53,10 +53,10 @@ def index(flags: FleetIndexFlags) -> int:
     place = fleet_at(flags, flags.store, flags.scheduler)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
-    told = (lambda line: None) if flags.quiet or flags.json else say
+    report = (lambda line: None) if flags.quiet or flags.json else say
     with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
         manifest = index_fleet(
-            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, report=told
+            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, report=report
         )
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
@@ -85,11 +85,11 @@ def status(flags: FleetStatusFlags) -> int:
 
     place = fleet_at(flags, flags.store, None)
     assert place.fleet
-    found = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
+    status = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
-        write_record(fleet_record(found, 0))
+        write_record(fleet_record(status, 0))
     elif not flags.quiet:
-        write(fleet_lines(found))
+        write(fleet_lines(status))
     return 0
 
 

@@ -77,7 +77,7 @@ class CommandGroup(NamedTuple):
     commands: Mapping[str, Command | CommandGroup | str]
     help: str
     epilog: str
-    own: Command | None  # What it does without one of them
+    alone: Command | None  # What it does without one of them
     default: (
         str  # The place of the command that it is unless one of them is named; its arguments are those of the group
     )
@@ -107,7 +107,7 @@ def argument(metavar: str, help: str, **more: Any) -> Any:
     return Parameter((), metavar, help, **more)
 
 
-def required(metavar: str, help: str, **more: Any) -> Any:
+def required_argument(metavar: str, help: str, **more: Any) -> Any:
     """A positional argument that the command needs."""
     return argument(metavar, help, is_required=True, **more)
 
@@ -144,16 +144,16 @@ def group(
     *commands: Command | CommandGroup,
     help: str = "",
     epilog: str = "",
-    own: Command | None = None,
+    alone: Command | None = None,
     places: Mapping[str, str] | None = None,
     default: str = "",
 ) -> CommandGroup:
     """A command with others below it: declared ones, and those at `places`, by name."""
     below = {command.name: command for command in commands}
-    return CommandGroup(name, {**below, **(places or {})}, help, epilog, own, default)
+    return CommandGroup(name, {**below, **(places or {})}, help, epilog, alone, default)
 
 
-def declared_at(place: str) -> Any:
+def import_object(place: str) -> Any:
     """The object at MODULE:NAME. Imports the module."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

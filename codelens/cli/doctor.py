@@ -11,7 +11,7 @@ from typing import NamedTuple
 from codelens import __version__
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import colored, inform, write, write_fields
+from codelens.cli.streams import inform, wants_color, write, write_fields
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
 
 OLDEST_PYTHON = (3, 11)
@@ -88,15 +88,17 @@ def _check_libraries() -> Iterator[Check]:
     yield Check(state, "codelens", __version__)
     yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")  # noqa: TID251 - shown
 
-    found = probe_abilities()
-    yield Check(OK, "SQLite", f"{found.sqlite}, apsw {found.driver}")
+    abilities = probe_abilities()
+    yield Check(OK, "SQLite", f"{abilities.sqlite}, apsw {abilities.driver}")
     yield Check(
-        OK if found.fts5 else BROKEN, "FTS5", "full-text search" if found.fts5 else "missing: nothing can be indexed"
+        OK if abilities.fts5 else BROKEN,
+        "FTS5",
+        "full-text search" if abilities.fts5 else "missing: nothing can be indexed",
     )
-    trigram = "substrings and typing mistakes" if found.trigram else "missing: no substrings, no typing mistakes"
-    yield Check(OK if found.trigram else LESS, "trigram", trigram)
-    vector = found.vector or "cannot be loaded: no vector results; `pip install sqlite-vec`"
-    yield Check(OK if found.vector else LESS, "sqlite-vec", vector)
+    trigram = "substrings and typing mistakes" if abilities.trigram else "missing: no substrings, no typing mistakes"
+    yield Check(OK if abilities.trigram else LESS, "trigram", trigram)
+    vector = abilities.vector or "cannot be loaded: no vector results; `pip install sqlite-vec`"
+    yield Check(OK if abilities.vector else LESS, "sqlite-vec", vector)
 
 
 def _check_model(flags: CommonFlags) -> Iterator[Check]:
@@ -164,7 +166,7 @@ def _check_surroundings() -> Iterator[Check]:
     text = f"missing: {', '.join(missing)}" if missing else "detected, and kept exact to the byte"
     yield Check(LESS if missing else OK, "encodings", text)
     terminal = sys.stdout.isatty()
-    color = "colour" if colored("auto", terminal) else "no colour"
+    color = "colour" if wants_color("auto", terminal) else "no colour"
     text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"
     yield Check(OK, "terminal", f"{text}, encoding {sys.stdout.encoding}, TERM={os.environ.get('TERM', '')}")
 
@@ -176,12 +178,12 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
     try:
         place = reading_place(flags)
         with place.open() as index:
-            found, histories = index.info(), index.histories()
+            info, histories = index.info(), index.histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return
-    documents = sum(r.documents for r in found.repositories)
-    yield Check(OK, "index", f"{Path(found.path)}, schema {found.schema}, {documents} files, embedder {found.embedder}")
+    documents = sum(r.documents for r in info.repositories)
+    yield Check(OK, "index", f"{Path(info.path)}, schema {info.schema}, {documents} files, embedder {info.embedder}")
     for name, history in histories:
         yield Check(OK if history and not history.fault else LESS, f"history of {name}", format_history(history))
 
@@ -192,10 +194,10 @@ def version_lines() -> Iterator[str]:
     from codelens.store.connection import probe_abilities
     from codelens.store.migrate import newest_version
 
-    found = probe_abilities()
+    abilities = probe_abilities()
     yield f"codelens {__version__}\n"
     yield f"schema {newest_version()}\n"
-    yield f"SQLite {found.sqlite} (apsw {found.driver})\n"
-    yield f"sqlite-vec {found.vector or 'missing'}\n"
+    yield f"SQLite {abilities.sqlite} (apsw {abilities.driver})\n"
+    yield f"sqlite-vec {abilities.vector or 'missing'}\n"
     yield f"model {open_embedder(SHIPPED).name}\n"
     yield f"Python {sys.version.split()[0]}\n"

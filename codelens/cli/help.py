@@ -88,12 +88,12 @@ def find_unlisted(word: str) -> dict[str, str]:
     modules = [path.stem for path in Path(__file__).parent.glob("*.py")] if word in ("-h", "--help") else []
     if word.replace("-", "_").isidentifier() and find_spec(f"{__package__}.{word.replace('-', '_')}"):
         modules.append(word.replace("-", "_"))
-    found = {}
+    places = {}
     for module in sorted({*modules} - listed):
         declared = getattr(import_module(f"{__package__}.{module}"), module, None)
         if isinstance(declared, Command | CommandGroup):
-            found[declared.name] = f"{__package__}.{module}:{module}"
-    return found
+            places[declared.name] = f"{__package__}.{module}:{module}"
+    return places
 
 
 class HelpFlags:

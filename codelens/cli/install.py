@@ -72,7 +72,7 @@ class Site(NamedTuple):
     def _files(self, place: Row | None) -> list[Path]:
         if place is None:
             return []
-        folder = next(found for name in place.get("folders", [""]) if (found := self._folder(name)))
+        folder = next(path for name in place.get("folders", [""]) if (path := self._folder(name)))
         paths = [folder / Path(name).expanduser() for name in place["names"]]
         first = next((path for path in paths if path.is_file()), folder / place.get("new", place["names"][0]))
         return [first, *(path for path in paths if path != first)]
@@ -164,9 +164,9 @@ def _write(edit: Edit) -> None:
 
 def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
     """The entry with the command line of the server: for a project without the path of this machine."""
-    found = shutil.which("codelens")
-    named = "codelens" if flags.project else str(Path(found or "").absolute())
-    program, *rest = [named] if found else codelens_command()
+    program_path = shutil.which("codelens")
+    named = "codelens" if flags.project else str(Path(program_path or "").absolute())
+    program, *rest = [named] if program_path else codelens_command()
     arguments = [*rest, *row.get("arguments", ["mcp"]), *(["--db", str(flags.db.absolute())] if flags.db else [])]
     values = {"{program}": program, "{arguments}": arguments, "{command}": [program, *arguments]}
     return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from codelens.cli.flags import SearchFlags
 from codelens.cli.freshness import is_behind
 from codelens.cli.options import EVERYTHING
-from codelens.cli.streams import colored, is_for_people, say, say_notices, write
+from codelens.cli.streams import is_for_people, say, say_notices, wants_color, write
 from codelens.cli.workplace import Workplace
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -123,7 +123,7 @@ def output_options(flags: SearchFlags, place: Workplace, index: Index, options: 
         context=bool(options.context_before or options.context_after),
         only_matching=flags.only_matching,
         inverted=flags.invert,
-        color=colored(place.color, is_for_people(flags)),
+        color=wants_color(place.color, is_for_people(flags)),
         hyperlinks=flags.hyperlink_format or place.settings.hyperlink_format,
         width=width,
     )

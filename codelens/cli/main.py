@@ -15,7 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 from codelens.cli.arguments import read
-from codelens.cli.declare import ASKING, FINISHED, Command, declared_at, perform
+from codelens.cli.declare import ASKING, FINISHED, Command, import_object, perform
 from codelens.cli.help import PLACES, find_place, find_unlisted
 from codelens.cli.streams import report, say, say_plain, write
 from codelens.cli.warm import Answer
@@ -25,7 +25,7 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 
-class Terminated(KeyboardInterrupt):
+class Termination(KeyboardInterrupt):
     """SIGTERM came. Whatever an interrupt leaves in order, this does too."""
 
 
@@ -56,7 +56,7 @@ def run(answer: Answer | None = None) -> NoReturn:
 def _raise_terminated(number: int, frame: FrameType | None) -> None:
     """Raise it once; a second one ends the process where it is."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise Terminated
+    raise Termination
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
 def _report_interrupt(ending: BaseException) -> int:
     if FINISHED:
         return FINISHED[0]
-    terminated = isinstance(ending, Terminated)
+    terminated = isinstance(ending, Termination)
     say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
     return TERMINATED if terminated else INTERRUPTED
 
@@ -113,7 +113,7 @@ def _dispatch(arguments: list[str]) -> int:
             write(version_lines())
             return 0
         place = find_place(arguments[0])
-        command = declared_at(place) if place else None
+        command = import_object(place) if place else None
         if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
             return perform(command.flags, command.run, values)
     from codelens.cli.typed import complete, root

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import SYMBOLS, argument, command, group, option, required
+from codelens.cli.declare import SYMBOLS, argument, command, group, option, required_argument
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import agreed, inform, say, write, write_answer, write_json
@@ -67,7 +67,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with notebook_here(flags) as (notebook, place, find_target):
-        known = notebook.known(find_target(flags.target) if flags.target is not None else None)
+        known = notebook.recall(find_target(flags.target) if flags.target is not None else None)
         current = notebook.digests(known)
         words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
         for row in notebook.everything()["vocabulary"]:
@@ -170,7 +170,7 @@ def export(flags: CommonFlags) -> int:
 class PinFlags(RecordingFlags):
     """Options: what to pin."""
 
-    target: str = required("TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS)
+    target: str = required_argument("TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS)
 
 
 @command(epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
@@ -194,8 +194,8 @@ def unpin(flags: PinFlags) -> int:
 class RateFlags(RecordingFlags):
     """Options: what to rate, and how."""
 
-    target: str = required("TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
-    rating: float = required("RATING", "0 to 10; 5 changes nothing")
+    target: str = required_argument("TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
+    rating: float = required_argument("RATING", "0 to 10; 5 changes nothing")
 
 
 @command(epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
@@ -210,8 +210,8 @@ def rate(flags: RateFlags) -> int:
 class FeedbackFlags(RecordingFlags):
     """Which hit, and whether it was of use."""
 
-    hit: str = required("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
-    verdict: str = required("VERDICT", "useful or useless", choices=("useful", "useless"))
+    hit: str = required_argument("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
+    verdict: str = required_argument("VERDICT", "useful or useless", choices=("useful", "useless"))
     query: str | None = option(
         "--query QUERY", "The query that found it [default: the last recorded query, if it found the hit]"
     )

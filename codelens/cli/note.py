@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.cli.declare import command, group, option, required
+from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.editor import has_editor, open_editor
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import inform, say, stdin_bytes, write_answer
@@ -144,7 +144,7 @@ MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of
 class NoteAddFlags(CommonFlags, JsonFlags):
     """Options: the contents of the note."""
 
-    title: str = required("TITLE", "What it is about, in a few words")
+    title: str = required_argument("TITLE", "What it is about, in a few words")
     task: bool = option("--task", "Make it a task, with a status")
     status: str | None = option("--status WORD", "Of a task: open, doing, done … [default: open]")
     tag: list[str] | None = TAGS
@@ -209,7 +209,7 @@ def _read_word(word: str) -> str:
 class NoteEditFlags(CommonFlags, JsonFlags):
     """Which note, and what of it is to change."""
 
-    id: str = required("ID", "The note's id, or its beginning")
+    id: str = required_argument("ID", "The note's id, or its beginning")
     title: str | None = option("--title TEXT", "Change the title; the id stays")
     status: str | None = option("--status WORD", "open, doing, done …; makes a note a task")
     tag: list[str] | None = TAGS
@@ -314,7 +314,7 @@ def list_notes(flags: NoteListFlags) -> int:
 class NoteShowFlags(CommonFlags, JsonFlags):
     """The note to show."""
 
-    id: str = required("ID", "The note's id, or its beginning")
+    id: str = required_argument("ID", "The note's id, or its beginning")
 
 
 @command(epilog="Exit: 0 shown, 2 no such note.")
@@ -337,7 +337,7 @@ def show(flags: NoteShowFlags) -> int:
 class NoteRemoveFlags(CommonFlags):
     """Which ones."""
 
-    ids: list[str] = required("ID...", "Ids of notes, in full")
+    ids: list[str] = required_argument("ID...", "Ids of notes, in full")
 
 
 @command(epilog="Exit: 0 removed, 2 no such note, or it cannot be removed.")

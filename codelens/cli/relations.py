@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codelens.cli.declare import SYMBOLS, argument, command, required
+from codelens.cli.declare import SYMBOLS, argument, command, required_argument
 from codelens.cli.flags import (
     FILTERS,
     GLOBS,
@@ -22,7 +22,16 @@ from codelens.cli.flags import (
 )
 from codelens.cli.freshness import current_index, is_behind
 from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
-from codelens.cli.streams import colored, is_for_people, say, say_notices, write, write_answer, write_json, write_record
+from codelens.cli.streams import (
+    is_for_people,
+    say,
+    say_notices,
+    wants_color,
+    write,
+    write_answer,
+    write_json,
+    write_record,
+)
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -47,7 +56,7 @@ BELOW = argument("[PATH]...", "Search only in these files and folders")
 class SymbolsFlags(CommonFlags, JsonFlags):
     """The file, and the form of its outline."""
 
-    file: Path = required("FILE", "The file, relative to the working directory or to its root")
+    file: Path = required_argument("FILE", "The file, relative to the working directory or to its root")
     changes: bool = OUTPUT.option("--changes", "Show when and by whom each was last changed, and by how many commits")
     ctags: bool = OUTPUT.option("--ctags", "Print lines for a tags file")
 
@@ -129,7 +138,7 @@ def show_map(flags: MapFlags) -> int:
     elif is_for_people(flags):
         from codelens.render.relations_terminal import map_screen
 
-        write(map_screen(result, paths, colored(place.color, True)), styled=True, paged=not flags.no_pager)
+        write(map_screen(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
     else:
         write(relations.map_lines(result, paths))
     say_notices(result.notices)
@@ -152,7 +161,7 @@ class RefsFlags(GraphFlags):
     unresolved: bool = UNRESOLVED
     sure: bool = FILTERS.option("--sure", "Only resolved places")
     text: bool = FILTERS.option("--text", "Include comments, strings and documents that contain the name")
-    target: str = required("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
+    target: str = required_argument("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
@@ -167,7 +176,7 @@ class TargetFlags(DepthFlags):
     """The symbol to start from, and where to look."""
 
     unresolved: bool = UNRESOLVED
-    target: str = required("TARGET", TARGET, values=SYMBOLS)
+    target: str = required_argument("TARGET", TARGET, values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
@@ -180,8 +189,8 @@ class HierarchyFlags(TargetFlags):
 class PathFlags(DepthFlags):
     """The two ends of a path, and the files it may go through."""
 
-    first: str = required("FROM", f"The start: {TARGET}", values=SYMBOLS)
-    second: str = required("TO", "The end", values=SYMBOLS)
+    first: str = required_argument("FROM", f"The start: {TARGET}", values=SYMBOLS)
+    second: str = required_argument("TO", "The end", values=SYMBOLS)
     paths: list[Path] | None = argument("[PATH]...", "Only paths through these files and folders")
 
 
@@ -293,7 +302,7 @@ def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace,
     elif for_people:
         from codelens.render.relations_terminal import related_screen
 
-        write(related_screen(result, paths, colored(place.color, True)), styled=True, paged=not flags.no_pager)
+        write(related_screen(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
     else:
         write(relations.related_lines(result, paths))
 

@@ -236,8 +236,8 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
     """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
     roots = [Path(row.root) for row in index.info().repositories]
     places = [place.cwd / path, *(root / path for root in roots)]
-    if found := next((at for at in places if at.exists()), None):
-        return path if found == places[0] else found
+    if existing := next((at for at in places if at.exists()), None):
+        return path if existing == places[0] else existing
     indexed = {Path(root, file) for root, file in index.files(SearchOptions())}  # of deleted files, it knows more
     indexed.update([folder for file in indexed for folder in file.parents])
     if known := next((at for at in places if at in indexed), None):
@@ -305,8 +305,8 @@ def _render(
 def _record(index: Index, result: SearchResult, words: str) -> None:
     from codelens.cli.memory import record
 
-    found = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
-    record(index, result.query, found, result.options.now, result.notices, words)
+    hits = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
+    record(index, result.query, hits, result.options.now, result.notices, words)
 
 
 _MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answer_searches
-from codelens.cli.declare import command, group, option, required
+from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_plain, write, write_fields
 from codelens.cli.workplace import Workplace, fleet_at, reading_place
@@ -108,7 +108,7 @@ def _mount_tools(place: Workplace) -> MountedApp:
 class KeyNameFlags(CommonFlags, JsonFlags):
     """Whose key."""
 
-    name: str = required("NAME", "Whose key it is")
+    name: str = required_argument("NAME", "Whose key it is")
 
 
 class KeyAddFlags(KeyNameFlags):
@@ -166,4 +166,4 @@ def _find_keys_file() -> Path:
 
 
 keys = group("keys", add, list_keys, revoke, help="Create, list and revoke keys for `codelens serve`.")
-serve = group("serve", keys, own=serve_index, epilog="Exit: 2 error, 3 no index, 130 interrupted.")
+serve = group("serve", keys, alone=serve_index, epilog="Exit: 2 error, 3 no index, 130 interrupted.")

@@ -22,20 +22,20 @@ def status(flags: StatusFlags) -> int:
 
     place = reading_place(flags)
     with place.open() as index:
-        found = index.status(check=not flags.no_check)
-        stale = any(r.is_stale for r in found.repositories)
+        report = index.status(check=not flags.no_check)
+        stale = any(r.is_stale for r in report.repositories)
         exit_code = StaleIndex.exit_code if stale and flags.require_fresh else 0
         if flags.quiet:
             return exit_code
         if flags.json:
             write_record(
-                status_record(place.with_notices(found), exit_code, index.skipped() if flags.skipped else None)
+                status_record(place.with_notices(report), exit_code, index.skipped() if flags.skipped else None)
             )
         elif flags.skipped:
-            write(skipped_lines(index.skipped(), len(found.repositories) > 1))
-            write(fault_lines(found))
+            write(skipped_lines(index.skipped(), len(report.repositories) > 1))
+            write(fault_lines(report))
         else:
-            write(status_lines(found))
-        for notice in found.notices:
+            write(status_lines(report))
+        for notice in report.notices:
             say(f"note: {notice.text}")
     return exit_code

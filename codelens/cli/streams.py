@@ -139,7 +139,7 @@ def is_for_people(flags: Any) -> bool:
     return sys.stdout.isatty() or bool(flags.pretty)
 
 
-def colored(when: str, terminal: bool) -> bool:
+def wants_color(when: str, terminal: bool) -> bool:
     """True if output is coloured. `when` is auto, always or never; auto checks NO_COLOR, TERM=dumb and whether it is a terminal."""
     if when != "auto":
         return when == "always"

@@ -29,8 +29,8 @@ from codelens.cli.declare import (
     Command,
     CommandGroup,
     Parameter,
-    declared_at,
     group,
+    import_object,
     option,
     parameters_of,
     perform,
@@ -60,7 +60,7 @@ MEANT: Mapping[str, str] = {
 MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → where it is now
 
 
-def typed(declared: Command | CommandGroup) -> SectionedCommand | LazyGroup:
+def make_typer_command(declared: Command | CommandGroup) -> SectionedCommand | LazyGroup:
     """The typer command of what was declared."""
     if isinstance(declared, Command):
         return SectionedCommand(declared)
@@ -151,30 +151,32 @@ class LazyGroup(TyperGroup):
         declared: CommandGroup,
         params: Sequence[Any] = (),
     ) -> None:
-        self.places, self.declared, own = places, declared, declared.own
+        self.places, self.declared, alone = places, declared, declared.alone
         super().__init__(
             name=declared.name,
             commands=cast(Any, dict.fromkeys(self.list_commands(None))),
             suggest_commands=False,  # `resolve_command` suggests only close ones
-            invoke_without_command=own is not None,
-            callback=self._run_own,
-            params=_make_parameters(own.flags) if own else [*params],
-            help=inspect.getdoc(own.run) if own else declared.help,
+            invoke_without_command=alone is not None,
+            callback=self._run_alone,
+            params=_make_parameters(alone.flags) if alone else [*params],
+            help=inspect.getdoc(alone.run) if alone else declared.help,
             epilog=declared.epilog or None,
             **SETTINGS,
         )
 
-    def _run_own(self, **values: Any) -> int:
+    def _run_alone(self, **values: Any) -> int:
         """Run the group's own command, unless another follows."""
-        own = self.declared.own
-        if own is None or get_current_context().invoked_subcommand is not None:
+        alone = self.declared.alone
+        if alone is None or get_current_context().invoked_subcommand is not None:
             return 0
-        return _perform(own, values)
+        return _perform(alone, values)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Called by typer. Without the name of a command below it, a group with a `default` is that command."""
         if self.declared.default and not (args[:1] and args[0] in self.commands):
-            return typed(declared_at(self.declared.default)).make_context(info_name, args, parent, **extra)
+            return make_typer_command(import_object(self.declared.default)).make_context(
+                info_name, args, parent, **extra
+            )
         return super().make_context(info_name, args, parent, **extra)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -185,7 +187,7 @@ class LazyGroup(TyperGroup):
         """Imports the command's module; None for an unknown name."""
         for names in self.places.values():
             if declared := names.get(cmd_name):
-                return typed(declared_at(declared) if isinstance(declared, str) else declared)
+                return make_typer_command(import_object(declared) if isinstance(declared, str) else declared)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -356,7 +358,7 @@ def _offer_of(parameter: Parameter) -> Any:
     def offer(ctx: Any, incomplete: str) -> list[str]:
         before = incomplete[: incomplete.rfind(",") + 1] if has_commas else ""
         begun = incomplete.removeprefix(before)
-        offered: Any = declared_at(values) if isinstance(values, str) else values
+        offered: Any = import_object(values) if isinstance(values, str) else values
         if callable(offered):
             offered = offered(ctx.params.get("db"), begun) if values == SYMBOLS else offered()
         return [before + value for value in offered if value.startswith(begun)]

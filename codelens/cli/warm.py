@@ -85,8 +85,8 @@ def socket_of(index: str) -> str:
 
 def is_private(folder: str) -> bool:
     """True for a folder of this user's that nobody else may enter."""
-    found = os.lstat(folder)
-    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
+    status = os.lstat(folder)
+    return status.st_uid == os.getuid() and status.st_mode & 0o170077 == 0o040000
 
 
 def describe_program() -> list[str]:

@@ -13,7 +13,7 @@ from codelens.cli.options import (
     read_query,
     search_options,
 )
-from codelens.cli.streams import colored, is_for_people, say, write, write_json, write_record
+from codelens.cli.streams import is_for_people, say, wants_color, write, write_json, write_record
 from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
@@ -87,7 +87,7 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
         every_part=flags.every_part or flags.verbose,
         side_by_side=are_compared,
         same=SearchPlace(tuple(options), tuple(quote_for_shell(str(path)) for path in flags.below or ())),
-        color=colored(place.color, is_for_people(flags)),
+        color=wants_color(place.color, is_for_people(flags)),
     )
     if is_for_people(flags):
         from codelens.render.why_terminal import render_why_picture

@@ -45,7 +45,6 @@ import tree_sitter
 from codelens.lang.comments import clean_comment, find_doc_before, strip_tags
 from codelens.lang.matches import (
     CaptureCollector,
-    Captures,
     DefinitionDraft,
     Key,
     bare,

@@ -56,11 +56,11 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
             return "\0".join((kind, row.path, row.qualified_name, row.kind, row.signature))
         return "\0".join((kind, str(outgoing), row.path, row.qualified_name, row.kind, contents[unit]))
 
-    found = {}
+    digest_of_unit = {}
     for unit in units_by_id:
         relations = sorted(describe(*relation) for relation in around[unit] if relation[2] in rows)
-        found[unit] = _hash("\n".join((contents[unit], *relations)).encode("utf-8", "surrogatepass"))
-    return found
+        digest_of_unit[unit] = _hash("\n".join((contents[unit], *relations)).encode("utf-8", "surrogatepass"))
+    return digest_of_unit
 
 
 def _hash(content: bytes) -> str:
@@ -126,17 +126,17 @@ class MemoryNotebook:
                     memory.set_used(last.number, shown.rank)
         return place
 
-    def record(self, query: str, words: Sequence[str], found: Sequence[tuple[int, UnitRow, int]]) -> None:
+    def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
-        now, results = self._time(), found[:MOST_PLACES]
-        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results)
+        now = self._time()
+        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.unsettled(self._session)
         unused = [  # An answer without any use has no unused places: the use may not have been reported
-            dict.fromkeys(one.place for one in answer.places if not one.used)
-            if any(p.used for p in answer.places)
-            else {}
+            dict.fromkeys(
+                shown.place for shown in answer.places if not shown.used and any(p.used for p in answer.places)
+            )
             for answer in answers
         ]
         known = self.digests({place for unused_places in unused for place in unused_places})
@@ -214,7 +214,7 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
-    def known(self, target: str | None = None) -> dict[Place, PlaceRecord]:
+    def recall(self, target: str | None = None) -> dict[Place, PlaceRecord]:
         """Place → its records; with a target only the places that it names."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
@@ -241,27 +241,27 @@ class MemoryNotebook:
     def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
         """The recorded places that a target names: by their own names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
-        found = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
-        if not found:
-            found = {p for p in among if p.name and f".{p.name}".endswith(f".{wanted}")}
-        if not found:
+        meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
+        if not meant:
+            meant = {p for p in among if p.name and f".{p.name}".endswith(f".{wanted}")}
+        if not meant:
             try:
                 place = self._place(target)
             except TargetError:
                 return set()
-            found = {p for p in among if p == place or (place.kind == FILE and p[:2] == place[:2])}
-        return found
+            meant = {p for p in among if p == place or (place.kind == FILE and p[:2] == place[:2])}
+        return meant
 
     def _place(self, target: str) -> Place:
         """The place of a target: a unit for a symbol or PATH:LINE, a file for a PATH."""
         with self._store.reading():
-            found: UserTarget = resolve_target(target, self._store)
-            if found.document is not None and found.line is None:
+            named: UserTarget = resolve_target(target, self._store)
+            if named.document is not None and named.line is None:
                 names = {row.id: row.name for row in self._store.documents.repositories()}
-                return Place(names[found.document.repository], found.document.path, "", FILE)
-        if found.unit is None:
+                return Place(names[named.document.repository], named.document.path, "", FILE)
+        if named.unit is None:
             raise TargetError(f"{target} is not in the index", hint="name it as PATH, PATH:LINE or a symbol's name")
-        return place_of(found.unit)
+        return place_of(named.unit)
 
     def _means(self, target: str, one: AnsweredPlace) -> bool:
         """True if a used target names this place of an answer: by its file, a line of it, or its name."""
@@ -291,10 +291,10 @@ class MemoryNotebook:
 def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:
     """Place → its units in order of content; files and places that are gone are left out."""
     wanted = {place for place in places if place.kind != FILE}
-    found: dict[Place, list[UnitRow]] = {}
+    units_of_place: dict[Place, list[UnitRow]] = {}
     for path in sorted({place.path for place in wanted}):
         for document in store.documents.by_path(path):
             for unit in store.units.of_document(document.id):
                 if (place := place_of(unit)) in wanted:
-                    found.setdefault(place, []).append(unit)
-    return {place: sorted(units, key=UnitRow.content_order) for place, units in found.items()}
+                    units_of_place.setdefault(place, []).append(unit)
+    return {place: sorted(units, key=UnitRow.content_order) for place, units in units_of_place.items()}

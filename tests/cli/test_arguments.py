@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from codelens.cli.arguments import read
-from codelens.cli.declare import Command, declared_at, perform
+from codelens.cli.declare import Command, import_object, perform
 from codelens.cli.help import PLACES
 from codelens.cli.main import main
-from codelens.cli.typed import typed
+from codelens.cli.typed import make_typer_command
 from codelens.errors import UsageError
 
 COMMANDS = {
     name: found
     for names in PLACES.values()
     for name, place in names.items()
-    if isinstance(found := declared_at(place), Command)
+    if isinstance(found := import_object(place), Command)
 }
 WORDS = (
     *(
@@ -99,7 +99,7 @@ def meant_by_typer(command: Command, line: list[str]) -> dict[str, Any] | None:
         return 0
 
     try:
-        with typed(command._replace(run=look)).make_context(command.name, list(line)) as context:
+        with make_typer_command(command._replace(run=look)).make_context(command.name, list(line)) as context:
             context.command.invoke(context)
     except UsageError:
         raise

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import codelens.cli
-from codelens.cli.declare import declared_at
+from codelens.cli.declare import import_object
 from codelens.cli.help import COMMANDS, PLACES
 from codelens.cli.typed import LazyGroup, root
 from tests.commands import Run
@@ -25,7 +25,7 @@ def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> No
 
 
 BELOW = {
-    name: declared_at(f"codelens.cli.{name}:{name}").commands
+    name: import_object(f"codelens.cli.{name}:{name}").commands
     for name in ("cluster", "memory", "model", "hooks", "note")
 }
 

@@ -12,7 +12,7 @@ from codelens.cli.declare import Section, argument, command, defaults, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
 from codelens.cli.options import search_options
 from codelens.cli.progress import watcher
-from codelens.cli.streams import colored, inform, write, write_record
+from codelens.cli.streams import inform, wants_color, write, write_record
 from codelens.cli.workplace import Scope, reading_place, settings_at, working_folder
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
@@ -238,7 +238,7 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
         write(markdown_columns(table))
     elif sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
-        write(screen_columns(table, width, colored(color, True)), styled=True)
+        write(screen_columns(table, width, wants_color(color, True)), styled=True)
     else:
         write(plain_columns(table))
 

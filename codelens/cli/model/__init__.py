@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.config import write_setting
-from codelens.cli.declare import argument, command, group, option, required
+from codelens.cli.declare import argument, command, group, option, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here, working_folder
@@ -152,7 +152,7 @@ def list_models(flags: ListFlags) -> int:
 class ModelUseFlags(CommonFlags):
     """Which model."""
 
-    model: str = required("MODEL", "codelens, hashing, the name of a model of yours, or a file")
+    model: str = required_argument("MODEL", "codelens, hashing, the name of a model of yours, or a file")
 
 
 @command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
@@ -183,8 +183,8 @@ ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
 class ModelExportFlags(CommonFlags):
     """Options: the model, the output file, and the format."""
 
-    model: str = required("MODEL", "A model's name or file")
-    out: Path = required("OUT", "The file to write")
+    model: str = required_argument("MODEL", "A model's name or file")
+    out: Path = required_argument("OUT", "The file to write")
     format: str | None = option(
         "--format HOW",
         "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
