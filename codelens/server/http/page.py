@@ -31,13 +31,12 @@ from codelens.model.search import Contribution
 from codelens.render.records import MOST_REPOSITORIES, Record
 from codelens.render.visible import for_terminal
 from codelens.render.why import first_reason
-from codelens.server.http.answers import ENDPOINTS
+from codelens.server.http.answers import DEFAULT_LIMIT, ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.links import SourceLinks, at_line
 from codelens.server.http.openapi import from_parameters
-from codelens.server.http.questions import DEFAULT_LIMIT
 
 
 def address(place: str, /, **parameters: Any) -> str:
