@@ -46,10 +46,10 @@ class ServedIndex:
 
 PAUSE_SECONDS = 1.0  # Least time between two looks at the trees. About as fast as an agent edits and asks.
 PAUSE_SHARE = 20
-"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones. Chosen."""
+"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones."""
 BUSY_SECONDS = 5.0  # Pause after a run that failed, or found another process writing
 IDLE_SECONDS = 60.0
-"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever. Chosen."""
+"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever."""
 END_SECONDS = 1.0  # How long the end of the server waits for the process to end its batch; a client waits two
 NICER = 10  # Priority that the process gives up, so that answers come first on a machine with few cores
 
@@ -90,11 +90,11 @@ class Upkeep:
 
     def work(self) -> Work:
         """The current work, as far as this process knows."""
-        work, index = self._work, self._served.index
-        begun_files = (index.with_name(index.name + LOCK), index.with_name(index.name + BUILDING))
-        if not work.doing and not index.is_file() and all(file.is_file() for file in begun_files):
+        index = self._served.index
+        begun = all(index.with_name(index.name + suffix).is_file() for suffix in (LOCK, BUILDING))
+        if begun and not self._work.doing and not index.is_file():
             return Work("elsewhere", "by another process")
-        return work
+        return self._work
 
     def tend(self, seconds: float) -> None:
         """Build a missing index, or update a stale one. Waits up to `seconds` for the look at the trees."""

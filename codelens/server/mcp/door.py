@@ -112,16 +112,16 @@ def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
 
 def _is_valid_handshake(request: Any) -> bool:
     """True for a request that fits the protocol's schema."""
-    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0" or request.get("method") != "initialize":
-        return False
-    params, number = request.get("params"), request.get("id")
-    if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(params, dict):
-        return False
-    client = params.get("clientInfo")
-    return (
-        isinstance(params.get("protocolVersion"), str)
-        and isinstance(params.get("capabilities"), dict)
-        and isinstance(client, dict)
-        and isinstance(client.get("name"), str)
-        and isinstance(client.get("version"), str)
-    )
+    match request:
+        case {
+            "jsonrpc": "2.0",
+            "method": "initialize",
+            "id": int() | str() as number,
+            "params": {
+                "protocolVersion": str(),
+                "capabilities": dict(),
+                "clientInfo": {"name": str(), "version": str()},
+            },
+        }:
+            return not isinstance(number, bool)
+    return False
