@@ -271,13 +271,11 @@ class Conditions:
     changes: LastChanges | None = None  # None if no condition needs last changes
 
     def facts_of(self, document: DocumentRow) -> Facts:
-        """The facts about a document."""
         repository = self.repositories[document.repository]
         metadata = self.metadata.of(repository, document.path)
         return Facts(document.path, repository, document.language, document.roles, metadata)
 
     def matching_of(self, document: DocumentRow) -> Matching:
-        """The matching for a document: with its last change if a condition needs it."""
         return replace(self.matching, last=self.changes.of_document(document)) if self.changes else self.matching
 
     def matchings_of(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
@@ -323,7 +321,6 @@ def add_satisfying(
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
 
     def place(brief: Brief) -> tuple[DocumentId, int]:
-        """The document of a unit, and its part."""
         return brief[1], large[brief[1]].part_of(brief[5]) if brief[1] in large else 0
 
     for (document, part), units in groupby(briefs, key=place):
@@ -367,8 +364,6 @@ def add_satisfying(
 
 
 class _UnitDecider(NamedTuple):
-    """A tree of conditions for the units of one document."""
-
     node: Node
     matching: Matching
     matchings: Mapping[UnitId, Matching]  # The matching of units with a last change

@@ -166,7 +166,6 @@ class _Lines:
         self.returns = "\r\n" in text
 
     def of(self, node: LineNode) -> Lines:
-        """The lines that satisfy a part of the query."""
         match node:
             case Phrase(text) | Identifier(text):
                 whole_word = isinstance(node, Identifier) or self.query.whole_word
@@ -204,7 +203,6 @@ class _Lines:
         return {number: _joined(line, others[number]) for number, line in lines.items() if number in others}
 
     def all(self) -> Lines:
-        """Every line."""
         lines: dict[int, FoundLine] = {}
         begin = 0
         while begin < len(self.text):
@@ -215,7 +213,6 @@ class _Lines:
         return lines
 
     def without(self, lines: Lines) -> Lines:
-        """The lines that are not among these."""
         return {number: line for number, line in self.all().items() if number not in lines}
 
     def within(self, lines: Lines, condition: Node) -> Lines:

@@ -71,7 +71,6 @@ class Faults:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, code: str, position: int, text: str) -> None:
-        """Record a fault with its sentence."""
         self.counts[code] = self.counts.get(code, 0) + 1
         if self.counts[code] <= MOST:
             self.notes.append((position, Notice(code, text)))

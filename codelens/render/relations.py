@@ -184,7 +184,6 @@ def map_dot(result: RepositoryMap) -> Iterator[str]:
 
 
 def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    """Graphviz."""
     return _digraph(graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links))
 
 
@@ -208,7 +207,6 @@ def quote_for_dot(text: str) -> str:
 
 
 def path_of_test(reaching: ReachingTest, paths: PathStyle) -> str:
-    """The path of a test's file."""
     return paths.of(reaching.test.root, reaching.test.os_path)
 
 
@@ -243,7 +241,6 @@ def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: boo
 
 
 def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
-    """The object of --json."""
     return {
         "schema": SCHEMA,
         "touched": [node_record(named) for named in result.touched],

@@ -225,7 +225,6 @@ class WatchedUpkeep(Upkeep):
         super().tend(seconds)
 
     def close(self) -> None:
-        """End the watch too."""
         super().close()
         with self._lock:
             watch, self._watch = self._watch, None

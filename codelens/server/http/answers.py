@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -306,7 +307,6 @@ def symbols(index: Index, request: FileAsked) -> Record:
 
 
 def file(index: Index, request: FileAsked) -> Record:
-    """A file as it was indexed, with its outline."""
     return source_record(index.source(request.path, request.repository), index.info())
 
 
@@ -317,29 +317,23 @@ def files(index: Index, request: FilesAsked) -> Record:
 
 
 def status(index: Index, request: StatusAsked) -> Record:
-    """The object of `status --json`."""
     return status_record(index.status(check=request.check), 0)
 
 
-def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
+def relations(question: str, index: Index, request: RelationsAsked) -> Record:
     """The answer to refs, callers, callees or impact."""
-
-    def answer(index: Index, request: RelationsAsked) -> Record:
-        where = filter_options(request, EVERYTHING)
-        options = RelationOptions(
-            **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
-            **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
-            kinds=tuple(request.kinds),
-            where=where if where != SearchOptions(limit=EVERYTHING) else None,
-        )
-        result: RelationAnswer = getattr(index.graph, question)(request.target, options)
-        return related_record(result, 0 if result.relations else 1)
-
-    return answer
+    where = filter_options(request, EVERYTHING)
+    options = RelationOptions(
+        **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
+        **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
+        kinds=tuple(request.kinds),
+        where=where if where != SearchOptions(limit=EVERYTHING) else None,
+    )
+    result: RelationAnswer = getattr(index.graph, question)(request.target, options)
+    return related_record(result, 0 if result.relations else 1)
 
 
 def filter_options(request: Filters, limit: int) -> SearchOptions:
-    """The filters alone."""
     values = given_options(request)
     return SearchOptions(limit=limit, **{name: values[name] for name in FILTERS})
 
@@ -367,10 +361,14 @@ ENDPOINTS = {
         Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
         Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
         Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
-        Endpoint("refs", ReferencesAsked, relations("refs"), "related", "Every place that names a thing"),
-        Endpoint("callers", RelationsAsked, relations("callers"), "related", "Who calls a function, as a tree"),
-        Endpoint("callees", RelationsAsked, relations("callees"), "related", "What a function calls, as a tree"),
-        Endpoint("impact", RelationsAsked, relations("impact"), "related", "What a change may reach"),
+        Endpoint("refs", ReferencesAsked, partial(relations, "refs"), "related", "Every place that names a thing"),
+        Endpoint(
+            "callers", RelationsAsked, partial(relations, "callers"), "related", "Who calls a function, as a tree"
+        ),
+        Endpoint(
+            "callees", RelationsAsked, partial(relations, "callees"), "related", "What a function calls, as a tree"
+        ),
+        Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
         Endpoint("files", FilesAsked, files, "files", "The indexed files"),
         Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
         Endpoint("status", StatusAsked, status, "status", "The state of the index", kept=False),

@@ -126,7 +126,6 @@ class FleetState:
         """Always None: a store may be far away."""
 
     def read(self) -> str:
-        """Read the snapshot from the manifest. Raises what opening the fleet raises."""
         stamp = self._fleet.stamp()
         if self._known[0] != stamp:
             self._known = stamp, self._fleet.snapshot()

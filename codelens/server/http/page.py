@@ -285,12 +285,10 @@ class _PageRoutes:
         return await self._render("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
-        """The list of indexed files."""
         found = await self._ask("files", _api_parameters(request.query_params))
         return await self._render("files.html", found=found, fields=_link_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
-        """Keys, and the language of queries."""
         return await self._render("help.html")
 
 
