@@ -11,16 +11,7 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
-from codelens.query.facts import (
-    UPDATED,
-    Facts,
-    Matching,
-    Scalar,
-    contains,
-    number_of,
-    occurs,
-    unix_seconds,
-)
+from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, number_of, occurs, unix_seconds
 from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
 from codelens.text.identifiers import nearest
 from codelens.text.terms import fold

@@ -76,9 +76,7 @@ def _check_profile(name: str) -> str:
 Query = Annotated[str, AfterValidator(_replace_unencodable), Field(max_length=LONGEST_QUERY)]
 Name = Annotated[str, AfterValidator(_replace_unencodable), Field(min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[
-    str,
-    AfterValidator(_check_language),
-    WithJsonSchema({"type": "string", "enum": sorted(accepted_names())}),
+    str, AfterValidator(_check_language), WithJsonSchema({"type": "string", "enum": sorted(accepted_names())})
 ]
 Profile = Annotated[
     str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})
