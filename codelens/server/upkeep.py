@@ -68,9 +68,8 @@ class Work:
     @property
     def text(self) -> str:
         """How far it is, for a sentence."""
-        if not self.total:
-            return self.phase
-        return f"{self.phase} {self.done} of {self.total} ({100 * self.done // self.total} %)"
+        share = f" {self.done} of {self.total} ({100 * self.done // self.total} %)" if self.total else ""
+        return f"{self.phase}{share}"
 
 
 class Upkeep:
@@ -156,10 +155,9 @@ class Upkeep:
             with self._served.open() as index:
                 present = [root for root in index.roots() if root.is_dir()]
                 return present if present and index.is_stale() else None
-        except NoIndex:
-            return [self._served.folder]
-        except IndexCorrupt:
-            return None if self._work.fault else [self._served.folder]
+        except (NoIndex, IndexCorrupt) as fault:
+            was_tried = isinstance(fault, IndexCorrupt) and self._work.fault
+            return None if was_tried else [self._served.folder]
 
     def _start(self, roots: list[Path]) -> None:
         new = not self._served.index.is_file()
@@ -200,9 +198,9 @@ class Upkeep:
         code = process.wait()
         if process.stdin:
             process.stdin.close()
-        unsaid = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
         busy = end.get("busy", False)
-        fault = "" if busy else end.get("error", unsaid)
+        ended = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
+        fault = "" if busy else end.get("error", ended)
         self._work = Work(fault=fault, hint=end.get("hint", ""))
         pause = BUSY_SECONDS if busy or fault else PAUSE_SECONDS if end.get("wrote") else IDLE_SECONDS
         with self._lock:
