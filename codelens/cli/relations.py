@@ -288,10 +288,11 @@ def _open_place(flags: PlaceFlags) -> Workplace:
 
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
     from codelens.render import relations
+    from codelens.render.records import to_jsonl
 
     paths, for_people = place.path_style(result.index.repositories), is_for_people(flags)
     if flags.jsonl:
-        write_json(relations.related_jsonl(result, exit_code))
+        write_json(to_jsonl("relation", "relations", relations.related_record(result, exit_code)))
     elif flags.json:
         write_record(relations.related_record(result, exit_code))
     elif flags.dot:

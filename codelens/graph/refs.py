@@ -165,11 +165,11 @@ def _answer_definitions(
         if document is not None and edge.line:
             by_line.setdefault((document_node(document.id), edge.line), edge)
     relations, importing = list[Relation](), set[int]()
-    for found in finder.find_places():
-        if found.role == IMPORT:
-            importing.add(found.document.id)
-        known = by_line.get((document_node(found.document.id), found.line))
-        relations.append(_make_relation(view, found, target, known))
+    for named_place in finder.find_places():
+        if named_place.role == IMPORT:
+            importing.add(named_place.document.id)
+        known = by_line.get((document_node(named_place.document.id), named_place.line))
+        relations.append(_make_relation(view, named_place, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:
         relation = view.relation(edge, outgoing=False)

@@ -116,11 +116,12 @@ def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
     for test, tested in testing.items():
         if len(subjects[test]) > MOST_SUBJECTS:
             continue
-        for (one, first), (other, second) in product(tested.items(), subjects[test].items()):
-            if one != other:
-                sure[one, other] = max(sure.get((one, other), 0.0), min(first, second))
+        for (subject, first), (other, second) in product(tested.items(), subjects[test].items()):
+            if subject != other:
+                sure[subject, other] = max(sure.get((subject, other), 0.0), min(first, second))
     return [
-        _make_implied(one, "co_tested_with", other, confidence) for (one, other), confidence in sorted(sure.items())
+        _make_implied(subject, "co_tested_with", other, confidence)
+        for (subject, other), confidence in sorted(sure.items())
     ]
 
 

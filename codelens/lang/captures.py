@@ -221,14 +221,14 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
 
 def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[Reference]:
     """References in order, each with the innermost unit around it."""
-    found, language, utf8 = gathered.references, gathered.language, gathered.utf8
+    captured, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
-    for start, kind in found:
+    for start, kind in captured:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
     around = Enclosing(spans)
     at_start = {start: unit for unit, (start, _) in reversed([*enumerate(spans)])} if language.attributes else {}
     line, counted = 1, 0
-    for (start, kind), (node, receiver) in sorted(found.items(), key=itemgetter(0)):
+    for (start, kind), (node, receiver) in sorted(captured.items(), key=itemgetter(0)):
         end = node.end_byte
         if _STRENGTH.get(kind, 2) < strongest[start] or start == end:
             continue  # a stronger pattern matches here, or the parser inserted the name
@@ -273,7 +273,7 @@ def _list_bindings(
     closures = _sort_outer_first(gathered.closures)
     around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(_sort_outer_first(gathered.prototypes))
     defined = {unit.name_span.start for unit in units}
-    found: list[Binding] = []
+    bindings: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         if start in gathered.imported or (not text and start in defined):
             continue
@@ -283,15 +283,15 @@ def _list_bindings(
         if how in ("return", "result"):
             if closure is not None:
                 continue
-        elif (not text and found and found[-1].start == start) or aside.at(start) is not None:
+        elif (not text and bindings and bindings[-1].start == start) or aside.at(start) is not None:
             continue
         until = closures[closure][1] if closure is not None else 0
-        found.append(Binding(how, name, text, unit, start, until))
+        bindings.append(Binding(how, name, text, unit, start, until))
         if unit is not None and (member := gathered.members.get(start)):
-            found.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
-    found += _list_bases(gathered, spans, references)
-    found.sort(key=attrgetter("start"))
-    return found
+            bindings.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
+    bindings += _list_bases(gathered, spans, references)
+    bindings.sort(key=attrgetter("start"))
+    return bindings
 
 
 def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:

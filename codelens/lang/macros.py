@@ -41,9 +41,9 @@ def blank_macros(utf8: bytes, language: str) -> bytes:
         patterns.append(_AROUND_NAMESPACE)
     if kinds == "lines" and any(word in utf8 for word in _ATTRIBUTES):
         patterns.append(_AFTER_PARAMETERS)
-    spans = [found.span(1) for pattern in patterns for found in pattern.finditer(utf8)]
+    spans = [macro.span(1) for pattern in patterns for macro in pattern.finditer(utf8)]
     if kinds == "lines":
-        spans += [found.span(1) for found in _ALONE.finditer(utf8) if _is_between_statements(utf8, found.start())]
+        spans += [macro.span(1) for macro in _ALONE.finditer(utf8) if _is_between_statements(utf8, macro.start())]
     if not spans:
         return utf8
     blanked = bytearray(utf8)

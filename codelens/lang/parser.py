@@ -112,8 +112,8 @@ def check_grammar(language: str) -> None:
 
 def find_unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
     """The kinds of nodes and the fields that a query names and the grammar does not have."""
-    found = _NAMES.findall(_NOT_NAMES.sub("", query))
-    nodes, fields = ({pair[at] for pair in found} - _ANY for at in (0, 1))
+    pairs = _NAMES.findall(_NOT_NAMES.sub("", query))
+    nodes, fields = ({pair[at] for pair in pairs} - _ANY for at in (0, 1))
     unknown = [name for name in nodes if grammar.id_for_node_kind(name, True) is None]
     return sorted([*unknown, *(name for name in fields if grammar.field_id_for_name(name) is None)])
 

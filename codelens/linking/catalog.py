@@ -257,8 +257,8 @@ class Catalog:
         """The result of `find(*about)`, kept with the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
             outer, self.keys = self.keys, set()
-            found = find(*about)
-            known = self._modules[question] = found, frozenset(self.keys)
+            answer = find(*about)
+            known = self._modules[question] = answer, frozenset(self.keys)
             self.keys = outer
             self._rows += 1
         self.keys |= known[1]
@@ -288,13 +288,13 @@ class Catalog:
         """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
         self.record("p", posixpath.basename(name).partition(".")[0])
         if not name.startswith("/"):
-            if found := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
-                return found, "literal"
+            if file := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
+                return file, "literal"
             fitting = self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
             return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
         for root in list_folders(path):  # the root of a site may be any folder above
-            if found := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
-                return found, "literal"
+            if file := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
+                return file, "literal"
         return None
 
     def _file_at(self, path: str) -> FileInfo | None:
@@ -352,7 +352,9 @@ class Catalog:
             if definitions := self.in_namespace(language.kin, namespace, name):
                 return definitions
             namespace = namespace.rpartition(".")[0] if language.open_types else ""
-        used = [one.module.replace("\\", ".") for one in facts.imports if not one.name and not one.alias]
+        used = [
+            imported.module.replace("\\", ".") for imported in facts.imports if not imported.name and not imported.alias
+        ]
         return [d for module in used for d in self.in_namespace(language.kin, module, name)]
 
     def in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:

@@ -146,8 +146,8 @@ class Evaluator:
             self._find_field(facts, holder, name)
         for name in facts.module_bound:
             self._find_bound(facts, name)
-        found, self.catalog.keys = self.catalog.keys, outer
-        return found
+        keys, self.catalog.keys = self.catalog.keys, outer
+        return keys
 
     # Names
 
@@ -162,11 +162,10 @@ class Evaluator:
             return self.super_object(facts, unit)
         around = facts.definitions[unit] if unit is not None else None
         if name in facts.repeated:  # its meaning depends on the place
-            return (self._resolve_inside(name, facts, around, before) if around else None) or self._in_file(
-                name, facts, before
-            )
-        if around and name in facts.inner and (found := self._resolve_inside(name, facts, around, before)):
-            return found
+            inside = self._resolve_inside(name, facts, around, before) if around else None
+            return inside or self._in_file(name, facts, before)
+        if around and name in facts.inner and (value := self._resolve_inside(name, facts, around, before)):
+            return value
         if not (language.implicit_self or facts.has_modules):
             around = None
         while around is not None and around.kind not in HOLDERS and around.parent is not None:
@@ -184,8 +183,8 @@ class Evaluator:
         around: Definition | None = unit
         while around is not None:
             place = around.place
-            if found := facts.locals.get(place, _EMPTY).get(name):
-                return Value("definition", found[-1], tier="scope")
+            if local_definitions := facts.locals.get(place, _EMPTY).get(name):
+                return Value("definition", local_definitions[-1], tier="scope")
             if (around.name != name or around.kind in FUNCTIONS) and (
                 bound := facts.find_bindings(place, name, before)
             ):
@@ -201,9 +200,9 @@ class Evaluator:
             if owner is not None:
                 member = self.member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
-                    own = member.definition
-                    if own and own.kind == "method" and own.parent and own.parent.name == name:
-                        member = Value("definition", own.parent)  # a constructor has its type's name
+                    method = member.definition
+                    if method and method.kind == "method" and method.parent and method.parent.name == name:
+                        member = Value("definition", method.parent)  # a constructor has its type's name
                     return member.with_tier("scope")
             around = around.parent
         return None
@@ -229,8 +228,8 @@ class Evaluator:
     def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
-            if (module := find_import(self.catalog, facts, wildcard)) and (found := self.find_export(module, name)):
-                return found.with_tier("import")
+            if (module := find_import(self.catalog, facts, wildcard)) and (value := self.find_export(module, name)):
+                return value.with_tier("import")
         best = _closest(self.catalog.in_package(facts, name), facts)
         return Value("definition", best, tier="package") if best else None
 
@@ -291,13 +290,13 @@ class Evaluator:
         name = qualified.rpartition(".")[2]
         language = facts.file.language
         self.catalog.keys.add(("d", facts.file.path, name))
-        for found in facts.top.get(name, ()):
-            if found.kind in HOLDERS or language.prototypes:
-                return found
+        for definition in facts.top.get(name, ()):
+            if definition.kind in HOLDERS or language.prototypes:
+                return definition
         self.catalog.keys.add(("m", facts.file.path, qualified))
-        for found in facts.members.get(qualified.rpartition(".")[0], _EMPTY).get(name, ()):
-            if found.kind in HOLDERS:
-                return found
+        for definition in facts.members.get(qualified.rpartition(".")[0], _EMPTY).get(name, ()):
+            if definition.kind in HOLDERS:
+                return definition
         value = self._outside_file(name, facts)
         if value and value.definition and value.definition.kind in HOLDERS:
             return value.definition
@@ -470,8 +469,8 @@ class Evaluator:
         first, *rest = head.split(".")
         value = self.name(first, facts, unit)
         if value is None and rest:  # a qualified name that starts with a namespace
-            found = self.named_type(head, facts)
-            return Value("definition", found) if found else None
+            type_ = self.named_type(head, facts)
+            return Value("definition", type_) if type_ else None
         if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
             return None  # a variable of that name
         for part in rest:
@@ -491,8 +490,8 @@ class Evaluator:
         facts = definition.facts
         for binding in facts.bindings.get(definition.place, ()):
             if binding.how in ("type", "value") and binding.name == definition.name and binding.text != definition.name:
-                found = self.of_type(binding.text, facts, None)
-                return found if found and found.how != "external" else None
+                value = self.of_type(binding.text, facts, None)
+                return value if value and value.how != "external" else None
         return None
 
     def _auto_called(self, value: Value) -> Value | None:
@@ -530,9 +529,9 @@ class Evaluator:
     def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
         """The result of a function. `of` is the called value, with its receiver if that is known."""
         home = self.catalog.read_facts_of(function).file.path if hows is _RETURNED else ""
-        found = self._find_result(function, hows, home=home)
-        if found is None or found.how != "receiver":
-            return found
+        result = self._find_result(function, hows, home=home)
+        if result is None or result.how != "receiver":
+            return result
         if of.facts is not None and of.unit is not None:
             return Value("object", of.facts.definitions[of.unit], tier="receiver")
         holder = self.holder(function.facts, function.place)
@@ -548,9 +547,9 @@ class Evaluator:
             return self.of_type(binding.text, facts, function.place)
         for how in hows:
             for binding in facts.list_bindings(function.place, how):
-                found = self.expression(binding.text, facts, function.place, binding.start)
-                if found and found.how in ("object", "holding"):
-                    return found.with_tier("receiver")
+                result = self.expression(binding.text, facts, function.place, binding.start)
+                if result and result.how in ("object", "holding"):
+                    return result.with_tier("receiver")
         if function.name in facts.file.language.constructors and (holder := self.holder(facts, function.place)):
             return Value("object", holder, tier="receiver")
         return None
@@ -558,8 +557,8 @@ class Evaluator:
     def element_of(self, value: Value) -> Value | None:
         """An element of a container, or of a type that names one."""
         if value.how == "object" and value.definition and value.definition.kind == "type":
-            held = self._alias(value.definition)
-            return self.element_of(held) if held and held.how == "holding" else None
+            aliased = self._alias(value.definition)
+            return self.element_of(aliased) if aliased and aliased.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.of_type(value.text, value.facts, value.unit)
         return value if value.how in _UNKNOWN else None
@@ -569,18 +568,18 @@ class Evaluator:
         typed = False
         for binding in reversed(bound):
             if binding.how == "type":
-                if found := self.of_type(binding.text, facts, binding.unit):
-                    return found
+                if value := self.of_type(binding.text, facts, binding.unit):
+                    return value
                 typed = typed or bool(binding.text)
         values = [b for b in bound if b.how != "type"]
         for binding in reversed([b for b in values if b.start < before] or values):
             if not binding.text:
                 continue
-            found = self.expression(binding.text, facts, binding.unit, binding.start)
-            if found and binding.how == "element":
-                found = self.element_of(found)
-            if found:
-                return found.with_tier("receiver")
+            value = self.expression(binding.text, facts, binding.unit, binding.start)
+            if value and binding.how == "element":
+                value = self.element_of(value)
+            if value:
+                return value.with_tier("receiver")
         return EXTERNAL if typed else None
 
     # Members
@@ -633,7 +632,7 @@ class Evaluator:
             if type_ is None:
                 continue
             defined = self.catalog.members(type_, name)
-            if any(one.kind not in FUNCTIONS or one.kind == "property" for one in defined) or (defined and not marked):
+            if any(d.kind not in FUNCTIONS or d.kind == "property" for d in defined) or (defined and not marked):
                 return None
             self.catalog.keys.add(("m", type_.facts.file.path, f"{type_.qualified}.{name}"))
             if (type_.qualified, name) in type_.facts.fields:
@@ -661,15 +660,13 @@ class Evaluator:
     def _find_value(self, definition: Definition) -> Value | None:
         facts = definition.facts
         at = definition.end - 1
-        bound = facts.find_bindings(definition.place, definition.name, at) or facts.find_bindings(
-            None, definition.name, at
-        )
-        if bound:
-            return self.bound_value(bound, facts, END)
+        for unit in (definition.place, None):
+            if bound := facts.find_bindings(unit, definition.name, at):
+                return self.bound_value(bound, facts, END)
         if definition.kind != "property":
             return None
-        if found := self.result_of(definition, Value("definition", definition)):
-            return found
+        if result := self.result_of(definition, Value("definition", definition)):
+            return result
         assigned = facts.fields.get((definition.container, definition.name), ((), ()))[1]  # Ruby's attr_reader
         return self.bound_value(assigned, facts, END) if assigned else None
 
@@ -700,15 +697,15 @@ class Evaluator:
     @question
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
         facts = owner.facts
-        found = []
+        bases = []
         for text, place in facts.bases(owner):
             head = type_text(text).head
             value = self.type_named(head, facts, place) if head else None
             if value is None or value.definition is None:
-                found.append(EXTERNAL)
+                bases.append(EXTERNAL)
             elif value.definition.id != owner.id:
-                found.append(value)
-        return tuple(found)
+                bases.append(value)
+        return tuple(bases)
 
 
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
@@ -725,11 +722,11 @@ def _closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition |
     """The definition whose path shares most folders with this file's; None if several share as many."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None
-    own = facts.file.path.split("/")
+    folders = facts.file.path.split("/")
 
     def count_shared(definition: Definition) -> int:
         other = definition.facts.file.path.split("/")
-        return next((i for i, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), len(own))
+        return next((i for i, (a, b) in enumerate(zip(folders, other, strict=False)) if a != b), len(folders))
 
     kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
     ranked = sorted([(-count_shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])

@@ -47,7 +47,7 @@ def recipe() -> str:
 class DocumentLinks(NamedTuple):
     """The edges of one document and their dependencies, as plain values that can cross a pipe."""
 
-    document: int
+    document: DocumentId
     edges: list[EdgeRow]
     keys: list[int]  # Tokens of the keys that its edges depend on
     offered: list[int]  # Tokens of the keys on which depends what it offers other documents
@@ -68,16 +68,16 @@ class Linker:
         self._resolver = Resolver(self.evaluator)
         self._procedures = Procedures(self.evaluator)
 
-    def link(self, document: int, whole: bool) -> DocumentLinks:
+    def link(self, document: DocumentId, whole: bool) -> DocumentLinks:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
-        catalog, identity = self.catalog, DocumentId(document)
-        is_empty = not (self._store.references.any_in(identity) or identity in self._known.packed_uses)
+        catalog = self.catalog
+        is_empty = not (self._store.references.any_in(document) or document in self._known.packed_uses)
         if is_empty and not catalog.manifests.declares(catalog.files[document].path):
             return DocumentLinks(document, [], [token(OWNERS)], [], {}, b"")
         facts = catalog.facts(document)
         offered = self.evaluator.offers(facts)
         catalog.take_keys()
-        references = self._store.references.of_document(identity)
+        references = self._store.references.of_document(document)
         meanings = find_meanings(self._known, catalog, facts)
         edges: list[EdgeRow] = []
         for unit, kind, target, line, tier in (
@@ -85,11 +85,11 @@ class Linker:
             *self._procedures.edges(facts, references),
             *find_other_edges(meanings, facts, references, self._known),
         ):
-            source = document_node(identity) if unit is None else facts.definitions[unit].id
+            source = document_node(document) if unit is None else facts.definitions[unit].id
             if isinstance(target, Definition):
                 target = target.id
             elif isinstance(target, int):
-                target = document_node(DocumentId(target))
+                target = document_node(target)
             edges.append((source, KINDS[kind], target, line, TIERS[tier].number))
         path = facts.file.path  # the keys of the document itself change with it
         keys = {token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}
@@ -114,21 +114,21 @@ class Linker:
 
 def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> None:
     """Store the edges of documents. Unless they are `fresh`, their old edges are removed first."""
-    externals = store.edges.add_externals({e[2] for one in links for e in one.edges if isinstance(e[2], str)})
+    edges = store.edges
+    externals = edges.add_externals({row[2] for linked in links for row in linked.edges if isinstance(row[2], str)})
     if not fresh:
-        for one in links:
-            document = DocumentId(one.document)
-            store.edges.forget(document, [unit for unit, _ in store.units.ids_of(document)])
-        store.edges.forget_offered(DocumentId(one.document) for one in links)
-    store.edges.add_rows(
+        for linked in links:
+            edges.forget(linked.document, [unit for unit, _ in store.units.ids_of(linked.document)])
+        edges.forget_offered(linked.document for linked in links)
+    edges.add_rows(
         (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
-        for one in links
-        for source, kind, target, line, tier in one.edges
+        for linked in links
+        for source, kind, target, line, tier in linked.edges
     )
-    store.edges.set_keys((DocumentId(one.document), one.keys, one.offered) for one in links)
-    store.changed.update(one.document for one in links)
-    store.edges.set_linked([DocumentId(one.document) for one in links], recipe())
-    store.edges.set_counts([(DocumentId(one.document), one.counts, one.unresolved) for one in links if one.counts])
+    edges.set_keys((linked.document, linked.keys, linked.offered) for linked in links)
+    store.changed.update(linked.document for linked in links)
+    edges.set_linked([linked.document for linked in links], recipe())
+    edges.set_counts([(linked.document, linked.counts, linked.unresolved) for linked in links if linked.counts])
 
 
 def in_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:

@@ -143,7 +143,7 @@ class Procedures:
             members = (self._catalog.members(service, spelling) for spelling in _spellings(name))
             procedures += next(([d for d in same if d.kind == "method"] for same in members if same), [])
         if len(procedures) > 1:
-            imported = " ".join(f"{one.module} {one.name}" for one in facts.imports)
+            imported = " ".join(f"{imported_module.module} {imported_module.name}" for imported_module in facts.imports)
             words = {*re.split(r"\W+", imported), *re.split(r"\W+|_pb\w*|_grpc\w*", imported)} - {""}
             fitting = []
             for procedure in procedures:

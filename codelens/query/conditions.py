@@ -104,18 +104,18 @@ def join_alternatives(node: Node | None, matching: Matching) -> Any:
         case Not(part):
             return Not(join_alternatives(part, matching))
         case Or(parts):
-            plain = [part for part in parts if isinstance(part, Word | Identifier) and _is_plain(part)]
-            if len(plain) < MANY_ALTERNATIVES:
+            rest: list[Any] = [join_alternatives(part, matching) for part in parts if not _is_plain(part)]
+            words = [part.text for part in parts if isinstance(part, Word | Identifier) and _is_plain(part)]
+            if len(words) < MANY_ALTERNATIVES:
                 return Or(tuple(join_alternatives(part, matching) for part in parts))
-            words = frozenset(fold(part.text) if matching.case != "yes" else part.text for part in plain)
-            rest = (part for part in parts if not (isinstance(part, Word | Identifier) and _is_plain(part)))
-            return Or((AnyWord(words), *(join_alternatives(part, matching) for part in rest)))  # type: ignore[arg-type]
+            joined: Any = AnyWord(frozenset(words if matching.case == "yes" else map(fold, words)))
+            return Or((joined, *rest))
     return node
 
 
-def _is_plain(leaf: Word | Identifier) -> bool:
+def _is_plain(node: Node) -> bool:
     """True for one word of letters, digits and underscores, which cannot span a dotted name."""
-    return not (isinstance(leaf, Word) and leaf.begun) and is_one_word(leaf.text)
+    return isinstance(node, Word | Identifier) and not getattr(node, "begun", "") and is_one_word(node.text)
 
 
 def has_many_alternatives(node: Node) -> bool:
@@ -144,13 +144,14 @@ def _may_hold(node: Node, path: str, text: str, matching: Matching) -> bool:
     return True
 
 
-def _decide(node: Node, facts: Facts, matching: Matching) -> Verdict:
+def _decide(node: Node | AnyWord, facts: Facts, matching: Matching) -> Verdict:
     """Evaluate below the top level, where words are conditions too."""
+    value: bool | None = None
     match node:
         case And(parts):
             return _conjunction([_decide(part, facts, matching) for part in parts])
         case Or(parts):
-            value: bool | None = False
+            value = False
             for part in parts:
                 match _decide(part, facts, matching).value:
                     case True:
@@ -160,9 +161,18 @@ def _decide(node: Node, facts: Facts, matching: Matching) -> Verdict:
         case Not(part):
             value = _decide(part, facts, matching).value
             value = None if value is None else not value
-        case _:
-            value = _decide_leaf(node, facts, matching)
-    return UNKNOWN if value is None else TRUE if value else Verdict(False, node)
+        case Word(word) | Identifier(word):
+            value = _mentions(word, getattr(node, "begun", ""), facts, matching)
+        case Filter(name, values):
+            value = FIELD_TESTS[name](facts, values, matching)
+        case AnyWord(words):
+            texts = (words_of(text, matching.case != "yes") for text in _texts_with_words(facts))
+            value = any(not words.isdisjoint(text) for text in texts) or (None if facts.text is None else False)
+        case Phrase(phrase) if facts.text is not None:
+            value = contains(facts.text, phrase, matching)
+        case Pattern(source) if facts.text is not None:
+            value = bool(pattern_ranges(facts.text, source, matching, limit=1))
+    return UNKNOWN if value is None else TRUE if value else Verdict(False, node)  # type: ignore[arg-type]
 
 
 def _conjunction(verdicts: list[Verdict]) -> Verdict:
@@ -170,37 +180,17 @@ def _conjunction(verdicts: list[Verdict]) -> Verdict:
     return failed or (UNKNOWN if UNKNOWN in verdicts else TRUE)
 
 
-def _decide_leaf(leaf: Node | AnyWord, facts: Facts, matching: Matching) -> bool | None:
-    text = facts.text
-    match leaf:
-        case Word() if leaf.begun:
-            return _mentions(leaf.begun, facts, matching, is_prefix=True)
-        case Word(wanted) | Identifier(wanted):
-            return _mentions(wanted, facts, matching)
-        case Phrase(wanted):
-            return None if text is None else contains(text, wanted, matching)
-        case Pattern(source):
-            return None if text is None else bool(pattern_ranges(text, source, matching, limit=1))
-        case Filter(name, values):
-            return FIELD_TESTS[name](facts, values, matching)
-        case AnyWord(words):
-            has_word = any(not words.isdisjoint(words_of(known, matching.case != "yes")) for known in _known(facts))
-            return has_word or (None if text is None else False)
-    return True
-
-
-def _known(facts: Facts) -> list[str]:
+def _texts_with_words(facts: Facts) -> list[str]:
     """The known texts in which a word may occur, shortest first."""
     names = [facts.name, facts.qualified_name] if facts.kind is not None else []
     return [facts.path, *names, *([facts.text] if facts.text is not None else [])]
 
 
-def _mentions(word: str, facts: Facts, matching: Matching, is_prefix: bool = False) -> bool | None:
-    """True if the path, name or text has the word, or with `is_prefix` a word that starts with it; None if that is unknown. Case
-    counts only with `case:yes`."""
-    ignore = matching.case != "yes"
-    known = _known(facts)
-    if any(begins(text, word, ignore) if is_prefix else occurs(text, word, ignore, whole_word=True) for text in known):
+def _mentions(word: str, beginning: str, facts: Facts, matching: Matching) -> bool | None:
+    """True if the path, name or text has the word, or one with the beginning if that is not empty; None if that is unknown.
+    Case counts only with `case:yes`."""
+    ignore, texts = matching.case != "yes", _texts_with_words(facts)
+    if any(begins(t, beginning, ignore) if beginning else occurs(t, word, ignore, whole_word=True) for t in texts):
         return True
     return False if facts.text is not None else None
 
@@ -271,13 +261,11 @@ class Conditions:
     changes: LastChanges | None = None  # None if no condition needs last changes
 
     def facts_of(self, document: DocumentRow) -> Facts:
-        """The facts about a document."""
         repository = self.repositories[document.repository]
         metadata = self.metadata.of(repository, document.path)
         return Facts(document.path, repository, document.language, document.roles, metadata)
 
     def matching_of(self, document: DocumentRow) -> Matching:
-        """The matching for a document: with its last change if a condition needs it."""
         return replace(self.matching, last=self.changes.of_document(document)) if self.changes else self.matching
 
     def matchings_of(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
@@ -323,7 +311,6 @@ def add_satisfying(
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
 
     def place(brief: Brief) -> tuple[DocumentId, int]:
-        """The document of a unit, and its part."""
         return brief[1], large[brief[1]].part_of(brief[5]) if brief[1] in large else 0
 
     for (document, part), units in groupby(briefs, key=place):
@@ -367,8 +354,6 @@ def add_satisfying(
 
 
 class _UnitDecider(NamedTuple):
-    """A tree of conditions for the units of one document."""
-
     node: Node
     matching: Matching
     matchings: Mapping[UnitId, Matching]  # The matching of units with a last change

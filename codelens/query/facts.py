@@ -187,7 +187,6 @@ class Facts(NamedTuple):
     text: str | None = None
 
     def of_unit(self, kind: str, name: str, qualified_name: str) -> Facts:
-        """The facts about a unit of the document."""
         return self._replace(kind=kind, name=name, qualified_name=qualified_name)
 
 

@@ -11,16 +11,7 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
-from codelens.query.facts import (
-    UPDATED,
-    Facts,
-    Matching,
-    Scalar,
-    contains,
-    number_of,
-    occurs,
-    unix_seconds,
-)
+from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, number_of, occurs, unix_seconds
 from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
 from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
@@ -51,10 +42,9 @@ def excerpt(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in excerpt_text)
 
 
-@lru_cache(maxsize=64)
-def suggest_field(name: str) -> str:
-    """The filter that a mistyped name may mean, or an empty text."""
-    return nearest(name.lower(), tuple(FIELD_TESTS), MISTAKEN) if len(name) <= _LONGEST else ""
+def suggest_nearest(name: str, known: tuple[str, ...], others: Mapping[str, str] = {}) -> str:
+    """The known name that a mistyped one may mean, or an empty text."""
+    return nearest(name.lower(), known, others) if len(name) <= _LONGEST else ""
 
 
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
@@ -86,7 +76,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
         raise BadValueError("'case:' applies to the whole query: one of yes, no, auto, not in a group and not negated;")
     for value in values:
         if value.lower() not in known:
-            meant = nearest(value.lower(), tuple(sorted(known))) if len(value) <= _LONGEST else ""
+            meant = suggest_nearest(value, tuple(sorted(known)))
             hint = f", did you mean '{field}:{meant}'?" if meant else f", only {', '.join(sorted(known))};"
             hint = ";" if not meant and len(known) > 5 else hint
             raise BadValueError(f"no {noun} is called '{excerpt(value)}'{hint}")

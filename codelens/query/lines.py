@@ -15,7 +15,19 @@ from typing import Any, NamedTuple
 
 from codelens.model.budget import TimeBudget
 from codelens.model.fast_dataclass import dataclass
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, says_text
+from codelens.query.nodes import (
+    And,
+    Filter,
+    Identifier,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Word,
+    positive_leaves,
+    says_text,
+)
 from codelens.query.patterns import (
     ANY,
     LineReach,
@@ -36,15 +48,6 @@ from codelens.text.terms import fold
 
 
 @dataclass(frozen=True, slots=True)
-class LineText:
-    """A literal text, or the source of a pattern, that a line must contain."""
-
-    text: str
-    is_pattern: bool = False
-    whole_word: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class LinePlace:
     """A condition on the file and the units that a line lies in."""
 
@@ -52,7 +55,7 @@ class LinePlace:
 
 
 LineNode = Any
-"""A condition on a line: And, Or and Not over LineText and LinePlace."""
+"""A condition on a line: And, Or and Not over LinePlace and the texts of a line: Phrase, Identifier and Pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,11 @@ def line_query(
     texts = tuple(map(_line_node, (part for part in parts if says_text(part))))
     text = texts[0] if len(texts) == 1 else And(texts) if texts else None
     place = _line_node(And(places)) if places else None
-    leaves = _texts(text)
-    upper = any(has_upper(leaf.text) if leaf.is_pattern else any(map(str.isupper, leaf.text)) for leaf in leaves)
+    upper = any(
+        has_upper(leaf.source) if isinstance(leaf, Pattern) else any(map(str.isupper, leaf.text))
+        for leaf in positive_leaves(text)
+        if isinstance(leaf, Pattern | Phrase | Identifier)
+    )
     ignore_case = case == "no" or (case == "auto" and not upper)
     return LineQuery(And(places) if places else None, place, text, ignore_case, whole_word, whole_line, invert)
 
@@ -115,35 +121,20 @@ def _line_node(node: Node) -> LineNode:
         case Not(part):
             return Not(_line_node(part))
         case Filter("content", values):
-            texts: Any = tuple(map(LineText, values))
-            return Or(texts)
+            return Or(tuple(map(Phrase, values)))
         case Filter():
             return LinePlace(node)
-        case Pattern(source):
-            return LineText(source, is_pattern=True)
-        case Identifier(text):
-            return LineText(text, whole_word=True)
-        case Word() if node.begun:
-            return LineText(rf"(?<!\w){re.escape(node.begun)}\w*", is_pattern=True)
-        case Word(text) | Phrase(text):
-            return LineText(text)
-
-
-def _texts(node: LineNode | None, positive: bool = True) -> Iterator[LineText]:
-    match node:
-        case LineText() if positive:
-            yield node
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _texts(part, positive)
-        case Not(part):
-            yield from _texts(part, not positive)
+        case Word(text):
+            return Pattern(rf"(?<!\w){re.escape(node.begun)}\w*") if node.begun else Phrase(text)
+    return node
 
 
 def _plan(node: LineNode) -> Plan:
     match node:
-        case LineText(text, is_pattern):
-            return required_literals(text) if is_pattern else required_text(text)
+        case Phrase(text) | Identifier(text):
+            return required_text(text)
+        case Pattern(source):
+            return required_literals(source)
         case And(parts):
             return all_of(map(_plan, parts))
         case Or(parts):
@@ -175,10 +166,12 @@ class _Lines:
         self.returns = "\r\n" in text
 
     def of(self, node: LineNode) -> Lines:
-        """The lines that satisfy a part of the query."""
         match node:
-            case LineText():
-                return self._on_lines(self._ranges(node))
+            case Phrase(text) | Identifier(text):
+                whole_word = isinstance(node, Identifier) or self.query.whole_word
+                return self._on_lines(self._occurrences(text, whole_word))
+            case Pattern(source):
+                return self._on_lines(self._matches(source))
             case LinePlace(condition):
                 return self.within(self.all(), condition)
             case Not(part):
@@ -210,7 +203,6 @@ class _Lines:
         return {number: _joined(line, others[number]) for number, line in lines.items() if number in others}
 
     def all(self) -> Lines:
-        """Every line."""
         lines: dict[int, FoundLine] = {}
         begin = 0
         while begin < len(self.text):
@@ -221,7 +213,6 @@ class _Lines:
         return lines
 
     def without(self, lines: Lines) -> Lines:
-        """The lines that are not among these."""
         return {number: line for number, line in self.all().items() if number not in lines}
 
     def within(self, lines: Lines, condition: Node) -> Lines:
@@ -236,13 +227,10 @@ class _Lines:
                 within[numbers[at]] = lines[numbers[at]]
         return within
 
-    def _ranges(self, leaf: LineText) -> Iterable[tuple[int, int]]:
-        """Ranges in the text of a leaf of the query, in order."""
-        whole_word = leaf.whole_word or self.query.whole_word
-        if not leaf.is_pattern:
-            return self._occurrences(leaf.text, whole_word)
-        program = compile_pattern(leaf.text, self.query.ignore_case, whole_word, self.query.whole_line)
-        reach, every = find_reach(leaf.text), self.query.every_match
+    def _matches(self, source: str) -> Iterable[tuple[int, int]]:
+        query = self.query
+        program = compile_pattern(source, query.ignore_case, query.whole_word, query.whole_line)
+        reach, every = find_reach(source), query.every_match
         if reach is LineReach.OVER_LINES:
             return find_all(program, self.text, self.budget)
         if reach is LineReach.MAY_CROSS or self.returns:

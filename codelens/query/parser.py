@@ -40,7 +40,7 @@ from collections.abc import Collection
 from codelens.errors import QueryError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
-from codelens.query.filters import ACCEPTED, FIELD_TESTS, BadValueError, excerpt, make_filter, suggest_field
+from codelens.query.filters import ACCEPTED, FIELD_TESTS, MISTAKEN, BadValueError, excerpt, make_filter, suggest_nearest
 from codelens.query.nodes import (
     NEGATED_WORD,
     And,
@@ -71,16 +71,9 @@ class Faults:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, code: str, position: int, text: str) -> None:
-        """Record a fault with its sentence."""
         self.counts[code] = self.counts.get(code, 0) + 1
         if self.counts[code] <= MOST:
             self.notes.append((position, Notice(code, text)))
-
-    def raise_first(self) -> None:
-        """Raise a QueryError for the first fault in the text, if there is one."""
-        if self.notes:
-            position, notice = min(self.notes, key=lambda fault: fault[0])
-            raise QueryError(notice.text.removesuffix(AS_TEXT), self.query, min(position, len(self.query)))
 
     def notices(self) -> tuple[Notice, ...]:
         """The notices without duplicates, in the order of the text."""
@@ -249,7 +242,11 @@ class Lexer:
             return None
         name = ACCEPTED.get(match[1], match[1])
         if name not in FIELD_TESTS:
-            meant = suggest_field(name) if self.faults.counts.get("filter", 0) < MOST else ""
+            meant = (
+                suggest_nearest(name, tuple(FIELD_TESTS), MISTAKEN)
+                if self.faults.counts.get("filter", 0) < MOST
+                else ""
+            )
             hint = f", did you mean '{meant}:'?" if meant else ";"
             self.faults.add("filter", at, f"'{excerpt(name)}:' is not a filter{hint} searched as text")
             return None
@@ -314,8 +311,9 @@ def parse_query(
     tokens = lexer.run()
     unpaired = {index for index in lexer.open if index is not None}
     tokens = _demote(_settle(text, tokens, unpaired, faults), text, faults)
-    if strict:
-        faults.raise_first()
+    if strict and faults.notes:
+        position, notice = min(faults.notes, key=lambda fault: fault[0])
+        raise QueryError(notice.text.removesuffix(AS_TEXT), text, min(position, len(text)))
     cases = [t.leaf.values[0] for t in tokens if isinstance(t.leaf, Filter) and t.leaf.field == "case"]
     operands = [token for token in tokens if not token.is_case]
     node = _Parser(operands).either() if operands else None

@@ -93,8 +93,6 @@ _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class CompiledPattern:
-    """A compiled pattern."""
-
     source: str
     ignore_case: bool
     program: Any
@@ -193,7 +191,6 @@ class LineReach(Enum):
 
 @lru_cache(maxsize=256)
 def find_reach(source: str) -> LineReach:
-    """The reach of a pattern that parses."""
     tree = parse_tree(source)
     if tree.dot_all:
         return LineReach.OVER_LINES

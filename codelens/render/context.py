@@ -51,7 +51,6 @@ class _Layout:
         self.name = f"{type(self).__name__} {paths.style} {paths.cwd} {next_part}"
 
     def path(self, root: str, unit: UnitRow) -> str:
-        """The path in the style that was asked for."""
         return one_line(self.paths.of(root, unit.path))
 
     def format_summary(self, pack: Pack) -> str:
@@ -105,7 +104,6 @@ class Xml(_Layout):
     """Elements; of XML 1.0, which cannot hold control characters, also escaped."""
 
     def format_entry(self, entry: Entry) -> str:
-        """One `symbol` element."""
         unit = entry.unit
         values = {
             "path": self.path(entry.root, unit),
@@ -122,7 +120,6 @@ class Xml(_Layout):
         return f"<symbol{_attributes(values)}>\n{doc}<code>{_xml(visible_text(entry.text))}</code>\n</symbol>\n"
 
     def format_pack(self, pack: Pack) -> str:
-        """One `context` element."""
         values = {"for": pack.source, **fields_of(pack, "tokens budget counter"), "symbols": len(pack.entries)}
         values |= {"covered": pack.covered, "cut": pack.cut_total, "sent": pack.sent}
         more = f"<next{_attributes({'token': pack.more})}/>\n" if pack.more else ""
@@ -144,7 +141,6 @@ class Json(_Layout):
         return to_json(self._entry(entry, 1))[:-1] + ", "
 
     def format_pack(self, pack: Pack) -> str:
-        """The object in one line."""
         record: Record = {
             "schema": SCHEMA,
             **fields_of(pack, "source tokens budget counter"),
@@ -180,13 +176,11 @@ class Compact(_Layout):
     forms = frozenset({Form.SIGNATURE})
 
     def format_entry(self, entry: Entry) -> str:
-        """One line."""
         unit = entry.unit
         place = f"{self.path(entry.root, unit)}:{unit.name_line or unit.start_line}"
         return one_line(f"{place} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
 
     def format_pack(self, pack: Pack) -> str:
-        """Counts, entries, and how to go on."""
         more = f"# next part: {self.next_part.format(pack.more)}\n" if pack.more else ""
         return f"# {self.format_summary(pack)}\n{''.join(map(self.format_entry, pack.entries))}{more}"
 

@@ -35,7 +35,6 @@ class OutputOptions(NamedTuple):
         return self.paths.raw() if self.null else self.paths
 
     def path_of_file(self, file: FileLines) -> str:
-        """The path of a file with matching lines."""
         return self.path_style.of(file.root, file.os_path)
 
 

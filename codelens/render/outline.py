@@ -97,7 +97,6 @@ def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int,
 
 
 def file_record(file: IndexedFile) -> Record:
-    """One file, without its text."""
     return fields_of(file, "repository root path") | path_b64(file.path) | fields_of(file, "language bytes roles")
 
 

@@ -35,7 +35,6 @@ class PathStyle(NamedTuple):
     quoted: bool = True  # True if names with odd characters are quoted. They are not before a NUL byte or in JSON.
 
     def raw(self) -> PathStyle:
-        """The same style without quotes."""
         return self._replace(quoted=False)
 
     def of_hit(self, hit: Hit) -> str:

@@ -107,12 +107,6 @@ def unit_record(unit: UnitRow) -> Record:
     return named | {"start_byte": unit.span.start, "end_byte": unit.span.end} | path_b64(unit.path)
 
 
-def place_record(unit: UnitRow) -> Record:
-    """The place of a unit, for events and neighbours."""
-    place = fields_of(unit, "repository path") | {"start_byte": unit.span.start}
-    return place | {"qualified_name": unit.qualified_name} | path_b64(unit.path)
-
-
 def path_b64(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
     raw = path_bytes(path)

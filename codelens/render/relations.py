@@ -25,7 +25,7 @@ from codelens.model.graph import (
 )
 from codelens.render.formats import end_with_break, parse_template
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json, to_jsonl
+from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json
 from codelens.render.visible import for_line, for_terminal
 
 PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
@@ -44,11 +44,6 @@ def related_record(result: RelationAnswer, exit_code: int) -> Record:
         "index": index_record(result.index),
         "exit_code": exit_code,
     }
-
-
-def related_jsonl(result: RelationAnswer, exit_code: int) -> Iterator[str]:
-    """One object a relation, then one of type `end` with the other fields of --json."""
-    return to_jsonl("relation", "relations", related_record(result, exit_code))
 
 
 def relation_record(relation: Relation) -> Record:
@@ -183,11 +178,6 @@ def map_dot(result: RepositoryMap) -> Iterator[str]:
     return _digraph(nodes, sorted((a, b, "") for a, b in result.uses))
 
 
-def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    """Graphviz."""
-    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links))
-
-
 def _digraph(
     nodes: Iterable[tuple[int, NamedNode]], edges: Iterable[tuple[int, int, str]], bold: Collection[NamedNode] = ()
 ) -> Iterator[str]:
@@ -208,7 +198,6 @@ def quote_for_dot(text: str) -> str:
 
 
 def path_of_test(reaching: ReachingTest, paths: PathStyle) -> str:
-    """The path of a test's file."""
     return paths.of(reaching.test.root, reaching.test.os_path)
 
 
@@ -243,7 +232,6 @@ def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: boo
 
 
 def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
-    """The object of --json."""
     return {
         "schema": SCHEMA,
         "touched": [node_record(named) for named in result.touched],
@@ -303,6 +291,10 @@ def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str
     texts = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values]
     safe = [(name, escape(_NOT_XML.sub("\ufffd", text)).replace("\r", "&#13;")) for name, text in texts if text]
     return "".join(f'<data key="{target}_{name}">{text}</data>' for name, text in safe)
+
+
+def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links))
 
 
 GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}  # Name of a form → what writes it

@@ -229,7 +229,6 @@ def _format_symbol(place: SymbolPlace) -> str:
 
 
 def difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
-    """The object of `diff --json`."""
 
     def file_record(place: SymbolPlace | EdgePlace) -> Record:
         return fields_of(place, "repository path") | path_b64(place.path)
@@ -267,7 +266,6 @@ def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
 
 
 def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
-    """The object of `snapshots --json`."""
     names = "snapshot root time documents symbols edges kept"
     snapshots = [{"back": back} | fields_of(line, names) for back, line in enumerate(log)]
     return {"schema": SCHEMA, "snapshots": snapshots, "exit_code": exit_code}

@@ -93,8 +93,6 @@ SAME_PLACE = SearchPlace()
 
 @dataclass(frozen=True, slots=True)
 class WhyView:
-    """How the accounts are shown."""
-
     paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from codelens.model.search import Candidate, Explanation, Trace, WhyResult
+from codelens.model.search import Candidate, Event, Explanation, Trace, WhyResult
 from codelens.render.records import (
     SCHEMA,
     Record,
@@ -18,7 +18,7 @@ from codelens.render.records import (
     index_record,
     like_record,
     notice_record,
-    place_record,
+    path_b64,
 )
 from codelens.render.why import families, option_flags
 
@@ -56,7 +56,7 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
             for name, matches in sorted(trace.rankings.items())
         ],
         "common": list(trace.common),
-        "events": [{"stage": e.stage, "unit": place_record(e.unit), "text": e.text} for e in trace.events],
+        "events": [_event_record(event) for event in trace.events],
         "total": search.total,
         "options": fields_of(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
         "weights_file": trace.weights or None,
@@ -65,6 +65,12 @@ def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
         "exit_code": exit_code,
     }
     return record | like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
+
+
+def _event_record(event: Event) -> Record:
+    unit = event.unit
+    place = fields_of(unit, "repository path") | {"start_byte": unit.span.start, "qualified_name": unit.qualified_name}
+    return {"stage": event.stage, "unit": place | path_b64(unit.path), "text": event.text}
 
 
 def _explanation_record(explanation: Explanation, trace: Trace) -> Record:

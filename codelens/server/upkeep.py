@@ -46,10 +46,10 @@ class ServedIndex:
 
 PAUSE_SECONDS = 1.0  # Least time between two looks at the trees. About as fast as an agent edits and asks.
 PAUSE_SHARE = 20
-"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones. Chosen."""
+"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones."""
 BUSY_SECONDS = 5.0  # Pause after a run that failed, or found another process writing
 IDLE_SECONDS = 60.0
-"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever. Chosen."""
+"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever."""
 END_SECONDS = 1.0  # How long the end of the server waits for the process to end its batch; a client waits two
 NICER = 10  # Priority that the process gives up, so that answers come first on a machine with few cores
 
@@ -68,9 +68,8 @@ class Work:
     @property
     def text(self) -> str:
         """How far it is, for a sentence."""
-        if not self.total:
-            return self.phase
-        return f"{self.phase} {self.done} of {self.total} ({100 * self.done // self.total} %)"
+        share = f" {self.done} of {self.total} ({100 * self.done // self.total} %)" if self.total else ""
+        return f"{self.phase}{share}"
 
 
 class Upkeep:
@@ -90,11 +89,11 @@ class Upkeep:
 
     def work(self) -> Work:
         """The current work, as far as this process knows."""
-        work, index = self._work, self._served.index
-        begun_files = (index.with_name(index.name + LOCK), index.with_name(index.name + BUILDING))
-        if not work.doing and not index.is_file() and all(file.is_file() for file in begun_files):
+        index = self._served.index
+        begun = all(index.with_name(index.name + suffix).is_file() for suffix in (LOCK, BUILDING))
+        if begun and not self._work.doing and not index.is_file():
             return Work("elsewhere", "by another process")
-        return work
+        return self._work
 
     def tend(self, seconds: float) -> None:
         """Build a missing index, or update a stale one. Waits up to `seconds` for the look at the trees."""
@@ -156,10 +155,9 @@ class Upkeep:
             with self._served.open() as index:
                 present = [root for root in index.roots() if root.is_dir()]
                 return present if present and index.is_stale() else None
-        except NoIndex:
-            return [self._served.folder]
-        except IndexCorrupt:
-            return None if self._work.fault else [self._served.folder]
+        except (NoIndex, IndexCorrupt) as fault:
+            was_tried = isinstance(fault, IndexCorrupt) and self._work.fault
+            return None if was_tried else [self._served.folder]
 
     def _start(self, roots: list[Path]) -> None:
         new = not self._served.index.is_file()
@@ -200,9 +198,9 @@ class Upkeep:
         code = process.wait()
         if process.stdin:
             process.stdin.close()
-        unsaid = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
         busy = end.get("busy", False)
-        fault = "" if busy else end.get("error", unsaid)
+        ended = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
+        fault = "" if busy else end.get("error", ended)
         self._work = Work(fault=fault, hint=end.get("hint", ""))
         pause = BUSY_SECONDS if busy or fault else PAUSE_SECONDS if end.get("wrote") else IDLE_SECONDS
         with self._lock:
@@ -225,7 +223,6 @@ class WatchedUpkeep(Upkeep):
         super().tend(seconds)
 
     def close(self) -> None:
-        """End the watch too."""
         super().close()
         with self._lock:
             watch, self._watch = self._watch, None

@@ -1,4 +1,8 @@
-"""A question and an open index → the object that answers it, made by the renderers of the command line's --json."""
+"""A question and an open index → the object that answers it, made by the renderers of the command line's --json.
+
+Questions are closed models, which parse requests and make the OpenAPI document. A body of JSON is taken as it is written;
+parameters of an address are texts, and are read as numbers where one is wanted.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,25 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from codelens.config import Settings
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic_core import PydanticCustomError
+
+from codelens.config import Settings, load_weights
 from codelens.context.counters import counter_of
-from codelens.context.parts import resume_request
+from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import CodelensError, UsageError
 from codelens.fleet.holding import ShardLostError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
-from codelens.model.context import EVERYTHING, FILES, TASK, ContextRequest, Forms
+from codelens.lang.registry import accepted_names
+from codelens.model.context import BUDGETS, EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.model.graph import RelationAnswer, RelationOptions
-from codelens.model.request import LINES, OPTIONS, SearchOptions
+from codelens.model.graph import IMPLIED_KINDS, KINDS, RelationAnswer, RelationOptions
+from codelens.model.request import LINES, OPTIONS, SearchOptions, ServerOption, read_words
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
 from codelens.render.context import make_layout
 from codelens.render.outline import files_record, outline_record, source_record, symbols_of
@@ -32,21 +41,172 @@ from codelens.render.reports import status_record
 from codelens.render.why_json import why_record
 from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, to_fault
 from codelens.server.http.keys import EVERY
-from codelens.server.http.questions import (
-    FILTERS,
-    OFFERED,
-    ApiRequest,
-    ContextAsked,
-    FileAsked,
-    FilesAsked,
-    Filters,
-    ReferencesAsked,
-    RelationsAsked,
-    SearchAsked,
-    StatusAsked,
-    WhyAsked,
-    given_options,
-)
+
+M = TypeVar("M", bound=BaseModel)
+
+DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
+LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
+LONGEST_NAME = 1_000  # Characters of a path, a glob or a symbol's name
+MOST_NAMES = 50  # Values of one filter
+MOST_TARGETS = 20
+MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.
+MOST_DEPTH = 10
+EDGES = (*KINDS, *(kind for kind in IMPLIED_KINDS if kind not in KINDS))
+_WEIGHT = rf"({'|'.join(load_weights()['codelens']['channels'])})=\d{{1,6}}(\.\d{{1,6}})?"
+WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # exact=2,fuzzy=0.5
+
+
+def _replace_unencodable(text: str) -> str:
+    """Halves of surrogate pairs can be in no index; a NUL ends a text in SQLite."""
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+def _check_language(name: str) -> str:
+    if name not in accepted_names():
+        raise PydanticCustomError("language", "unknown language '{name}'", {"name": name[:40]})
+    return accepted_names()[name]
+
+
+def _check_profile(name: str) -> str:
+    if name and name not in load_weights():
+        raise PydanticCustomError("profile", "{said}", {"said": f"profiles: {', '.join(load_weights())}"})
+    return name
+
+
+Query = Annotated[str, AfterValidator(_replace_unencodable), Field(max_length=LONGEST_QUERY)]
+Name = Annotated[str, AfterValidator(_replace_unencodable), Field(min_length=1, max_length=LONGEST_NAME)]
+Language = Annotated[
+    str, AfterValidator(_check_language), WithJsonSchema({"type": "string", "enum": sorted(accepted_names())})
+]
+Profile = Annotated[
+    str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})
+]
+Names = Annotated[list[Name], Field(max_length=MOST_NAMES)]
+Languages = Annotated[list[Language], Field(max_length=MOST_NAMES)]
+Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ApiRequest(BaseModel):
+    """Base of all requests: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+FILTERS = ("languages", "languages_not", "globs", "paths", "repositories")
+OFFERED: Mapping[str, ServerOption] = {name: row.http for name, row in OPTIONS.items() if row.http}
+"""Search option → how a request has it."""
+TYPES: Mapping[str, Any] = {
+    "languages": Languages,
+    "languages_not": Languages,
+    "profile": Profile,
+    "weights": Annotated[str, Field(pattern=WEIGHTS)],
+}
+"""Search option → its type in a request, where its row does not say it."""
+
+
+def with_options(*names: str) -> Callable[[type[M]], type[M]]:
+    """A decorator that adds the fields of these search options to a model."""
+    fields: dict[str, Any] = {}
+    for name in names:
+        row, offered = OPTIONS[name], OFFERED[name]
+        default = row.default if offered.default is ... else offered.default
+        kind = TYPES.get(name, Names if row.is_list else row.type)
+        if row.words and kind is str:
+            kind = Literal[(*([default] if default == "" else []), *read_words(row))]
+            kind = kind | None if default is None else kind
+        default = [] if row.is_list else default
+        fields[offered.name or name] = kind, Field(default, ge=offered.least, le=offered.most, description=offered.help)
+    return lambda model: create_model(
+        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
+    )
+
+
+def given_options(request: Filters) -> dict[str, Any]:
+    """Search option → its value in a request that has it."""
+    values = {name: getattr(request, offered.name or name, None) for name, offered in OFFERED.items()}
+    values["paths"] = [path.strip("/") for path in values["paths"] or ()]
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items() if v is not None}
+
+
+@with_options(*FILTERS)
+class Filters(ApiRequest):
+    """Which files take part."""
+
+
+@with_options(*(name for name in OFFERED if name not in FILTERS))
+class SearchAsked(Filters):
+    """A search: the query language of `codelens search`, its filters and its ranking options."""
+
+    query: Query = Field(description="Words, names, prose; filters such as lang:py path:src -is:test")
+    category: str | None = Field(
+        None, min_length=1, max_length=200, pattern="^[^,]+$", description="Only files of this category in the metadata"
+    )
+    is_paid: bool | None = Field(None, description="Only files of which the metadata says so")
+    contributions: bool = Field(False, description="Add all parts of each score to the hits")
+
+
+class WhyAsked(SearchAsked):
+    """A search, and the target to explain."""
+
+    target: Annotated[list[Name], Field(max_length=MOST_TARGETS)] = Field(
+        [], description="PATH:LINE or a symbol's name; none: all hits"
+    )
+
+
+class ContextAsked(Filters):
+    """A pack of code within a budget of tokens, for a task or for files."""
+
+    query: Query = Field("", description="The task in words")
+    files: Names = Field([], description="In place of a task: these files, their symbols and who calls them")
+    budget: int = Field(BUDGETS[TASK], ge=100, le=MOST_BUDGET, description="Tokens in all")
+    limit: int | None = Field(None, ge=1, le=1000, description="At most this many symbols")
+    forms: Literal["auto", "bodies", "signatures"] = Field("auto", description="How much of a symbol")
+    more: str = Field(
+        "",
+        max_length=LONGEST_TOKEN,
+        description="In place of a task: the token at the end of a pack, for its next part",
+    )
+
+
+class RelationsAsked(Filters):
+    """A question to the symbol graph."""
+
+    target: Name = Field(description="PATH, PATH:LINE or a symbol's name")
+    kinds: Annotated[list[Literal[EDGES]], Field(max_length=len(EDGES))] = Field(  # type: ignore[valid-type]
+        [], description="Only these kinds of edges"
+    )
+    min_confidence: Share | None = Field(None, description="Only edges at least this sure")
+    depth: int | None = Field(None, ge=1, le=MOST_DEPTH, description="Hops to follow")
+    limit: Limit = Field(MOST_RESULTS, description="At most this many relations")
+
+
+class ReferencesAsked(RelationsAsked):
+    """A question for the places of a name."""
+
+    sure: bool = Field(False, description="Only places that scopes, imports or types lead to")
+    text: bool = Field(False, description="Also the name in comments, strings and documents")
+
+
+class FileAsked(ApiRequest):
+    """One file of the index."""
+
+    path: Name = Field(description="Relative to its repository's root")
+    repository: str = Field("", max_length=LONGEST_NAME, description="Needed where several repositories have the path")
+
+
+class FilesAsked(Filters):
+    """A list of indexed files."""
+
+    limit: Limit = Field(DEFAULT_LIMIT, description="At most this many files")
+    offset: int = Field(0, ge=0, le=10_000_000, description="Leave out the first files")
+
+
+class StatusAsked(ApiRequest):
+    """The state of the index."""
+
+    check: bool = Field(False, description="Walk the trees for files that are new, changed or gone")
+
 
 RANK_SHARES: Mapping[str, Callable[[Contribution], float]] = {
     "rrf": lambda part: part.amount,
@@ -145,7 +305,6 @@ def symbols(index: Index, request: FileAsked) -> Record:
 
 
 def file(index: Index, request: FileAsked) -> Record:
-    """A file as it was indexed, with its outline."""
     return source_record(index.source(request.path, request.repository), index.info())
 
 
@@ -156,29 +315,23 @@ def files(index: Index, request: FilesAsked) -> Record:
 
 
 def status(index: Index, request: StatusAsked) -> Record:
-    """The object of `status --json`."""
     return status_record(index.status(check=request.check), 0)
 
 
-def relations(question: str) -> Callable[[Index, RelationsAsked], Record]:
+def relations(question: str, index: Index, request: RelationsAsked) -> Record:
     """The answer to refs, callers, callees or impact."""
-
-    def answer(index: Index, request: RelationsAsked) -> Record:
-        where = filter_options(request, EVERYTHING)
-        options = RelationOptions(
-            **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
-            **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
-            kinds=tuple(request.kinds),
-            where=where if where != SearchOptions(limit=EVERYTHING) else None,
-        )
-        result: RelationAnswer = getattr(index.graph, question)(request.target, options)
-        return related_record(result, 0 if result.relations else 1)
-
-    return answer
+    where = filter_options(request, EVERYTHING)
+    options = RelationOptions(
+        **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
+        **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
+        kinds=tuple(request.kinds),
+        where=where if where != SearchOptions(limit=EVERYTHING) else None,
+    )
+    result: RelationAnswer = getattr(index.graph, question)(request.target, options)
+    return related_record(result, 0 if result.relations else 1)
 
 
 def filter_options(request: Filters, limit: int) -> SearchOptions:
-    """The filters alone."""
     values = given_options(request)
     return SearchOptions(limit=limit, **{name: values[name] for name in FILTERS})
 
@@ -206,10 +359,14 @@ ENDPOINTS = {
         Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
         Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
         Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
-        Endpoint("refs", ReferencesAsked, relations("refs"), "related", "Every place that names a thing"),
-        Endpoint("callers", RelationsAsked, relations("callers"), "related", "Who calls a function, as a tree"),
-        Endpoint("callees", RelationsAsked, relations("callees"), "related", "What a function calls, as a tree"),
-        Endpoint("impact", RelationsAsked, relations("impact"), "related", "What a change may reach"),
+        Endpoint("refs", ReferencesAsked, partial(relations, "refs"), "related", "Every place that names a thing"),
+        Endpoint(
+            "callers", RelationsAsked, partial(relations, "callers"), "related", "Who calls a function, as a tree"
+        ),
+        Endpoint(
+            "callees", RelationsAsked, partial(relations, "callees"), "related", "What a function calls, as a tree"
+        ),
+        Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
         Endpoint("files", FilesAsked, files, "files", "The indexed files"),
         Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
         Endpoint("status", StatusAsked, status, "status", "The state of the index", kept=False),

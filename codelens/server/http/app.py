@@ -140,7 +140,6 @@ class BoundedConnection(H11Protocol):
             self._set_deadline(None, 0)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is left to wait for."""
         self._set_deadline(None, 0)
         super().connection_lost(exc)
 

@@ -20,10 +20,9 @@ from codelens.errors import CodelensError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.processes.pool import WorkerPool
-from codelens.server.http.answers import Endpoint, Outcome, answer_question
+from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, RequestRefused, to_fault
 from codelens.server.http.gate import VISIBLE
-from codelens.server.http.questions import ApiRequest
 from codelens.worktree.place import traces_place
 
 MOST_WAITING = 200  # Questions that may wait for a worker; further ones hear that the server is busy
@@ -127,7 +126,6 @@ class FleetState:
         """Always None: a store may be far away."""
 
     def read(self) -> str:
-        """Read the snapshot from the manifest. Raises what opening the fleet raises."""
         stamp = self._fleet.stamp()
         if self._known[0] != stamp:
             self._known = stamp, self._fleet.snapshot()

@@ -35,8 +35,6 @@ STATUS: Mapping[type[CodelensError], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error response."""
-
     status: int
     error: str
     hint: str = ""
@@ -44,7 +42,6 @@ class Fault:
     retry_after: int | None = None  # Seconds
 
     def record(self) -> Record:
-        """The object that is sent."""
         record: Record = {"error": self.error, "hint": self.hint}
         return record | ({"candidates": list(self.candidates)} if self.candidates else {})
 

@@ -71,8 +71,6 @@ OPEN = ("/static/",)  # Files of the program itself, which reveal nothing of the
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules by which a server admits requests."""
-
     keys_needed: bool
     hosts: frozenset[str] | None  # Names that a Host header may have, without a port; None for any
 

@@ -26,8 +26,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """The stored record of a key."""
-
     name: str
     sha256: str  # Hexadecimal
     repositories: tuple[str, ...] = EVERY  # Globs of the names of the repositories that it may see
@@ -74,7 +72,6 @@ def revoke_key(path: Path, name: str) -> None:
 
 
 def hash_key(key: str) -> str:
-    """The SHA-256 of a key, in hexadecimal digits."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 

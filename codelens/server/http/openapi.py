@@ -14,10 +14,9 @@ from starlette.requests import ClientDisconnect, Request
 
 from codelens import __version__
 from codelens.render.records import Record
-from codelens.server.http.answers import ENDPOINTS, Endpoint
+from codelens.server.http.answers import ENDPOINTS, ApiRequest, Endpoint
 from codelens.server.http.faults import JSON, Fault, RequestRefused
 from codelens.server.http.gate import LONGEST_BODY, body_too_long
-from codelens.server.http.questions import ApiRequest
 from codelens.text.notation import parse_json
 
 SHORT: Mapping[str, str] = {"query": "q"}  # Fields whose parameter in an address has another name: the marketplace's

@@ -31,13 +31,12 @@ from codelens.model.search import Contribution
 from codelens.render.records import MOST_REPOSITORIES, Record
 from codelens.render.visible import for_terminal
 from codelens.render.why import first_reason
-from codelens.server.http.answers import ENDPOINTS
+from codelens.server.http.answers import DEFAULT_LIMIT, ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.links import SourceLinks, at_line
 from codelens.server.http.openapi import from_parameters
-from codelens.server.http.questions import DEFAULT_LIMIT
 
 
 def address(place: str, /, **parameters: Any) -> str:
@@ -286,12 +285,10 @@ class _PageRoutes:
         return await self._render("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
-        """The list of indexed files."""
         found = await self._ask("files", _api_parameters(request.query_params))
         return await self._render("files.html", found=found, fields=_link_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
-        """Keys, and the language of queries."""
         return await self._render("help.html")
 
 

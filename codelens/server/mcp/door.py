@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Collection
-from types import FrameType
 from typing import IO, Any, NamedTuple
 
 from codelens import __version__
@@ -69,8 +68,8 @@ class SessionStart(NamedTuple):
 
 def accept_session(tools: Collection[str]) -> SessionStart:
     """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
-    signal.signal(signal.SIGINT, _exit_quietly)
-    signal.signal(signal.SIGTERM, _exit_quietly)
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, lambda number, frame: os._exit(0))  # nothing is open yet
     stdout = take_stdout()
     first = sys.stdin.buffer.readline()
     answer = answer_handshake(first, tools)
@@ -78,11 +77,6 @@ def accept_session(tools: Collection[str]) -> SessionStart:
         stdout.write(answer.encode())
         stdout.flush()
     return SessionStart(stdout, first, answer is not None)
-
-
-def _exit_quietly(number: int, frame: FrameType | None) -> None:
-    """End the process at once: nothing is open yet."""
-    os._exit(0)
 
 
 def take_stdout() -> IO[bytes]:
@@ -112,16 +106,16 @@ def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
 
 def _is_valid_handshake(request: Any) -> bool:
     """True for a request that fits the protocol's schema."""
-    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0" or request.get("method") != "initialize":
-        return False
-    params, number = request.get("params"), request.get("id")
-    if isinstance(number, bool) or not isinstance(number, int | str) or not isinstance(params, dict):
-        return False
-    client = params.get("clientInfo")
-    return (
-        isinstance(params.get("protocolVersion"), str)
-        and isinstance(params.get("capabilities"), dict)
-        and isinstance(client, dict)
-        and isinstance(client.get("name"), str)
-        and isinstance(client.get("version"), str)
-    )
+    match request:
+        case {
+            "jsonrpc": "2.0",
+            "method": "initialize",
+            "id": int() | str() as number,
+            "params": {
+                "protocolVersion": str(),
+                "capabilities": dict(),
+                "clientInfo": {"name": str(), "version": str()},
+            },
+        }:
+            return not isinstance(number, bool)
+    return False

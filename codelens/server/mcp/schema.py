@@ -23,7 +23,6 @@ def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = No
 
 
 def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
-    """A text that is not empty."""
     return _describe({"type": "string", "minLength": 1, "maxLength": most}, description)
 
 
@@ -43,7 +42,6 @@ def share(description: str) -> Schema:
 
 
 def flag(description: str) -> Schema:
-    """True or false, false if it is left out."""
     return _describe({"type": "boolean"}, description, False)
 
 

@@ -168,7 +168,6 @@ def server_of(desk: ToolDesk) -> Server[Any, Any]:
 
 
 def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None:
-    """Serve until stdin ends."""
     lines = anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace"))
     out = anyio.wrap_file(TextIOWrapper(session.stdout, encoding="utf-8"))
 

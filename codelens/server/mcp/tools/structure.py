@@ -74,7 +74,9 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
         lines = [_relation_line(relation, result.question, call) for relation in relations[:count]]
         footer = footer_lines(cut, "relations", remedy, note_texts)
         record = {
-            "targets": [_node_record(named, call) for named in targets],
+            "targets": [
+                {"name": n.qualified_name, "kind": n.kind, "path": _node_path(n, call), "line": n.line} for n in targets
+            ],
             "relations": [_relation_record(relation, call) for relation in relations[:count]],
             "total": result.total,
             "cut": cut,
@@ -87,10 +89,6 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
 
 def _node_path(named: NamedNode, call: ToolCall) -> str:
     return for_line(call.paths.of(named.root, named.path)) if named.path else ""
-
-
-def _node_record(named: NamedNode, call: ToolCall) -> Record:
-    return {"name": named.qualified_name, "kind": named.kind, "path": _node_path(named, call), "line": named.line}
 
 
 def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
