@@ -494,7 +494,7 @@ class GraphTopic:
         "codelens.graph.reach:path", RESOLVED, is_limited=False
     )  # Without relations if they are not connected
     impact = _answers("codelens.graph.reach:impact", RESOLVED)  # What a change may affect, nearest first, tests last
-    hierarchy = _answers("codelens.graph.hierarchy:hierarchy", RESOLVED)  # Bases, then derived types, as two trees
+    hierarchy = _answers("codelens.graph.reach:hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""

@@ -37,7 +37,7 @@ class ProtoToken(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Block:
+class _ProtoBlock:
     """An open pair of braces; `kind` is empty if its content is skipped."""
 
     kind: str = ""
@@ -68,7 +68,7 @@ class _ProtoReader:
     imports: list[ProtoToken] = field(default_factory=list)
     used: list[tuple[int, ProtoToken]] = field(default_factory=list)  # (procedure, its request or response message)
     broken: bool = False
-    _open: list[_Block] = field(default_factory=list)
+    _open: list[_ProtoBlock] = field(default_factory=list)
     _words: list[ProtoToken] = field(default_factory=list)  # The statement so far
     _comments: list[ProtoToken] = field(default_factory=list)  # The comments before the statement
 
@@ -99,9 +99,9 @@ class _ProtoReader:
     def _read_statement(self, end: ProtoToken) -> None:
         """Read the statement before an opening brace or a semicolon."""
         words = [token.text for token in self._words]
-        around = self._open[-1] if self._open else _Block("struct")
+        around = self._open[-1] if self._open else _ProtoBlock("struct")
         named = [word for word in words[1:2] if re.fullmatch(rb"[A-Za-z_]\w*", word)]
-        block = _Block()
+        block = _ProtoBlock()
         if words[:1] == [b"rpc"]:  # `rpc M (stream Req) returns (stream Res)` directly in a service
             if self._open and around.kind == "interface" and named and words[2:3] == [b"("]:
                 block = self._define("method", around, end.start if end.text == b"{" else end.end)
@@ -123,7 +123,7 @@ class _ProtoReader:
         if end.text == b"{":
             self._open.append(block)
 
-    def _define(self, kind: str, around: _Block, body: int) -> _Block:
+    def _define(self, kind: str, around: _ProtoBlock, body: int) -> _ProtoBlock:
         name, comments = _decode(self._words[1].text), list[str]()
         below = self._words[0].start
         for comment in reversed(self._comments):  # directly above the statement, none at the end of a line of code
@@ -134,7 +134,7 @@ class _ProtoReader:
             below = comment.start
         doc = clean_comment(comments)[:MAX_DOC]
         self.drafts.append(_ProtoDraft(kind, around.path, around.unit, self._words, body, doc))
-        return _Block(kind, f"{around.path}.{name}" if around.path else name, len(self.drafts) - 1)
+        return _ProtoBlock(kind, f"{around.path}.{name}" if around.path else name, len(self.drafts) - 1)
 
 
 def read_protobuf(utf8: bytes) -> Extraction:

@@ -147,14 +147,8 @@ def detect_language(path: str, head: bytes = b"") -> str:
 
 def resolve_language(name: str) -> str:
     """The language of a name, alias or extension, like `py`, `python` or `.py`. Raises UsageError."""
-    wanted = name.lower().lstrip(".")
-    for lang in languages().values():
-        if wanted == lang.name or wanted in lang.aliases:
-            return lang.name
-    if wanted == PLAIN_TEXT:
-        return PLAIN_TEXT
-    if found := _by_extension().get(wanted):
-        return found
+    if language := accepted_names().get(name.lower().lstrip(".")):
+        return language
     raise UsageError(f"unknown language '{name}'", "`codelens search --type-list` lists them")
 
 

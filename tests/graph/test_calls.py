@@ -17,14 +17,14 @@ def index(tmp_path: Path) -> Index:
     return linked(tmp_path)
 
 
-def test_callers_by_place(index: Index) -> None:
+def test_callers_are_listed_by_place(index: Index) -> None:
     answer = index.graph.callers("draw", asking())
     assert told(answer) == ["1 calls draw_all:15", "1 calls draw_all.one:11", "1 tests test_draw:5"]
     assert answer.relations[0].place.text.strip() == "draw(shape)"
     assert answer.relations[0].place.column == 9
 
 
-def test_callers_as_a_tree(index: Index) -> None:
+def test_callers_of_callers_make_a_tree(index: Index) -> None:
     assert told(index.graph.callers("draw", asking(depth=2))) == [
         "1 calls draw_all:15",
         "2 tests test_draw:6",
@@ -58,7 +58,7 @@ def test_local_functions_belong_to_their_function(index: Index) -> None:
     ]
 
 
-def test_a_cycle_ends(tmp_path: Path) -> None:
+def test_a_cycle_of_calls_is_listed_once(tmp_path: Path) -> None:
     files = {"a.py": "def f():\n    g()\n\n\ndef g():\n    f()\n"}
     edges = [("f", "calls", "g", 2, "file"), ("g", "calls", "f", 6, "file")]
     index = linked(tmp_path, dict(files), edges)
@@ -119,7 +119,7 @@ def test_every_answer_counts_and_lists_what_it_could_not_follow(question: str, l
         assert any(re.search("--unresolved`? lists them", notice.text) for notice in counted.notices)
 
 
-def test_production_code_calls_first(tmp_path: Path) -> None:
+def test_callers_in_tests_come_last(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "a_test.py": "from z import f\n\n\ndef test_f():\n    f()\n",
         "z.py": "def f():\n    pass\n\n\ndef g():\n    f()\n",
@@ -144,12 +144,12 @@ def test_an_inherited_member_is_a_target(tmp_path: Path) -> None:
             index.graph.refs("App.nothing", asking())
 
 
-def test_of_a_file_the_callers_from_other_files(index: Index) -> None:
+def test_callers_of_a_file_are_in_other_files(index: Index) -> None:
     assert told(index.graph.callers("app/round.py", asking())) == ["1 calls draw:6 overrides Shape.area"]
     assert told(index.graph.callers("app/draw.py", asking())) == ["1 tests test_draw:5", "1 tests test_draw:6"]
 
 
-def test_only_where_one_looks(index: Index) -> None:
+def test_filters_restrict_callers_to_files(index: Index) -> None:
     where = SearchOptions(globs=("!tests/",))
     assert told(index.graph.callers("draw", asking(where=where))) == ["1 calls draw_all:15", "1 calls draw_all.one:11"]
 

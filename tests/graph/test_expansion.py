@@ -90,7 +90,7 @@ def test_kinds_keep_what_graph_memory_says_unless_one_decay_is_given() -> None:
     assert {reached.score for reached in expand(ways(edges), {0: 1.0}, decay=0.6).values()} == {1.0, 0.6}
 
 
-def test_nobody_is_reached_for_importing_something() -> None:
+def test_imports_are_not_followed_backward() -> None:
     edges = [
         WeightedEdge(1, 0, 1.0, "imports"),
         WeightedEdge(2, 0, 1.0, "contains"),
@@ -120,7 +120,7 @@ def test_of_equal_paths_the_shorter_then_the_smaller_number_then_the_first_kind_
     assert expand(ways(round_about), {0: 1.0}, depth=2, decay=1.0)[2].path() == (Hop(0, 2, "calls"),)
 
 
-def test_nodes_whose_neighbours_cannot_pass_are_not_read() -> None:
+def test_nodes_whose_neighbours_cannot_reach_the_minimum_are_not_read() -> None:
     asked: list[int] = []
 
     def edges_of(nodes: Sequence[int]) -> dict[int, list[GraphStep]]:
@@ -132,7 +132,7 @@ def test_nodes_whose_neighbours_cannot_pass_are_not_read() -> None:
     assert sorted(found) == [0, 1, 2, 10, 12]
 
 
-def test_keeping_more_than_all_is_refused() -> None:
+def test_a_decay_outside_zero_to_one_is_refused() -> None:
     for decay in (1.1, -0.1):
         with pytest.raises(ValueError, match="between"):
             expand(ways([]), {0: 1.0}, decay=decay)

@@ -14,18 +14,18 @@ def lines(index: Index, target: str, **options: object) -> list[str]:
     ]
 
 
-def test_above_then_below(tmp_path: Path) -> None:
+def test_bases_come_before_subclasses(tmp_path: Path) -> None:
     assert lines(linked(tmp_path), "Circle") == ["1 Circle extends Shape 1", "1 Disc extends Circle 10"]
 
 
-def test_a_tree_of_several_steps(tmp_path: Path) -> None:
+def test_subclasses_of_subclasses_make_a_tree(tmp_path: Path) -> None:
     index = linked(tmp_path)
     assert lines(index, "Shape") == ["1 Circle extends Shape 5", "2 Disc extends Circle 10"]
     assert lines(index, "Disc") == ["1 Disc extends Circle 5", "2 Circle extends Shape 1"]
     assert lines(index, "Disc", depth=1) == ["1 Disc extends Circle 5"]
 
 
-def test_members_that_override(tmp_path: Path) -> None:
+def test_overriding_members_are_listed_below_their_types(tmp_path: Path) -> None:
     assert lines(linked(tmp_path), "Circle", members=True) == [
         "1 Circle.area overrides Shape.area 2",
         "1 Circle extends Shape 1",

@@ -55,6 +55,6 @@ def test_order_changes_no_bit(edges: list[WeightedEdge]) -> None:
     assert compute_hits(dict(reversed([(node, row[::-1]) for node, row in build_adjacency(edges).items()]))) == one
 
 
-def test_nothing_points_to_nothing() -> None:
+def test_an_empty_graph_has_no_scores() -> None:
     assert compute_hits({}) == ({}, {})
     assert compute_hits({1: []}) == ({1: 0.0}, {1: 0.0})

@@ -23,7 +23,7 @@ def names(found: RepositoryMap) -> list[str]:
     return [c.named.qualified_name for file in found.files for c in file]
 
 
-def test_what_other_files_lean_on_comes_first(index: Index) -> None:
+def test_symbols_that_other_files_use_come_first(index: Index) -> None:
     found = index.graph.map(2000, asking())
     assert found.files[0][0].named.qualified_name == "Shape"
     assert found.files[0][0].used_by == 2
@@ -48,19 +48,19 @@ def test_members_stand_below_their_type(index: Index) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [1, 5, 20, 50, 100, 2000])
-def test_it_fits_its_budget(budget: int, index: Index) -> None:
+def test_a_map_fits_its_budget(budget: int, index: Index) -> None:
     found = index.graph.map(budget, asking())
     text = "".join(map_lines(found, PathStyle("root", "/")))
     assert found.tokens == -(-len(text) // 4) <= budget
 
 
-def test_more_room_takes_nothing_away(index: Index) -> None:
+def test_a_larger_budget_keeps_all_symbols_of_a_smaller_one(index: Index) -> None:
     maps = [set(names(index.graph.map(budget, asking()))) for budget in range(1, 120)]
     assert all(small <= large for small, large in pairwise(maps))
     assert len({len(m) for m in maps}) > 5
 
 
-def test_focus_tells_what_some_files_lean_on(index: Index) -> None:
+def test_a_focus_shows_what_its_files_use(index: Index) -> None:
     found = index.graph.map(2000, asking(), SearchOptions(globs=("app/draw.py",)))
     assert {"Shape", "draw"} <= set(names(found))
     assert "Circle" not in names(found)

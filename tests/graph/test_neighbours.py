@@ -34,7 +34,7 @@ class Read:
         return self.told(incoming(self.store, [self.node[name]], kinds))
 
 
-def test_what_holds_what(tmp_path: Path) -> None:
+def test_containers_contain_their_members(tmp_path: Path) -> None:
     read = Read(tmp_path)
     assert read.out("Shape", "contains") == {
         ("Shape", "contains", "Shape.area"),
@@ -47,14 +47,14 @@ def test_what_holds_what(tmp_path: Path) -> None:
     assert ("Shape.area", "member_of", "Shape") in read.into("Shape", "member_of")
 
 
-def test_a_member_that_stands_elsewhere(tmp_path: Path) -> None:
+def test_a_type_contains_members_that_stand_outside_of_it(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"a.go": "package a\n\ntype T struct{}\n\nfunc (t T) Run() {}\n"}
     read = Read(tmp_path, files, [("T.Run", "member_of", "T", 0, "scope")])
     assert ("T.Run", "member_of", "T") in read.out("T.Run", "member_of")
     assert ("T", "contains", "T.Run") in read.out("T", "contains") & read.into("T.Run", "contains")
 
 
-def test_both_ends_say_the_same(tmp_path: Path) -> None:
+def test_outgoing_and_incoming_edges_are_the_same(tmp_path: Path) -> None:
     """Whatever leaves a node arrives at its other end, and the other way round."""
     read = Read(tmp_path)
     nodes = list(read.node.values())
@@ -63,14 +63,14 @@ def test_both_ends_say_the_same(tmp_path: Path) -> None:
         assert leaving == {e for e in incoming(read.store, nodes, [kind]) if e.source in read.name}, kind
 
 
-def test_tested_together(tmp_path: Path) -> None:
+def test_subjects_of_one_test_are_tested_together(tmp_path: Path) -> None:
     read = Read(tmp_path)
     assert read.out("draw", "tested_by") == {("draw", "tested_by", "test_draw")}
     assert read.out("draw", "co_tested_with") == {("draw", "co_tested_with", "draw_all")}
 
 
 @pytest.mark.slow
-def test_a_test_of_many_things_says_nothing_of_any_two(tmp_path: Path) -> None:
+def test_subjects_of_a_test_with_many_are_not_tested_together(tmp_path: Path) -> None:
     names = [f"f{i}" for i in range(MOST_SUBJECTS + 1)]
     text = "".join(f"def {name}():\n    pass\n\n\n" for name in names)
     files: dict[str, str | bytes] = {"a.py": text, "tests/test_a.py": "def test_all():\n    pass\n"}
@@ -79,7 +79,7 @@ def test_a_test_of_many_things_says_nothing_of_any_two(tmp_path: Path) -> None:
     assert len(Read(tmp_path / "few", files, tests[:-1]).out("f0", "co_tested_with")) == MOST_SUBJECTS - 1
 
 
-def test_functions_that_call_much_the_same(tmp_path: Path) -> None:
+def test_functions_with_similar_calls_are_similar(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d", "e", "one", "two", "other"]
     files: dict[str, str | bytes] = {"a.py": "".join(f"def {name}():\n    pass\n\n\n" for name in names)}
     calls = {"one": "abcd", "two": "abce", "other": "abde"}
@@ -97,7 +97,7 @@ def test_an_implied_edge_is_no_surer_than_its_reason(tmp_path: Path) -> None:
     assert [e.confidence for e in outgoing(read.store, [read.node["draw"]], ["tested_by"])] == [0.2]
 
 
-def test_a_file_that_calls_much_the_same_is_not_similar(tmp_path: Path) -> None:
+def test_files_with_similar_calls_are_not_similar(tmp_path: Path) -> None:
     """Calls at the top of a file are edges of the file, and only functions are similar."""
     calls = [(source, "calls", target, 1, "file") for source in ("one", "a.py") for target in ("b", "c", "d")]
     files: dict[str, str | bytes] = {"a.py": "".join(f"def {name}(): pass\n" for name in ("one", "b", "c", "d"))}

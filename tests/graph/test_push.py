@@ -74,7 +74,7 @@ def test_work_stays_within_its_bound_and_little_waits_where_it_ended(
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
-def test_it_ends_at_the_solution_as_epsilon_falls(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
+def test_a_push_approaches_the_solution_as_epsilon_falls(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     done = push_mass(look_up(build_adjacency(edges)), seeds, epsilon=1e-9)
     assert np.allclose(dense(done.mass), solve(edges, seeds, 0.2), rtol=0, atol=1e-7)
 

@@ -16,7 +16,7 @@ def index(tmp_path: Path) -> Index:
     return linked(tmp_path)
 
 
-def test_every_kind_by_place(index: Index) -> None:
+def test_references_of_every_kind_are_listed_by_place(index: Index) -> None:
     answer = index.graph.refs("Shape", asking())
     places = [f"{r.kind} {r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations]
     assert places == [
@@ -27,15 +27,15 @@ def test_every_kind_by_place(index: Index) -> None:
     ]
 
 
-def test_only_some_kinds(index: Index) -> None:
+def test_kinds_restrict_references(index: Index) -> None:
     assert told(index.graph.refs("Shape", asking(kinds=("extends",)))) == ["1 extends Circle:5"]
 
 
-def test_of_a_file_what_names_it_from_other_files(index: Index) -> None:
+def test_references_to_a_file_come_from_other_files(index: Index) -> None:
     assert told(index.graph.refs("app/round.py", asking())) == ["1 imports app/draw.py:2"]
 
 
-def test_a_line_is_the_symbol_around_it(index: Index) -> None:
+def test_a_line_means_the_symbol_around_it(index: Index) -> None:
     assert (
         told(index.graph.refs("app/round.py:15", asking()))
         == told(index.graph.refs("pi", asking()))
@@ -43,7 +43,7 @@ def test_a_line_is_the_symbol_around_it(index: Index) -> None:
     )
 
 
-def test_implied_edges_if_requested(index: Index) -> None:
+def test_implied_edges_are_listed_if_requested(index: Index) -> None:
     answer = index.graph.refs("test_draw", asking(kinds=("tested_by",)))
     assert [(r.listed.qualified_name, r.provenance, r.confidence) for r in answer.relations] == [
         ("draw", "implied", 0.7),
@@ -54,7 +54,7 @@ def test_implied_edges_if_requested(index: Index) -> None:
     }
 
 
-def test_a_module_with_what_is_used_of_it(index: Index) -> None:
+def test_references_to_a_module_include_uses_of_its_names(index: Index) -> None:
     answer = index.graph.refs("math", asking())
     assert [(r.place.line, r.target.qualified_name) for r in answer.relations] == [(1, "module:math"), (7, "math.sqrt")]
 
@@ -66,7 +66,7 @@ USES = {
 }
 
 
-def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
+def test_a_name_of_a_library_is_found_by_its_imports(tmp_path: Path) -> None:
     index = linked(tmp_path, dict(USES), [])
     answer = index.graph.refs("json.dumps", asking())
     assert [f"{r.place.path}:{r.place.line}:{r.place.column}" for r in answer.relations] == [
@@ -80,7 +80,7 @@ def test_a_name_of_a_library_by_its_imports(tmp_path: Path) -> None:
     assert [n.code for n in answer.notices] == ["external", "places"]
 
 
-def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
+def test_places_of_an_undefined_name_are_listed(tmp_path: Path) -> None:
     index = linked(tmp_path, dict(USES), [])
     answer = index.graph.refs("dumps", asking())
     assert [(r.place.path, r.place.line, r.certainty) for r in answer.relations] == [
@@ -92,7 +92,7 @@ def test_a_bare_name_that_nothing_defines(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_neither_defined_nor_used(index: Index) -> None:
+def test_a_name_neither_defined_nor_used_is_an_error(index: Index) -> None:
     for name in ("json.nothing", "no/such.py", "no/such.py:3", "app/base.py:999", ""):
         with pytest.raises(TargetError):
             index.graph.refs(name, asking())
@@ -100,7 +100,7 @@ def test_what_is_neither_defined_nor_used(index: Index) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["see `draw it`", "two-words", "()", "a b c", '"'])
-def test_what_is_no_name_is_named_nowhere(index: Index, text: str) -> None:
+def test_a_target_that_is_not_a_name_is_an_error(index: Index, text: str) -> None:
     with pytest.raises(TargetError, match="nothing is named"):
         index.graph.refs(text, asking())
 

@@ -26,7 +26,7 @@ def test_the_limit_is_the_solution_of_the_linear_system(
 
 @patient
 @given(edges=edge_lists, seeds=seed_weights)
-def test_it_stops_where_the_same_steps_with_matrices_do(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
+def test_a_walk_stops_at_the_step_at_which_matrices_do(edges: list[WeightedEdge], seeds: dict[int, float]) -> None:
     moves, start = transition(edges, seeds)
     held = start
     for _ in range((done := walk(build_adjacency(edges), seeds)).steps):
@@ -61,7 +61,7 @@ def test_a_dead_end_goes_back_to_the_seeds_by_their_weights() -> None:
     assert mass == pytest.approx({0: 0.75 * (0.2 + 0.8 * 0.25), 1: 0.25 * (0.2 + 0.8 * 0.25), 2: 0.8 * 0.75})
 
 
-def test_a_ranking_that_stays_the_same_twice_ends_it_and_others_go_on() -> None:
+def test_a_stable_ranking_ends_a_walk() -> None:
     ring = build_adjacency([WeightedEdge(node, (node + 1) % 30, 1.0, "calls") for node in range(30)])
     assert walk(ring, {0: 1.0}).stopped == "stable"
     patient = walk(ring, {0: 1.0}, stable_steps=0)
@@ -76,7 +76,7 @@ def test_without_seeds_nothing_has_mass() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "alpha"), [({0: -1.0}, 0.2), ({0: 1.0}, 0.0), ({0: 1.0}, 1.5), ({0: math.nan}, 0.2)])
-def test_what_is_no_probability_is_refused(seeds: dict[int, float], alpha: float) -> None:
+def test_an_alpha_or_weight_out_of_range_is_refused(seeds: dict[int, float], alpha: float) -> None:
     with pytest.raises(ValueError):
         walk({}, seeds, alpha)
 
@@ -85,7 +85,7 @@ def test_what_is_no_probability_is_refused(seeds: dict[int, float], alpha: float
 @given(
     mass=st.dictionaries(st.integers(0, 20), st.sampled_from((0.1, 0.2, 0.3)), max_size=20), count=st.integers(0, 25)
 )
-def test_the_best_are_a_full_sort_cut_short(mass: dict[int, float], count: int) -> None:
+def test_the_heaviest_nodes_are_the_first_of_a_full_sort(mass: dict[int, float], count: int) -> None:
     assert (
         find_heaviest(mass, count) == [node for _, node in sorted((-held, node) for node, held in mass.items())][:count]
     )

@@ -51,7 +51,7 @@ def test_a_trail_is_the_likeliest_of_all_walks_and_adds_up(
             assert math.isclose(restart[stations[0]] * math.prod(parts), truth[node])
 
 
-def test_two_that_call_each_other_do_not_go_round_in_circles() -> None:
+def test_a_trail_does_not_circle_between_nodes_that_call_each_other() -> None:
     adjacency = build_adjacency(
         [
             WeightedEdge(0, 1, 0.1, "calls"),

@@ -14,14 +14,14 @@ def index(tmp_path: Path) -> Index:
     return linked(tmp_path)
 
 
-def test_a_shortest_way(index: Index) -> None:
+def test_a_path_is_a_shortest_one(index: Index) -> None:
     assert told(index.graph.path("draw", "pi", asking())) == [
         "1 calls Circle.area:6 overrides Shape.area",
         "2 calls pi:7",
     ]
 
 
-def test_what_lies_in_a_target_belongs_to_it(index: Index) -> None:
+def test_contents_of_a_target_belong_to_it(index: Index) -> None:
     assert told(index.graph.path("draw_all", "Shape", asking(kinds=("calls",)))) == [
         "1 calls draw:15",
         "2 calls Shape.area:6",
@@ -29,7 +29,7 @@ def test_what_lies_in_a_target_belongs_to_it(index: Index) -> None:
     assert told(index.graph.path("Circle", "app/round.py", asking(kinds=("calls",)))) == ["1 calls pi:7"]
 
 
-def test_no_way_says_whether_there_is_one_back(index: Index) -> None:
+def test_without_a_path_a_notice_reports_one_back(index: Index) -> None:
     answer = index.graph.path("pi", "draw", asking())
     assert answer.relations == ()
     assert answer.notices[-1].text == "no path of 8 hops or fewer from pi to draw; there is one of 2 hops from draw"
@@ -45,7 +45,7 @@ def test_guesses_are_not_part_of_a_path_unless_requested(index: Index) -> None:
     assert told(index.graph.path("guess", "Shape.name", asking(min_confidence=0.0))) == ["1 calls Shape.name:19"]
 
 
-def test_a_way_keeps_to_where_one_looks(index: Index) -> None:
+def test_filters_restrict_a_path_to_files(index: Index) -> None:
     assert index.graph.path("draw", "pi", asking(where=SearchOptions(globs=("!app/round.py",)))).relations == ()
 
 
@@ -70,9 +70,9 @@ def test_impact_of_a_file_reaches_who_imports_it(index: Index) -> None:
     assert found == ["1 imports tests/test_draw.py:1", "1 tests test_draw:5"]
 
 
-def test_impact_of_something_outside(index: Index) -> None:
+def test_impact_of_an_external_follows_edges_of_every_kind(index: Index) -> None:
     assert told(index.graph.impact("math", asking())) == ["1 imports app/round.py:1"]
 
 
-def test_impact_of_what_nothing_uses(index: Index) -> None:
+def test_impact_of_an_unused_symbol_is_empty(index: Index) -> None:
     assert index.graph.impact("guess", asking()).relations == ()

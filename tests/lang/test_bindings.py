@@ -26,7 +26,7 @@ def describe(found: Extraction) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", case_files("bindings"), ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
+def test_bindings_of_a_case_are_as_written(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
     case(path, lambda source: describe(extracted(source, path.parent.name)))
 
 

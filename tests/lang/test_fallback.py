@@ -52,7 +52,7 @@ def without_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_extra")
 @pytest.mark.parametrize("language", DEFINED)
-def test_symbols_without_the_extra(language: str) -> None:
+def test_a_fallback_grammar_finds_symbols_without_the_extra(language: str) -> None:
     """Of the case files, which the grammar of the extra reads in test_extraction."""
     assert registry.languages()[language].grammar == f"languages.so:{language}"
     (case,) = (TESTS / "cases" / "extraction" / language).glob("*.txt")

@@ -47,7 +47,7 @@ def _of_config(found: ScriptConfig) -> list[str]:
 
 
 @pytest.mark.parametrize("path", case_files("manifests"), ids=lambda p: p.stem)
-def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
+def test_manifest_of_a_case_is_as_written(path: Path, case: Callable[[Path, Callable[[str], str]], None]) -> None:
     case(path, lambda source: described(path.stem, source))
 
 
@@ -74,7 +74,7 @@ def test_a_bad_file_yields_nothing_or_no_names(name: str, text: str) -> None:
 
 
 @given(st.sampled_from(case_files("manifests")), st.randoms(use_true_random=False))
-def test_a_torn_file_raises_nothing(path: Path, random: object) -> None:
+def test_a_manifest_cut_off_anywhere_raises_nothing(path: Path, random: object) -> None:
     source = path.read_text(encoding="utf-8")
     start = random.randrange(len(source))  # type: ignore[attr-defined]
     torn = source[:start] + source[start + random.randrange(20) :]  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def test_a_torn_file_raises_nothing(path: Path, random: object) -> None:
     read_script_config(path.stem, torn)
 
 
-def test_entities_are_not_unfolded() -> None:
+def test_xml_entities_are_not_expanded() -> None:
     assert (
         read_manifest("pom.xml", '<!DOCTYPE x [<!ENTITY a "b">]><project><artifactId>&a;</artifactId></project>')
         is None
@@ -94,7 +94,7 @@ def test_strings_keep_what_looks_like_a_comment() -> None:
     assert found and found.extends == ("a/b,]/*c*/d.json",)
 
 
-def test_other_files_are_no_manifests() -> None:
+def test_other_files_are_not_manifests() -> None:
     assert not any(map(is_manifest, ["a/b.json", "src/pom.xml.bak", "requirements.py", "go.sum", "tsconfig.json"]))
     assert all(
         map(is_manifest, ["a/package.json", "x/A.csproj", "requirements/dev.txt".replace("/", "-"), "a.gemspec"])

@@ -36,7 +36,7 @@ def test_which_comments_count_and_how_far_they_go(text: str, expected: list[str]
     assert names(text) == expected
 
 
-def test_blocks_hold_several() -> None:
+def test_a_block_comment_may_hold_several_todos() -> None:
     text = "/* TODO one\n * more\n *\n * HACK two */\nint main(void) { return 0; }\n"
     assert names(text, "a.c", "c") == ["TODO one more", "HACK two"]
     assert [text[u.span.start : u.span.end] for u in todos(text, "a.c", "c")] == [
@@ -45,7 +45,7 @@ def test_blocks_hold_several() -> None:
     ]
 
 
-def test_many_languages() -> None:
+def test_todos_are_found_in_many_languages() -> None:
     for path, language, text in (
         ("a.go", "go", "package p\n// TODO x\nfunc F() {}\n"),
         ("a.rs", "rust", "// TODO x\nfn f() {}\n"),
@@ -58,7 +58,7 @@ def test_many_languages() -> None:
         assert names(text, path, language) == ["TODO x"], language
 
 
-def test_its_place_its_holder_and_the_code_around_it() -> None:
+def test_a_todo_has_its_place_and_container() -> None:
     text = "class K:\n    def m(self):\n        a()\n        # TODO: ä\n        return 1\n"
     source = TextMap(DecodedText(text, "utf-8", 1.0, 0))
     found = extract(source, "a.py", "python")
@@ -75,7 +75,7 @@ def test_references_keep_their_unit_next_to_comments() -> None:
     assert calls == {"g": "f", "i": "h"}
 
 
-def test_a_long_run_of_blanks_in_a_comment_takes_no_power_of_its_length() -> None:
+def test_a_long_run_of_blanks_in_a_comment_takes_linear_time() -> None:
     blanks = " " * 200_000
     text = f"/* TODO first{blanks}then */\nint x; // FIXME later{blanks}\n"
     source = TextMap(DecodedText(text, "utf-8", 1.0, 0))

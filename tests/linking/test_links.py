@@ -42,7 +42,7 @@ def linked(root: Path, source: str, language: str) -> str:
 
 
 @pytest.mark.parametrize("path", case_files("links"), ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_case(
+def test_links_of_a_case_are_as_written(
     path: Path, case: Callable[[Path, Callable[[str], str]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     derive_here(monkeypatch)

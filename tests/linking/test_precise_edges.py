@@ -129,7 +129,7 @@ def test_two_indexes_of_one_tree_agree(typescript: Tree) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_files_in_other_encodings(python: Tree, encoding: str) -> None:
+def test_edges_start_at_the_right_names_in_other_encodings(python: Tree, encoding: str) -> None:
     python.run()
     plain = edges(python.index)
     for file in (python.root / "shapes").iterdir():
@@ -138,7 +138,7 @@ def test_files_in_other_encodings(python: Tree, encoding: str) -> None:
     assert edges(python.index) == plain
 
 
-def test_an_index_one_folder_below_speaks_of_that_folder(python: Tree) -> None:
+def test_an_index_in_a_folder_gives_edges_between_its_files(python: Tree) -> None:
     shutil.copytree(python.root, python.root / "inner")
     (python.root / "index.scip").unlink()
     python.run()
@@ -159,7 +159,7 @@ def two(tree: Tree) -> Tree:
     return tree
 
 
-def test_a_wrong_guess_goes(two: Tree) -> None:
+def test_an_index_replaces_a_wrong_guess(two: Tree) -> None:
     two.run()
     guesses = [f"{line}: run calls {holder}.launch ambiguous" for line in (2, 3) for holder in ("Missile", "Rocket")]
     assert edges(two.index) == guesses
@@ -175,21 +175,21 @@ def test_another_use_of_the_name_in_the_line_keeps_its_guesses(two: Tree) -> Non
     assert edges(two.index) == ["2: run calls Missile.launch ambiguous", "2: run calls Rocket.launch precise"]
 
 
-def test_a_name_that_is_no_use_for_the_grammar_is_named(two: Tree) -> None:
+def test_a_name_that_no_query_captures_gets_a_reference(two: Tree) -> None:
     two.write("use.py", "from two import Rocket as Ship\n\n\ndef run(thing):\n    made = Ship\n    return made\n")
     write_scip(two.root, [("two.py", 1, "Rocket"), ("use.py", 1, "Rocket"), ("use.py", 5, "Ship")])
     two.run()
     assert edges(two.index, "precise") == ["1: use.py imports Rocket precise", "5: run references Rocket precise"]
 
 
-def test_an_index_that_leads_to_another_name_is_not_believed(two: Tree) -> None:
+def test_a_use_that_leads_to_another_name_is_left_out(two: Tree) -> None:
     write_scip(two.root, [("two.py", 5, "Missile"), ("use.py", 2, "first"), ("use.py", 3, "launch")])
     two.run()
     assert edges(two.index, "precise") == []
     assert len(edges(two.index, "ambiguous")) == 4
 
 
-def test_what_is_local_to_a_function_is_used_only_there(tree: Tree) -> None:
+def test_a_local_definition_is_used_only_in_its_function(tree: Tree) -> None:
     """scip-python gives equal names in the methods of one class one symbol."""
     tree.write(
         "a.py", "def one():\n    def inner(): ...\n    inner()\n\n\ndef two():\n    def inner(): ...\n    inner()\n"
@@ -199,7 +199,7 @@ def test_what_is_local_to_a_function_is_used_only_there(tree: Tree) -> None:
     assert edges(tree.index) == ["3: one calls one.inner precise", "8: two calls two.inner scope"]
 
 
-def test_a_type_and_a_value_of_one_name(tree: Tree) -> None:
+def test_the_kind_of_use_chooses_between_a_type_and_a_value_of_one_name(tree: Tree) -> None:
     tree.write("a.ts", "export interface Box {}\nexport function Box(): Box { return {}; }\n")
     tree.write("b.ts", 'import { Box } from "./a";\n\nexport function pack(box: Box) {\n  return Box();\n}\n')
     places: list[Place] = [("b.ts", 3, "Box"), ("b.ts", 4, "Box")]
@@ -220,7 +220,7 @@ def test_a_run_that_changes_nothing_writes_nothing(typescript: Tree) -> None:
     typescript.rests()
 
 
-def test_updates_are_as_a_fresh_index(python: Tree) -> None:
+def test_updates_give_the_edges_of_a_fresh_index(python: Tree) -> None:
     """An index appears, files change, go and come, and the index goes: each time all is as if indexed just then."""
     index = python.root / "index.scip"
     content = index.read_bytes()

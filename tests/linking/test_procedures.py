@@ -46,14 +46,14 @@ def test_of_two_services_of_a_name_the_imported_one_counts(tmp_path: Path) -> No
     assert "b/new.proto" in target and provenance == "literal"
 
 
-def test_where_nothing_tells_services_apart_both_are_guesses(tmp_path: Path) -> None:
+def test_services_that_nothing_tells_apart_are_both_guesses(tmp_path: Path) -> None:
     root, index = tmp_path / "tree", tmp_path / "index.db"
     put(root, {"a/old.proto": SERVICE % "old", "b/new.proto": SERVICE % "new", "mine.py": CODE % (("stubs",) * 2)})
     Index.build(index, [root], SETTINGS)
     assert [provenance for _, provenance in procedures(index)] == ["ambiguous", "ambiguous"]
 
 
-def test_a_base_that_people_wrote_is_no_service(tmp_path: Path) -> None:
+def test_a_handwritten_base_is_not_a_service(tmp_path: Path) -> None:
     root, index = tmp_path / "tree", tmp_path / "index.db"
     own = "class Tills:\n    def Open(self, key): ...\n\n\nclass Mine(Tills):\n    def Open(self, key): ...\n"
     put(root, {"till.proto": SERVICE % "one", "mine.py": own})

@@ -51,7 +51,7 @@ PYTHON = {
 }
 
 
-def test_python(tmp_path: Path) -> None:
+def test_names_of_python_lead_to_their_definitions(tmp_path: Path) -> None:
     found = edges(tmp_path, PYTHON)
     assert {
         "main.py:run calls shop/cart.py:Cart",
@@ -127,7 +127,7 @@ def test_go_packages_embedding_and_structural_interfaces(tmp_path: Path) -> None
     assert "store/file.go:base implements store/store.go:Store" not in found
 
 
-def test_java_packages(tmp_path: Path) -> None:
+def test_java_names_resolve_through_packages(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -149,7 +149,7 @@ def test_java_packages(tmp_path: Path) -> None:
     } <= found
 
 
-def test_every_kind_of_structure(tmp_path: Path) -> None:
+def test_structure_gives_edges_of_every_kind(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -182,7 +182,7 @@ def test_every_kind_of_structure(tmp_path: Path) -> None:
     } <= found
 
 
-def test_what_literals_name(tmp_path: Path) -> None:
+def test_literals_lead_to_what_they_name(tmp_path: Path) -> None:
     text = (
         "import os\nimport subprocess\nimport requests\n\n\n@app.route('/lamps')\ndef show():\n    os.getenv('LAMPS')\n"
         "    subprocess.run(['git', 'status'])\n    requests.get('http://localhost/lamps')\n    is_enabled('new-lamps')\n"
@@ -196,7 +196,7 @@ def test_what_literals_name(tmp_path: Path) -> None:
     } <= edges(tmp_path, {"main.py": text})
 
 
-def test_rust_crates_and_modules(tmp_path: Path) -> None:
+def test_rust_names_resolve_through_crates_and_modules(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -221,7 +221,7 @@ def test_rust_crates_and_modules(tmp_path: Path) -> None:
     } <= found
 
 
-def test_csharp_namespaces(tmp_path: Path) -> None:
+def test_csharp_names_resolve_through_namespaces(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -240,7 +240,7 @@ def test_csharp_namespaces(tmp_path: Path) -> None:
     } <= found
 
 
-def test_c_includes(tmp_path: Path) -> None:
+def test_c_names_resolve_through_includes(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -276,7 +276,7 @@ def test_ruby_constants_and_requires(tmp_path: Path) -> None:
     } <= found
 
 
-def test_php_use(tmp_path: Path) -> None:
+def test_php_names_resolve_through_use(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -294,7 +294,7 @@ def test_php_use(tmp_path: Path) -> None:
     } <= found
 
 
-def test_kotlin_packages(tmp_path: Path) -> None:
+def test_kotlin_names_resolve_through_packages(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {
@@ -314,7 +314,7 @@ def test_kotlin_packages(tmp_path: Path) -> None:
     } <= found
 
 
-def test_prose_manifests_and_owners(tmp_path: Path) -> None:
+def test_prose_manifests_and_owners_lead_to_files_and_symbols(tmp_path: Path) -> None:
     found = edges(
         tmp_path,
         {

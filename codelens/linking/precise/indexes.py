@@ -58,7 +58,7 @@ def match_units(
     """
     numbers: dict[str, int] = {}  # Symbol → its number among the uses
     occurrences: dict[str, array[int]] = {}
-    """As `IndexMatches.uses`, with the symbol's number: its meaning may follow later."""
+    """Uses as in `IndexMatches`, with the number of the symbol: its meaning may follow later."""
     targets: dict[str, dict[UnitId, DocumentId]] = {}  # Symbol → the units that it means
     relationships: list[Relationship] = []
     for document in documents:

@@ -55,12 +55,12 @@ def test_facts_of_another_text_are_refused(index: str, change: str) -> None:
         assert refused == RefusedDocument(document.path, "the index was made of another text of this file")
 
 
-def test_a_few_odd_ranges_cost_a_document_nothing() -> None:
+def test_a_few_invalid_ranges_do_not_refuse_a_document() -> None:
     """A tool may name a blank; of twenty names, nineteen must be words."""
     words, blank = [Range(1, 5, 1, 10)] * 19, Range(2, 1, 2, 3)
     assert isinstance(convert_to_utf8(facts(CodeUnits.UTF32, *words, blank), TEXT), PreciseDocument)
     assert isinstance(convert_to_utf8(facts(CodeUnits.UTF32, *words[1:], blank), TEXT), RefusedDocument)
 
 
-def test_no_condition_fits_everything() -> None:
+def test_a_document_without_names_fits_any_text() -> None:
     assert convert_to_utf8(facts(CodeUnits.UTF16), "") == facts(CodeUnits.UTF8)

@@ -26,7 +26,7 @@ NOT_FOUND = (
 )
 
 
-def test_where_indexes_lie(tmp_path: Path) -> None:
+def test_indexes_are_found_in_the_root_and_one_folder_below(tmp_path: Path) -> None:
     for path in (*FOUND, *NOT_FOUND):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(b"\x0a\x00")
@@ -44,13 +44,13 @@ def test_a_tree_with_dumps_alone_gets_one_notice(tmp_path: Path) -> None:
     assert read_tree_indexes(tmp_path, 100).notices == ()
 
 
-def test_a_large_one_is_refused_with_its_size(tmp_path: Path) -> None:
+def test_a_large_index_is_refused_with_its_size(tmp_path: Path) -> None:
     (tmp_path / "index.scip").write_bytes(bytes(1_500_000))
     assert [index.refusal for index in find_indexes(tmp_path, 1_500_000 - 1)] == ["1.5 MB, limit 1.5 MB"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_no_link_is_followed(tmp_path: Path) -> None:
+def test_links_to_indexes_are_not_followed(tmp_path: Path) -> None:
     tree, elsewhere = tmp_path / "tree", tmp_path / "elsewhere"
     for folder in (tree / "web", elsewhere):
         folder.mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert list(find_indexes(tree, 100)) == []
 
 
-def test_no_tree_no_indexes(tmp_path: Path) -> None:
+def test_a_missing_tree_has_no_indexes(tmp_path: Path) -> None:
     assert list(find_indexes(tmp_path / "none", 100)) == []
 
 

@@ -86,7 +86,7 @@ def test_references_of_python(units: dict[str, Units]) -> None:
     ]
 
 
-def test_implementations(units: dict[str, Units]) -> None:
+def test_an_index_gives_implementations(units: dict[str, Units]) -> None:
     of_tree = units["python"]
     found = matched(units, "python/index.scip").implementations
     assert [(meant(of_tree, source), meant(of_tree, target)) for source, target in found] == [
@@ -122,7 +122,7 @@ def test_a_symbol_defined_twice_means_both(units: dict[str, Units]) -> None:
     ]
 
 
-def test_a_symbol_defined_all_over_means_nothing(units: dict[str, Units]) -> None:
+def test_a_symbol_with_many_definitions_means_nothing(units: dict[str, Units]) -> None:
     names = [unit for unit in units["typescript"]["src/shape.ts"] if unit.name]
     everywhere = [
         Occurrence(Range(unit.name_line, unit.name_column, unit.name_line, unit.name_column + 1), "used", True)
@@ -132,7 +132,7 @@ def test_a_symbol_defined_all_over_means_nothing(units: dict[str, Units]) -> Non
     assert meanings(units["typescript"], found) == []
 
 
-def test_a_symbol_may_be_defined_by_another(units: dict[str, Units]) -> None:
+def test_a_relation_to_a_definition_defines_a_symbol(units: dict[str, Units]) -> None:
     other = said("src/shape.ts", Occurrence(TOTAL, "other", True))
     use = said("src/main.ts", USE, relationships=(Relationship("used", "other", "definition"),))
     found = match_units([use, other], units["typescript"].get)
@@ -145,7 +145,7 @@ def test_a_definition_that_only_overlaps_a_name_is_its(units: dict[str, Units]) 
     assert meanings(units["typescript"], found) == ["src/shape.ts total"]
 
 
-def test_files_that_are_not_indexed_take_no_part(units: dict[str, Units]) -> None:
+def test_documents_that_are_not_indexed_are_left_out(units: dict[str, Units]) -> None:
     definition = Occurrence(TOTAL, "used", True)
     found = match_units([said("other.ts", definition, USE), said("src/main.ts", USE)], units["typescript"].get)
     assert meanings(units["typescript"], found) == []

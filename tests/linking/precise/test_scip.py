@@ -106,7 +106,7 @@ def test_a_local_symbol_belongs_to_its_document() -> None:
     assert locals_of["shapes/shape.py"] == {"local 0 shapes/shape.py"}
 
 
-def test_ranges_may_be_messages() -> None:
+def test_ranges_in_the_newer_form_are_read() -> None:
     area = "rust-analyzer cargo forms 1.0 area()."
     assert read("", TYPED)[0] == PreciseDocument(
         "src/lib.rs",
@@ -119,12 +119,12 @@ def test_ranges_may_be_messages() -> None:
     )
 
 
-def test_ranges_may_be_unpacked() -> None:
+def test_ranges_in_unpacked_numbers_are_read() -> None:
     expected = Occurrence(Range(2, 3, 2, 301), "s", True)
     assert read("", UNPACKED) == [PreciseDocument("a.ts", CodeUnits.UTF8, (expected,))]
 
 
-def test_ranges_that_make_no_sense_are_dropped() -> None:
+def test_invalid_ranges_are_dropped() -> None:
     assert read("", TYPED)[1] == PreciseDocument(
         "b.py",
         CodeUnits.UTF32,
@@ -177,7 +177,7 @@ def test_a_fault_names_file_and_byte(content: bytes, fault: str) -> None:
     assert str(raised.value) == f"web/index.scip, {fault}"
 
 
-def test_what_comes_before_a_fault_holds() -> None:
+def test_documents_before_a_fault_are_valid() -> None:
     documents = read_scip(UNPACKED + b"\x12\x7f", "index.scip")
     assert isinstance(next(documents), PreciseDocument)
     with pytest.raises(PreciseIndexError, match="byte 32"):
