@@ -28,8 +28,7 @@ class Settings:
     max_file_size: int = 2_000_000
     """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: larger files are data, not source."""
     max_precise_size: int = 200_000_000
-    """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest document.
-    The limit is chosen, not measured."""
+    """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest file."""
     hidden: bool = False  # Index files whose name starts with a dot
     no_ignore: bool = False  # Do not apply ignore files
     include_vendored: bool = False  # Index vendored, minified and generated files too
@@ -57,11 +56,9 @@ class Settings:
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
     refresh: str = "never"
-    """never, or auto: before it answers, a command brings the index up to date if files have changed and that will take less
-    than a second."""
+    """never, or auto: before it answers, a command updates the index if files have changed and that takes less than a second."""
     query_seconds: float = 2.0
-    """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice. Chosen:
-    about as long as a person waits before trying another query."""
+    """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice."""
     classes: str = ""  # A TOML file of your own equivalence classes, added to the shipped ones; empty for none
     aliases: str = ""  # A TOML file of your own short forms and the words they stand for; empty for none
     lexicon: bool = True  # Let a query in everyday words also find what programmers call these things
@@ -75,7 +72,7 @@ class Settings:
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
     shard_cache: int = 50_000_000_000
-    """Most bytes of copies of shards that a machine keeps of fleets in a bucket; the least recently used go first. Chosen."""
+    """Most bytes of copies of shards that a machine keeps of fleets in a bucket; the least recently used go first."""
     store: str = ""
     """The fleet's store that `codelens cluster` uses without --store: a folder, or a URL such as s3://BUCKET/NAME."""
     warm: bool = True
@@ -85,8 +82,7 @@ class Settings:
     trust_indexes: bool = False
     """Open indexes that codelens did not make here for this user: from another machine, a CI cache, a container."""
     requests_per_minute: int = 120
-    """Requests per minute for each key of `codelens serve`, in one burst or spread out; 0 sets no limit. Chosen: an editor sends
-    at most two a second."""
+    """Requests per minute for each key of `codelens serve`; 0 sets no limit. An editor sends at most two a second."""
     hyperlink_format: str = ""  # A URL with {path}, or a name for one, that paths on a terminal link to; empty for none
     editor_link: str = "vscode"
     """A URL with {path}, or an editor's name, that the page of a server on this machine links to; `none` for no link."""
@@ -117,7 +113,7 @@ FOR_PROJECTS = frozenset({"codelens", "hashing"})
 ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
 
 
-LARGEST_FILE = 100_000  # Most bytes of a configuration file. A file with every setting has 2 000; chosen.
+LARGEST_FILE = 100_000  # Most bytes of a configuration file. A file with every setting has 2 000.
 MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
 
@@ -131,20 +127,17 @@ class LoadedSettings:
     """Settings of the project's file that were ignored, a sentence each: file, key and reason."""
 
 
-Check = Callable[[str, Any, str], None]
-"""(setting, value, configuration file) → None. Raises SettingsError if the file that the value names cannot be used."""
-
-
 def load_settings(
     start: Path,
     stop: Path | None = None,
     flags: Mapping[str, Any] | None = None,
     use_files: bool = True,
-    check: Check | None = None,
+    check: Callable[[str, Any, str], None] | None = None,
 ) -> LoadedSettings:
     """Settings for work in `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
 
-    `check` is called for each value of the project's file. Raises SettingsError for a fault anywhere but in that file.
+    `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
+    cannot be used. Raises SettingsError for a fault anywhere but in that file.
     """
     values, origin = Settings(), dict.fromkeys(names_of(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file

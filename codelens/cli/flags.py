@@ -14,7 +14,6 @@ from codelens.model.request import OPTIONS
 
 F = TypeVar("F")
 
-RANKING = Section(request.RANKING)
 FILTERS = Section(request.FILTERS)
 OUTPUT = Section("Output")
 QUERY = Section(request.QUERY)

@@ -60,8 +60,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
 
 def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
-    from codelens.notes.finder import anchor_on_disk, parse_symbol_anchor
-    from codelens.notes.note import is_path
+    from codelens.notes.finder import anchor_on_disk
 
     anchors: list[Anchor] = []
     with tree.open() as index:
@@ -73,9 +72,7 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
                 if remark:
                     say(f"note: {remark}")
             else:
-                path, line = path_and_line(text)
-                is_name = not line and not is_path(path) and not (tree.root / path).is_file()
-                anchor = parse_symbol_anchor(text) if is_name else anchor_on_disk(path, line, tree.root)
+                anchor = anchor_on_disk(text, tree.root)
             anchors.append(anchor)
     return anchors
 

@@ -60,7 +60,6 @@ class _Bar:
     def __init__(self) -> None:
         self._since = time.monotonic()
         self.progress: Any = None
-        self._task: Any = None
 
     def __call__(self, step: Progress) -> None:
         if self.progress is None:
@@ -68,7 +67,7 @@ class _Bar:
                 return
             self._open()
         counts: dict[str, Any] = {"completed": step.done, "total": step.total or None}
-        self.progress.update(self._task, description=step.phase, path=for_terminal(step.path), **counts)
+        self.progress.update(0, description=step.phase, path=for_terminal(step.path), **counts)
 
     def _open(self) -> None:
         from rich.console import Console
@@ -78,5 +77,5 @@ class _Bar:
         path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
         columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
-        self._task = self.progress.add_task("", total=None, path="")
+        self.progress.add_task("", total=None, path="")  # number 0
         self.progress.start()

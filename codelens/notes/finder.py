@@ -181,7 +181,7 @@ class AnchorFinder:
             if unit is None or document is None or document.repository != self._repository:
                 raise TargetError(f"nothing in this tree is named {text}")
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
-        anchor = anchor_on_disk(path, line, root)
+        anchor = anchor_on_disk(text, root)
         document = self._document(anchor.path)
         if (
             document is None
@@ -196,8 +196,14 @@ def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anc
     return Anchor(path, line, symbol, digest_of(lines, line or 1), text_at(lines, line or 1))
 
 
-def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
-    """The anchor of a line on disk, without an index. Raises TargetError unless the line exists in a file below the root."""
+def anchor_on_disk(text: str, root: Path) -> Anchor:
+    """The anchor of a place without an index. Raises TargetError unless the line exists in a file below the root."""
+    path, line = path_and_line(text)
+    if not line and not is_path(path) and not (root / path).is_file():  # a symbol, which no index can confirm yet
+        try:
+            return anchor_of(text)
+        except BadPlaceError as fault:
+            raise TargetError(str(fault), hint="a place is PATH:LINE, or a symbol's name") from None
     try:
         tidy = safe_path(path)
     except BadPlaceError as fault:
@@ -209,11 +215,3 @@ def anchor_on_disk(path: str, line: int, root: Path) -> Anchor:
     if line > len(lines):
         raise TargetError(f"{tidy} has {quantity(len(lines), 'line')}", hint="name one of them")
     return _make_anchor(tidy, line, "", lines)
-
-
-def parse_symbol_anchor(name: str) -> Anchor:
-    """The anchor of a symbol that no index can confirm yet. Raises TargetError."""
-    try:
-        return anchor_of(name)
-    except BadPlaceError as fault:
-        raise TargetError(str(fault), hint="a place is PATH:LINE, or a symbol's name") from None

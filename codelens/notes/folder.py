@@ -36,19 +36,6 @@ class NoteFile:
         return self.text[self.note.body :].strip("\n")
 
 
-def slug_of(title: str) -> str:
-    """A readable id: the words of the title in lower case, joined by dashes."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
-    words: list[str] = re.findall(r"[a-z0-9]+", plain.lower())
-    first, *others = words or ["note"]
-    slug = first[:MOST_SLUG]
-    for word in others if len(first) <= MOST_SLUG else ():
-        if len(slug) + len(word) > MOST_SLUG:
-            break
-        slug += f"-{word}"
-    return slug
-
-
 class NoteFolder:
     """The notes folder of one tree."""
 
@@ -89,8 +76,15 @@ class NoteFolder:
         raise TargetError(f"no note is called {name or '(empty)'}", listed, "`codelens note list` names them")
 
     def add(self, title: str, text: str) -> NoteFile:
-        """Write a new note under a free id. Raises CannotWrite."""
-        slug = slug_of(title)
+        """Write a new note under a free id: the words of the title in lower case, joined by dashes. Raises CannotWrite."""
+        plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+        words: list[str] = re.findall(r"[a-z0-9]+", plain.lower())
+        first, *others = words or ["note"]
+        slug = first[:MOST_SLUG]
+        for word in others if len(first) <= MOST_SLUG else ():
+            if len(slug) + len(word) > MOST_SLUG:
+                break
+            slug += f"-{word}"
         files = chain([self.folder / f"{slug}.md"], (self.folder / f"{slug}-{number}.md" for number in count(2)))
         return self.write(next(file for file in files if not os.path.lexists(file)), text)
 
