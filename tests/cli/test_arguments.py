@@ -149,7 +149,7 @@ def test_both_readers_agree(name: str, tmp_path: Path, monkeypatch: pytest.Monke
             assert found == wanted, line
 
 
-def test_a_path_that_may_not_be_read_is_typers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_may_not_be_read_is_left_to_typer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
     assert read(COMMANDS["search"], ["word", "here"]) is not None

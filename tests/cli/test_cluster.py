@@ -44,7 +44,7 @@ def without_index(text: str) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in apart}
 
 
-def test_answers_are_those_of_one_index(run: Run, fleet: Path) -> None:
+def test_a_fleet_answers_as_one_index_does(run: Run, fleet: Path) -> None:
     roots = [str(fleet / "clones" / name) for name in ("extra", "notes", "shop")]
     assert run("index", "--db", str(fleet / "one.db"), "-q", *roots).code == 0
     one, many = ("--db", str(fleet / "one.db")), ("--store", str(fleet / "store"))
@@ -95,14 +95,14 @@ def test_the_store_may_lie_among_the_clones_and_in_the_settings(
     assert ran.code == 0 and "a project may not set 'store'" in ran.err
 
 
-def test_the_index_of_an_answer_is_the_store(run: Run, fleet: Path) -> None:
+def test_json_names_the_store_as_its_index(run: Run, fleet: Path) -> None:
     index = json.loads(run("cluster", "search", "coupon", "--json", "--store", str(fleet / "store")).out)["index"]
     assert index["path"] == str(fleet / "store")
     assert [row["name"] for row in index["repositories"]] == ["extra", "notes", "shop"]
     assert index["snapshot"] == FleetManifest.read(open_store(str(fleet / "store"))).snapshot
 
 
-def test_a_missing_shard_is_told_and_may_be_an_error(run: Run, fleet: Path, tmp_path: Path) -> None:
+def test_a_missing_shard_is_noted_or_an_error_on_request(run: Run, fleet: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     shutil.copytree(fleet / "store", store)
     entry = FleetManifest.read(open_store(str(store))).shards[0]
@@ -119,7 +119,7 @@ def test_a_missing_shard_is_told_and_may_be_an_error(run: Run, fleet: Path, tmp_
     assert refused.err.startswith("codelens: error: shard 1 of 3 (extra) did not answer: no index at ")
 
 
-def test_status_and_a_second_run(run: Run, fleet: Path) -> None:
+def test_status_and_a_second_run_report_no_changes(run: Run, fleet: Path) -> None:
     shown = run("cluster", "status", "--store", str(fleet / "store"))
     assert shown.code == 0
     assert shown.out.splitlines()[1].startswith("repositories  3, 3 searched, ")

@@ -20,14 +20,14 @@ CHECK = {"bash": "-n", "zsh": "-n", "fish": "--no-execute"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_a_script_asks_codelens(shell: str, run: Run) -> None:
+def test_each_completion_script_calls_codelens(shell: str, run: Run) -> None:
     ran = run("--show-completion", shell)
     assert (ran.code, ran.err) == (0, "")
     assert "_CODELENS_COMPLETE" in ran.out
 
 
 @pytest.mark.parametrize("shell", CHECK)
-def test_the_shell_reads_its_script(shell: str, run: Run, tmp_path: Path) -> None:
+def test_each_shell_parses_its_script(shell: str, run: Run, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_bytes(run("--show-completion", shell).raw)
     ran = subprocess.run([_program(shell), CHECK[shell], str(script)], capture_output=True, text=True)
@@ -87,7 +87,7 @@ def offered(words: list[str], cwd: Path, shell: str = "bash") -> list[str]:
         ("frob", []),
     ],
 )
-def test_what_is_offered(typed: str, expected: list[str], indexed: Path) -> None:
+def test_each_word_is_offered_its_completions(typed: str, expected: list[str], indexed: Path) -> None:
     assert sorted(offered(typed.split(), indexed / "notes")) == sorted(expected)
 
 
@@ -97,13 +97,13 @@ def test_all_values_of_a_set_are_offered(indexed: Path) -> None:
     assert {"search", "why", "hooks"} <= set(offered([""], indexed))
 
 
-def test_the_meaning_of_an_option_stands_beside_it(indexed: Path) -> None:
+def test_zsh_gets_the_help_of_an_option(indexed: Path) -> None:
     assert offered(["search", "--rr"], indexed, "zsh") == [
         "--rrf-k\tThe constant k of reciprocal rank fusion [default: 60]"
     ]
 
 
-def test_without_an_index_or_with_a_damaged_one_nothing_is_offered_and_nothing_is_said(tmp_path: Path) -> None:
+def test_nothing_is_offered_without_a_usable_index(tmp_path: Path) -> None:
     assert offered(["callers", "list"], tmp_path) == []
     (tmp_path / ".codelens").mkdir()
     (tmp_path / ".codelens/index.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)

@@ -22,7 +22,7 @@ from tests.worktree.conftest import git
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["markdown", "xml", "json", "compact"])
-def test_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_a_pack_has_four_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
     """A pack for a file, because its symbols and callers stay the same while the ranking is tuned."""
     arguments = ["--files", "notes/notes/auth.py", "--format", format, "--budget", "700", "--path-style", "root"]
     ran = run("context", *arguments, "--counter", "chars", cwd=indexed)
@@ -36,18 +36,18 @@ def test_formats(format: str, indexed: Path, run: Run, golden: Callable[[Path, s
     golden(GOLDEN / "context" / f"{format}.txt", shown(ran.out, indexed))
 
 
-def test_json_has_its_usual_flag(indexed: Path, run: Run) -> None:
+def test_the_json_flag_chooses_the_json_format(indexed: Path, run: Run) -> None:
     assert run("context", QUERY, "--json", cwd=indexed).out == run("context", QUERY, "--format", "json").out
     assert run("context", QUERY, "--json", "--format", "xml").code == 2
 
 
-def test_nothing_found_is_1(indexed: Path, run: Run) -> None:
+def test_nothing_found_exits_with_1(indexed: Path, run: Run) -> None:
     ran = run("context", "zzzzqqqq", cwd=indexed)
     assert (ran.code, ran.err) == (1, "codelens: nothing was found\n")
     assert run("context", QUERY, "-q").out == ""
 
 
-def test_a_budget_with_room_for_the_frame_alone_is_1(indexed: Path, run: Run) -> None:
+def test_a_budget_without_room_for_a_symbol_exits_with_1(indexed: Path, run: Run) -> None:
     ran = run("context", QUERY, "--budget", "16", "--format", "compact", "--counter", "chars", cwd=indexed)
     assert (ran.code, ran.err) == (1, "codelens: nothing fits into 16 tokens\n")
 
@@ -68,7 +68,7 @@ def test_usage_errors(arguments: list[str], indexed: Path, run: Run) -> None:
     assert "hint: " in ran.err
 
 
-def test_without_an_index_it_is_3(tmp_path: Path, run: Run) -> None:
+def test_without_an_index_it_exits_with_3(tmp_path: Path, run: Run) -> None:
     assert run("context", "x", cwd=tmp_path).code == 3
 
 
@@ -84,7 +84,7 @@ def test_files_are_the_arguments(indexed: Path, run: Run) -> None:
     assert "\nauth.py:" in below.out and "\napp.py:" in below.out
 
 
-def test_filters(indexed: Path, run: Run) -> None:
+def test_filters_restrict_a_pack(indexed: Path, run: Run) -> None:
     ran = run("context", "price", "-t", "go", "-g", "*pricing*", "--format", "compact", cwd=indexed)
     assert {line.split(":")[0] for line in ran.out.splitlines()[1:]} == {
         f"shop/server/internal/pricing/pricing{test}.go" for test in ("", "_test")
@@ -138,7 +138,7 @@ def test_a_task_from_stdin(lamps: Path) -> None:
     ("asked", "budget"),
     [(["light lamp"], 50_000), (["--files", "lamps.py"], 50_000), (["--pr", "HEAD~1..HEAD"], 8_000)],
 )
-def test_budgets_where_none_is_said(asked: list[str], budget: int, lamps: Path, run: Run) -> None:
+def test_default_budgets_depend_on_the_source(asked: list[str], budget: int, lamps: Path, run: Run) -> None:
     assert json.loads(run("context", *asked, "--json", cwd=lamps).out)["budget"] == budget
 
 
@@ -193,7 +193,7 @@ def names(text: str) -> list[str]:
     return [entry["qualified_name"] for entry in json.loads(text)["results"] if entry["form"] == "body"]
 
 
-def test_the_token_alone_goes_on_and_so_does_the_repeated_request(indexed: Path, run: Run) -> None:
+def test_a_token_continues_a_pack_with_or_without_its_request(indexed: Path, run: Run) -> None:
     asked = ["context", "price of an order", "-t", "go", "--budget", "900"]
     first = run(*asked, "--json", cwd=indexed)
     token = json.loads(first.out)["more"]
@@ -207,7 +207,7 @@ def test_the_token_alone_goes_on_and_so_does_the_repeated_request(indexed: Path,
     assert run(*asked, "--json", "--more", token).out == alone.out
 
 
-def test_any_format_ends_with_the_token(indexed: Path, run: Run) -> None:
+def test_every_format_ends_with_the_token(indexed: Path, run: Run) -> None:
     for format in ("markdown", "compact"):
         ran = run("context", "price of an order", "--format", format, "--budget", "400", cwd=indexed)
         assert run("context", "--more", next_token(ran.out), "--format", format, "--budget", "400").code == 0

@@ -24,7 +24,7 @@ PAGE = 4096
 @pytest.mark.parametrize(
     "command", [("search", "password"), ("why", "password"), ("status",), ("symbols", "notes/auth.py")]
 )
-def test_damage_met_while_reading_is_called_damage(command: tuple[str, ...], own: Path, run: Run) -> None:
+def test_damage_found_while_reading_is_reported_as_damage(command: tuple[str, ...], own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
     whole = index.read_bytes()
@@ -81,7 +81,7 @@ def test_a_damaged_list_of_folders_is_reported_when_the_index_is_built_again(own
     assert run("search", "password", cwd=own).code == 0
 
 
-def test_doctor_check_tells_damage_in_lines_and_in_json(own: Path, run: Run) -> None:
+def test_doctor_check_reports_damage_in_lines_and_in_json(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     for asked in (("--check",), ("--check", "quick"), ("--check", "full")):
         ran = run("doctor", *asked, cwd=own)
@@ -121,7 +121,7 @@ def test_another_program_s_file_is_not_rebuilt(own: Path, run: Run) -> None:
     assert (own / "README.md").read_text().startswith("#")
 
 
-def test_clean_leaves_an_index_that_is_being_written(own: Path, run: Run) -> None:
+def test_remove_leaves_an_index_that_is_being_written(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
     with writer_lock(index):

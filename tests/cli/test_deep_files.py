@@ -50,7 +50,9 @@ def one_line(ran: object, *names: str) -> None:
         "search --metadata FILE x",
     ],
 )
-def test_a_file_that_is_named(command: str, hostile: bytes, indexed: Path, tmp_path: Path, run: Run) -> None:
+def test_a_hostile_file_named_on_the_command_line_is_one_error(
+    command: str, hostile: bytes, indexed: Path, tmp_path: Path, run: Run
+) -> None:
     file = tmp_path / "given.json"
     file.write_bytes(hostile)
     ran = run(*command.replace("FILE", str(file)).split(), cwd=indexed)
@@ -61,7 +63,7 @@ def test_a_file_that_is_named(command: str, hostile: bytes, indexed: Path, tmp_p
 
 
 @pytest.mark.parametrize("key", ["aliases", "classes", "metadata", "weights"])
-def test_a_file_of_the_users_own(
+def test_a_hostile_file_named_in_the_settings_is_one_error(
     key: str, hostile: bytes, indexed: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "own.toml"
@@ -74,7 +76,7 @@ def test_a_file_of_the_users_own(
         assert ran.code in (0, 2) and len(ran.err.splitlines()) <= 2
 
 
-def test_the_users_configuration(hostile: bytes, indexed: Path, tmp_path: Path, run: Run) -> None:
+def test_a_hostile_configuration_file_is_one_error(hostile: bytes, indexed: Path, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "no-config/codelens/config.toml"
     file.parent.mkdir(parents=True)
     file.write_bytes(hostile)
@@ -86,7 +88,7 @@ def test_the_users_configuration(hostile: bytes, indexed: Path, tmp_path: Path, 
             assert ran.code == 0
 
 
-def test_the_list_of_keys(hostile: bytes, tmp_path: Path, run: Run) -> None:
+def test_a_hostile_list_of_keys_is_one_error(hostile: bytes, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "no-config/codelens/keys.json"
     file.parent.mkdir(parents=True)
     file.write_bytes(hostile)
@@ -94,7 +96,7 @@ def test_the_list_of_keys(hostile: bytes, tmp_path: Path, run: Run) -> None:
     one_line(run("serve", "keys", "list", cwd=tmp_path), str(file))
 
 
-def test_the_header_of_a_model(hostile: bytes, tmp_path: Path) -> None:
+def test_a_hostile_header_of_a_model_is_one_error(hostile: bytes, tmp_path: Path) -> None:
     file = tmp_path / "own.model"
     file.write_bytes(MAGIC + len(hostile).to_bytes(4, "little") + hostile)
     with pytest.raises(UsageError, match=r"own\.model is damaged"):
@@ -113,7 +115,7 @@ NAMES = (
 
 
 @pytest.mark.slow
-def test_a_tree_of_such_files(hostile: bytes, tmp_path: Path, run: Run) -> None:
+def test_a_tree_of_hostile_files_is_indexed(hostile: bytes, tmp_path: Path, run: Run) -> None:
     root = tmp_path / "tree"
     for name in NAMES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)

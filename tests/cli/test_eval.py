@@ -57,7 +57,7 @@ def indexes(indexed: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
+def test_eval_prints_a_table(tasks: Path, indexes: Path, run: Run) -> None:
     ran = run("eval", str(tasks), "--indexes", str(indexes), "--suffix=-v1")
     assert ran.code == 0
     head, *rows = ran.out.splitlines()
@@ -70,7 +70,7 @@ def test_the_table(tasks: Path, indexes: Path, run: Run) -> None:
     assert "skipped because there is no index: 1 of elsewhere" in ran.err
 
 
-def test_the_object(tasks: Path, indexes: Path, run: Run) -> None:
+def test_eval_prints_a_json_object(tasks: Path, indexes: Path, run: Run) -> None:
     ran = run(
         "eval", str(tasks), "--indexes", str(indexes), "--suffix", "-v1", "--json", "--mode", "keyword", "--same-file"
     )
@@ -87,12 +87,12 @@ def test_the_object(tasks: Path, indexes: Path, run: Run) -> None:
     assert whole["metrics"]["strict_hit@10"]["low"] <= 2 / 3 <= whole["metrics"]["strict_hit@10"]["high"]
 
 
-def test_a_choice_of_metrics(tasks: Path, indexed: Path, run: Run) -> None:
+def test_metrics_choose_the_columns(tasks: Path, indexed: Path, run: Run) -> None:
     head = run("eval", str(tasks), "--metrics", "candidates, hit@10", cwd=indexed).out.splitlines()[0]
     assert head.split() == ["group", "n", "candidates", "hit@10", "CPU", "p50", "CPU", "p95"]
 
 
-def test_trec_files_ask_one_index(indexed: Path, run: Run) -> None:
+def test_trec_tasks_are_asked_of_one_index(indexed: Path, run: Run) -> None:
     ran = run("eval", *TREC, "--json", "--weights", "vector=0", cwd=indexed)
     record = json.loads(ran.out)
     assert record["tasks"]["count"] == len((SAMPLES / "notes/queries.jsonl").read_text().splitlines())
@@ -125,7 +125,7 @@ def test_other_tasks_are_noted_when_runs_are_compared(indexed: Path, tasks: Path
     assert ran.out.splitlines()[1].split()[1] == "2"
 
 
-def test_parts_left_out(indexed: Path, run: Run) -> None:
+def test_ablate_measures_the_ranking_without_each_part(indexed: Path, run: Run) -> None:
     ran = run("eval", *TREC, "--ablate", "--rows", "feature coverage, - the walk", "--markdown", cwd=indexed)
     names = [line.split(" | ")[0] for line in ran.out.splitlines()[2:]]
     assert names == ["| codelens", "| - feature coverage", "| - the walk"]
@@ -154,14 +154,16 @@ def test_parts_left_out(indexed: Path, run: Run) -> None:
         (["{tasks}", "--ablate", "--compare"], "use either --compare or --ablate"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run) -> None:
+def test_contradictory_options_are_one_error_line(
+    arguments: list[str], said: str, tasks: Path, indexed: Path, run: Run
+) -> None:
     ran = run("eval", *(argument.format(tasks=tasks) for argument in arguments), cwd=indexed)
     assert ran.code == 2
     assert said in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_without_an_index(tasks: Path, run: Run, tmp_path: Path) -> None:
+def test_tasks_without_an_index_are_reported(tasks: Path, run: Run, tmp_path: Path) -> None:
     assert run("eval", str(tasks), cwd=tmp_path).code == 3
     ran = run("eval", str(tasks), "--indexes", str(tmp_path))
     assert ran.code == 3

@@ -30,7 +30,7 @@ def test_help(run: Run, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / "help" / "eval-make-tasks.txt", ran.out)
 
 
-def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_path: Path) -> None:
+def test_make_tasks_reports_what_it_made_and_left_out(run: Run, clone: Path, tmp_path: Path) -> None:
     ran = run("eval", "make-tasks", "--out", "../tasks", cwd=clone)
     assert ran.code == 0
     assert ran.out == ""
@@ -41,14 +41,14 @@ def test_it_says_what_it_made_and_what_it_left_out(run: Run, clone: Path, tmp_pa
     assert run("eval", "make-tasks", str(clone / ".git"), "--out", str(tmp_path / "tasks"), "-q").err == ""
 
 
-def test_it_says_so_to_machines(run: Run, clone: Path, tmp_path: Path) -> None:
+def test_make_tasks_reports_in_json(run: Run, clone: Path, tmp_path: Path) -> None:
     ran = run("eval", "make-tasks", str(clone), "--out", str(tmp_path / "tasks"), "--name", "boats", "--json")
     told = json.loads(ran.out)
     assert told["tasks"] == {**dict.fromkeys(KINDS, 0), "commits": 1, "names": 1}
     assert (told["name"], told["commits"], told["commits_left_out"]) == ("boats", 2, {"too few words": 1})
 
 
-def test_so_many_short_queries_of_each_kind(run: Run, tmp_path: Path) -> None:
+def test_queries_limits_the_short_queries_of_each_kind(run: Run, tmp_path: Path) -> None:
     history = History(tmp_path / "quay")
     literals = "".join(f'def gate_{n}():\n    return "--option-{n}"\n\n\n' for n in range(30))
     history.commit("Begin with the quay", {"gate.py": literals})
@@ -57,7 +57,7 @@ def test_so_many_short_queries_of_each_kind(run: Run, tmp_path: Path) -> None:
         assert json.loads(ran.out)["tasks"]["literals"] == made
 
 
-def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
+def test_no_tasks_exit_with_1(run: Run, tmp_path: Path) -> None:
     history = History(tmp_path / "notes")
     history.commit("Begin with the notes", {"a.txt": "words\n"})
     ran = run("eval", "make-tasks", str(history.top), "--out", str(tmp_path / "tasks"))
@@ -83,7 +83,7 @@ def test_nothing_to_ask_is_its_own_exit_code(run: Run, tmp_path: Path) -> None:
         (["../empty", "--out", "../new"], "no commit 'HEAD'"),
     ],
 )
-def test_what_cannot_be_is_a_line_and_a_hint(run: Run, clone: Path, arguments: list[str], told: str) -> None:
+def test_invalid_options_are_a_line_and_a_hint(run: Run, clone: Path, arguments: list[str], told: str) -> None:
     (clone.parent / "full").mkdir()
     (clone.parent / "full/mine.txt").write_text("mine")
     History(clone.parent / "empty")
@@ -97,7 +97,7 @@ def test_what_cannot_be_is_a_line_and_a_hint(run: Run, clone: Path, arguments: l
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(run: Run, clone: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_one_error(run: Run, clone: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     ran = run("eval", "make-tasks", "--out", str(tmp_path / "closed"), cwd=clone)
     assert ran.code == 2

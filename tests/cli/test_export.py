@@ -55,7 +55,7 @@ def test_all_nodes_in_order_and_all_edges_between_them(shapes: Path, run: Run) -
     assert ("app/round.py", "imports", "module:math") in edges
 
 
-def test_kinds_and_paths_choose(shapes: Path, run: Run) -> None:
+def test_kinds_and_paths_restrict_the_export(shapes: Path, run: Run) -> None:
     _, edges = exported(run, shapes, "--kinds", "extends,tests")
     assert {kind for _, kind, _ in edges} == {"extends", "tests"}
     names, edges = exported(run, shapes, "tree/app/round.py", "--kinds", "calls,extends,imports")
@@ -65,7 +65,7 @@ def test_kinds_and_paths_choose(shapes: Path, run: Run) -> None:
     assert not [edge for edge in edges if "Shape" in edge]
 
 
-def test_only_what_is_sure(shapes: Path, run: Run) -> None:
+def test_min_confidence_leaves_out_guesses(shapes: Path, run: Run) -> None:
     assert ("guess", "calls", "Shape.name") in exported(run, shapes)[1]
     assert ("guess", "calls", "Shape.name") not in exported(run, shapes, "--min-confidence", "0.5")[1]
 
@@ -91,7 +91,7 @@ NASTY = {'a"\x1b<&>.py': 'def f(a="<&>\\x00"):\n    g()\n\n\ndef g():\n    pass\
 
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
 @pytest.mark.parametrize("form", FORMATS)
-def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
+def test_hostile_names_are_escaped_in_every_format(form: str, tmp_path: Path, run: Run) -> None:
     Tree(tmp_path, NASTY).index().close()
     out = run("graph", "export", "--format", form, "--db", str(tmp_path / "index.db"), cwd=tmp_path).out
     assert "\x1b" not in out

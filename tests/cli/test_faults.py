@@ -55,7 +55,7 @@ from tests.commands import Run
         (["index", "--progress", "loud"], "--progress must be auto, json or none"),
     ],
 )
-def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None:
+def test_usage_errors_exit_with_2(arguments: list[str], said: str, indexed: Path, run: Run) -> None:
     ran = run(*arguments, cwd=indexed / "notes")
     assert ran.code == 2
     assert ran.out == ""
@@ -67,21 +67,21 @@ def test_usage(arguments: list[str], said: str, indexed: Path, run: Run) -> None
 @pytest.mark.parametrize(
     "arguments", [["search", "x"], ["why", "x"], ["status"], ["symbols", "x.py"], ["index", "--remove"]]
 )
-def test_no_index(arguments: list[str], tmp_path: Path, run: Run) -> None:
+def test_a_missing_index_exits_with_3(arguments: list[str], tmp_path: Path, run: Run) -> None:
     ran = run(*arguments, cwd=tmp_path)
     assert ran.code == 3
     assert "codelens: error: no index" in ran.err
     assert "hint: run `codelens index` first" in ran.err
 
 
-def test_not_an_index(tmp_path: Path, run: Run) -> None:
+def test_a_file_that_is_no_index_exits_with_3(tmp_path: Path, run: Run) -> None:
     (tmp_path / "letter.txt").write_text("Dear all, " * 200)
     ran = run("search", "x", "--db", "letter.txt", cwd=tmp_path)
     assert ran.code == 3
     assert "hint: " in ran.err
 
 
-def test_an_option_that_is_no_option_can_be_a_query(indexed: Path, run: Run) -> None:
+def test_an_unknown_option_can_be_a_query_after_dashes(indexed: Path, run: Run) -> None:
     assert run("search", "-q", "--", "--nonsense", cwd=indexed).code in (0, 1)
 
 
@@ -128,7 +128,7 @@ def test_a_folder_is_no_index_file(command: str, own: Path, run: Run) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be removed there")
-def test_the_working_directory_is_gone(tmp_path: Path, run: Run) -> None:
+def test_a_removed_working_directory_is_one_error(tmp_path: Path, run: Run) -> None:
     (gone := tmp_path / "gone").mkdir()
     script = (
         "import os, sys; os.rmdir(os.getcwd()); from codelens.cli.main import main; sys.exit(main(['search', 'x']))"
@@ -141,7 +141,7 @@ def test_the_working_directory_is_gone(tmp_path: Path, run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="shells there close no streams")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams(closed: str, own: Path) -> None:
+def test_closed_streams_are_no_error(closed: str, own: Path) -> None:
     def shell(line: str) -> subprocess.CompletedProcess[str]:
         command = f"{shlex.quote(sys.executable)} -m codelens {line} --db i.db {closed}"
         return subprocess.run(["sh", "-c", command], cwd=own, capture_output=True, text=True, input="note")
@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(command: str,
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
-def test_a_read_only_place_wants_another_one(number: int, tmp_path: Path) -> None:
+def test_a_read_only_folder_gets_a_hint_at_db(number: int, tmp_path: Path) -> None:
     fault = unwritable(tmp_path, OSError(number, os.strerror(number)))
     assert str(fault) == f"{tmp_path} cannot be written: {os.strerror(number)}"
     assert "--db FILE" in fault.hint

@@ -52,7 +52,7 @@ def test_every_answer_says_once_that_the_index_is_behind(command: list[str], sta
     assert "differ" not in run(*command, cwd=stale).err
 
 
-def test_a_name_that_is_not_indexed_yet_is_no_riddle(stale: Path, run: Run) -> None:
+def test_an_unknown_name_comes_with_the_warning_that_files_changed(stale: Path, run: Run) -> None:
     ran = run("callers", "totally_new_fn", cwd=stale)
     assert ran.code == 2
     assert BEHIND in ran.err
@@ -67,7 +67,7 @@ def test_the_warning_counts_and_names_a_few(stale: Path, run: Run) -> None:
     assert said in run("search", "password", cwd=stale).err
 
 
-def test_json_has_the_look_always(own: Path, run: Run) -> None:
+def test_json_always_has_the_state_of_the_tree(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
 
     def tree(*command: str) -> dict[str, object]:
@@ -104,7 +104,7 @@ def finds_it(tree: Path, run: Run) -> bool:
         ("never", "0.2 0.01", False),
     ],
 )
-def test_the_user_may_have_a_quick_update_made_first(
+def test_refresh_auto_updates_the_index_first(
     setting: str, pace: str, found: bool, stale: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODELENS_REFRESH", setting)
@@ -114,7 +114,7 @@ def test_the_user_may_have_a_quick_update_made_first(
     assert ((stale / ".codelens/index.db").read_bytes() != index) is found
 
 
-def test_only_the_user_may(stale: Path, run: Run) -> None:
+def test_a_project_may_not_set_refresh(stale: Path, run: Run) -> None:
     set_pace(stale, "0.2 0.01")
     (stale / ".codelens.toml").write_text('refresh = "auto"\n')
     assert not finds_it(stale, run)
@@ -130,7 +130,9 @@ def test_a_fresh_index_is_not_written(own: Path, run: Run, monkeypatch: pytest.M
     assert (own / ".codelens/index.db").read_bytes() == index
 
 
-def test_an_update_that_cannot_be_made_costs_no_answer(stale: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_update_is_noted_and_the_search_answers(
+    stale: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_pace(stale, "0.2 0.01")
     monkeypatch.setenv("CODELENS_REFRESH", "auto")
     (stale / ".codelens/index.db.lock").write_text("somebody's own words, which are no number of a process\n")
@@ -140,7 +142,7 @@ def test_an_update_that_cannot_be_made_costs_no_answer(stale: Path, run: Run, mo
     assert BEHIND in ran.err
 
 
-def test_a_tree_that_is_gone(own: Path, run: Run, tmp_path: Path) -> None:
+def test_a_missing_tree_is_a_warning(own: Path, run: Run, tmp_path: Path) -> None:
     index = str(tmp_path / "elsewhere.db")
     run("index", "-q", "--db", index, cwd=own)
     own.rename(own.with_name("moved"))

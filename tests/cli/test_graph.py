@@ -58,7 +58,9 @@ def shown(out: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_forms(question: str, form: str, shapes: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_each_question_prints_its_golden_text(
+    question: str, form: str, shapes: Path, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     ran = run(*QUESTIONS[question], *FORMS[form], cwd=shapes)
     assert ran.code == FOUND
     golden(GOLDEN / f"{question}_{form}.txt", shown(ran.out, shapes))
@@ -80,7 +82,7 @@ def test_jsonl_is_a_line_a_relation_and_an_end(shapes: Path, run: Run) -> None:
     assert (len(relations), end["total"]) == (2, 4)
 
 
-def test_nothing_is_an_empty_list_and_1(shapes: Path, run: Run) -> None:
+def test_no_relations_are_an_empty_list_and_exit_1(shapes: Path, run: Run) -> None:
     ran = run("callers", "guess", "--json", cwd=shapes)
     assert (ran.code, json.loads(ran.out)["relations"], json.loads(ran.out)["exit_code"]) == (NOTHING, [], NOTHING)
     assert run("path", "pi", "draw", cwd=shapes).code == NOTHING
@@ -108,18 +110,18 @@ def test_an_ambiguous_target_lists_candidates_on_stderr(shapes: Path, run: Run) 
         ["map", "--budget", "0"],
     ],
 )
-def test_what_makes_no_sense(arguments: list[str], shapes: Path, run: Run) -> None:
+def test_contradictory_options_are_refused(arguments: list[str], shapes: Path, run: Run) -> None:
     ran = run(*arguments, cwd=shapes)
     assert (ran.code, ran.out) == (WRONG, "")
     assert ran.err.startswith("codelens: error: ")
 
 
-def test_without_an_index(tmp_path: Path, run: Run) -> None:
+def test_a_question_without_an_index_exits_with_3(tmp_path: Path, run: Run) -> None:
     assert run("refs", "Shape", cwd=tmp_path).code == 3
     assert run("map", cwd=tmp_path).code == 3
 
 
-def test_filters(shapes: Path, run: Run) -> None:
+def test_filters_restrict_the_relations(shapes: Path, run: Run) -> None:
     everywhere = run("callers", "draw", cwd=shapes).out.splitlines()
     assert run("callers", "draw", "-g", "!tests/", cwd=shapes).out.splitlines() == everywhere[:2]
     assert run("callers", "draw", "tree/tests", cwd=shapes).out.splitlines() == everywhere[2:]
@@ -134,7 +136,7 @@ def test_targets_are_paths_from_the_working_directory(shapes: Path, run: Run) ->
     assert run("callers", "base.py", "--json", cwd=shapes / "tree/app").code == FOUND
 
 
-def test_quiet_is_the_exit_code(shapes: Path, run: Run) -> None:
+def test_quiet_answers_by_its_exit_code(shapes: Path, run: Run) -> None:
     ran = run("callers", "Shape.name", "--by-name", "-q", cwd=shapes)
     assert (ran.code, ran.out, ran.err) == (FOUND, "", "")
 
@@ -146,7 +148,7 @@ def test_unknown_facts_are_reported_on_stderr(shapes: Path, run: Run) -> None:
     assert "1 of 1 are guesses" in ran.err
 
 
-def test_a_line_of_your_own(shapes: Path, run: Run) -> None:
+def test_format_is_a_template_of_each_line(shapes: Path, run: Run) -> None:
     ran = run("callers", "draw", "--format", "{path}:{line} {source} {kind} {target} {test}", cwd=shapes)
     assert ran.out.splitlines() == [
         "tree/app/draw.py:15 draw_all calls draw ",
@@ -158,7 +160,7 @@ def test_a_line_of_your_own(shapes: Path, run: Run) -> None:
     assert run("callers", "draw", "--format", "{path}", "--json", cwd=shapes).code == 2
 
 
-def test_what_could_not_be_followed_is_listed(shapes: Path, run: Run) -> None:
+def test_unresolved_lists_calls_that_were_not_followed(shapes: Path, run: Run) -> None:
     ran = run("callees", "guess", "--unresolved", cwd=shapes)
     assert (ran.code, ran.out) == (FOUND, "tree/app/draw.py:19:11:guess: thing.name()\n")
     assert run("callees", "pi", "--unresolved", cwd=shapes).code == NOTHING
@@ -182,7 +184,7 @@ NASTY = {
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="such names cannot be")
 @pytest.mark.parametrize("form", FORMS)
-def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
+def test_hostile_names_are_escaped(form: str, tmp_path: Path, run: Run) -> None:
     path = next(iter(NASTY))
     linked(tmp_path, dict(NASTY), [("g", "calls", "f", 5, "import"), (path, "imports", "f", 1, "import")]).close()
     ran = run("refs", "f", *FORMS[form], "--color", "never", cwd=_settled(tmp_path))
@@ -198,7 +200,7 @@ def test_names_that_mean_harm(form: str, tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz here")
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_graphviz_reads_it(question: str, shapes: Path, run: Run) -> None:
+def test_graphviz_reads_the_dot(question: str, shapes: Path, run: Run) -> None:
     text = run(*QUESTIONS[question], "--dot", cwd=shapes).raw
     ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True)
     assert (ran.returncode, ran.stderr) == (0, b"")

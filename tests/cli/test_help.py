@@ -18,7 +18,7 @@ NAMES = [name for names in COMMANDS.values() for name in names]
 
 
 @pytest.mark.parametrize("command", ["codelens", *NAMES])
-def test_help(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_help_of_each_command_is_golden(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     ran = run(*([] if command == "codelens" else [command]), "--help")
     assert ran.code == 0
     golden(GOLDEN / f"{command}.txt", ran.out)
@@ -31,27 +31,33 @@ BELOW = {
 
 
 @pytest.mark.parametrize(("above", "command"), [(above, name) for above, names in BELOW.items() for name in names])
-def test_help_of_commands_below_others(above: str, command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_help_of_commands_below_groups_is_golden(
+    above: str, command: str, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     ran = run(above, command, "--help")
     assert ran.code == 0
     golden(GOLDEN / f"{above}-{command}.txt", ran.out)
 
 
 @pytest.mark.parametrize("command", ["keys", "keys add", "keys list", "keys revoke"])
-def test_help_of_commands_below_serve(command: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_help_of_commands_below_serve_is_golden(
+    command: str, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     ran = run("serve", *command.split(), "--help")
     assert ran.code == 0
     golden(GOLDEN / f"serve-{command.replace(' ', '-')}.txt", ran.out)
 
 
-def test_help_of_tune(run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_help_of_eval_tune_is_golden_and_its_old_name_is_known(
+    run: Run, golden: Callable[[Path, str], None]
+) -> None:
     golden(GOLDEN / "eval-tune.txt", run("eval", "tune", "--help").out)
     moved = run("tune", "--keep", "own.toml")
     assert (moved.code, moved.out) == (2, "") and "did you mean 'eval tune'?" in moved.err
 
 
 @pytest.mark.parametrize("topic", ["exit-codes", "query"])
-def test_topics(topic: str, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_topics_of_help_are_golden(topic: str, run: Run, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"topic-{topic}.txt", run("help", topic).out)
 
 
@@ -59,7 +65,7 @@ def test_no_arguments_show_help(run: Run) -> None:
     assert run().out == run("--help").out == run("-h").out == run("help").out
 
 
-def test_help_of_a_command(run: Run) -> None:
+def test_help_with_a_command_prints_its_help(run: Run) -> None:
     assert run("help", "search").out == run("search", "-h").out
 
 

@@ -139,7 +139,7 @@ def test_an_existing_hook_runs_as_before_and_is_left_as_it_was(text: str, reposi
     assert not (repository / ".git/hooks/post-commit").exists()
 
 
-def test_status(repository: Path, run: Run) -> None:
+def test_hooks_status_lists_each_hook(repository: Path, run: Run) -> None:
     ran = run("hooks", "status", cwd=repository)
     assert (ran.code, ran.out.count("not installed")) == (1, len(NAMES))
     run("hooks", "install")
@@ -167,7 +167,7 @@ def test_what_cannot_hold_the_block_is_not_touched(text: str, mode: int, said: s
 
 
 @pytest.mark.slow
-def test_hooks_path_in_the_repository(repository: Path, run: Run) -> None:
+def test_hooks_are_installed_where_core_hookspath_leads(repository: Path, run: Run) -> None:
     git(repository, "config", "core.hooksPath", ".githooks")
     assert "in the work tree" in run("hooks", "install", cwd=repository).err
     assert (repository / ".githooks/post-commit").exists()
@@ -179,7 +179,7 @@ def test_hooks_path_in_the_repository(repository: Path, run: Run) -> None:
     await_true(lambda: finds(index_of(repository), "by_the_hooks_path")[:1] == ["by_the_hooks_path.py"])
 
 
-def test_hooks_path_that_serves_others_too(repository: Path, run: Run) -> None:
+def test_a_shared_core_hookspath_needs_the_shared_flag(repository: Path, run: Run) -> None:
     shared = repository.parent / "my hooks"
     git(repository, "config", "--global", "core.hooksPath", str(shared))
     ran = run("hooks", "install", cwd=repository)
@@ -206,7 +206,7 @@ def test_a_worktree_has_an_index_of_its_own(hooked: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_an_index_elsewhere(repository: Path, run: Run) -> None:
+def test_hooks_update_an_index_named_with_db(repository: Path, run: Run) -> None:
     index = repository.parent / "my indexes/notes.db"
     assert run("index", "-q", "--db", str(index), cwd=repository).code == 0
     assert run("hooks", "install", "-q", "--db", str(index)).code == 0
@@ -228,7 +228,7 @@ def test_a_hook_that_is_a_link_stays_one(repository: Path, run: Run) -> None:
     assert mine.read_text() == OWN_HOOK
 
 
-def test_outside_a_repository(tmp_path: Path, run: Run) -> None:
+def test_hooks_outside_a_repository_are_one_error(tmp_path: Path, run: Run) -> None:
     for command in ("install", "remove", "status"):
         assert run("hooks", command, cwd=tmp_path).code == 2
     assert run("hooks", "run").code == 0

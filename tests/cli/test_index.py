@@ -30,7 +30,7 @@ def test_a_second_run_says_that_nothing_changed(own: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_json(own: Path, run: Run) -> None:
+def test_index_prints_a_json_report(own: Path, run: Run) -> None:
     record = json.loads(run("index", "--json", cwd=own).out)
     check(record, "index_run")
     only = record["repositories"][0]
@@ -63,19 +63,19 @@ def test_strict_fails_on_files_with_errors(own: Path, run: Run) -> None:
     assert "hint: `codelens status --skipped` lists them" in ran.err
 
 
-def test_strict_does_not_mind_what_a_grammar_knows_in_part(own: Path, run: Run) -> None:
+def test_strict_accepts_files_that_a_grammar_parses_in_part(own: Path, run: Run) -> None:
     (own / "half.py").write_text("def whole(): pass\ndef f(:\n")
     assert run("index", "--strict", cwd=own).code == 0
     assert "half.py\tparsed in part: syntax errors\n" in run("status", "--skipped", cwd=own).out
 
 
-def test_progress_for_machines(own: Path, run: Run) -> None:
+def test_progress_json_prints_an_object_a_line(own: Path, run: Run) -> None:
     steps = [json.loads(line) for line in run("index", "-q", "--progress", "json", cwd=own).err.splitlines()]
     assert steps
     assert all(step["type"] == "progress" for step in steps)
 
 
-def test_status(own: Path, run: Run) -> None:
+def test_status_counts_files_and_changes(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     (own / "new.py").write_text("x = 1\n")
     (own / "notes/app.py").write_text("y = 2\n")
@@ -98,7 +98,7 @@ def test_skipped_files_are_listed_with_reasons(own: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_symbols(indexed: Path, run: Run) -> None:
+def test_symbols_lists_the_outline_of_a_file(indexed: Path, run: Run) -> None:
     ran = run("symbols", "auth.py", cwd=indexed / "notes/notes")
     assert ran.code == 0
     assert any(line.split()[:2] == ["36", "class"] or " class RateLimiter" in line for line in ran.out.splitlines())
@@ -142,7 +142,7 @@ def test_config_says_where_values_come_from(own: Path, run: Run, monkeypatch: ob
     assert json.loads(run("config", "--json", cwd=own).out)["settings"]["limit"]["value"] == 7
 
 
-def test_doctor(own: Path, run: Run) -> None:
+def test_doctor_lists_what_works(own: Path, run: Run) -> None:
     ran = run("doctor", "--json", cwd=own)
     assert ran.code == 0
     states = {check["what"]: check["state"] for check in json.loads(ran.out)["checks"]}
@@ -169,7 +169,7 @@ def test_a_query_that_does_not_fit_its_grammar_is_found_by_its_names() -> None:
     assert find_unknown_names(grammar, query) == ["field", "gone"]
 
 
-def test_completion_scripts(run: Run) -> None:
+def test_show_completion_prints_each_script(run: Run) -> None:
     for shell, mark in (
         ("bash", "complete -o"),
         ("zsh", "#compdef"),

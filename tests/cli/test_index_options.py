@@ -85,7 +85,7 @@ def test_a_change_that_kept_size_and_time_is_seen(lamps: Path, run: Run) -> None
     assert "3 files indexed (nothing changed)" in run("index", "--verify", cwd=lamps).err
 
 
-def test_rebuild_is_a_new_file_that_says_the_same(lamps: Path, run: Run) -> None:
+def test_rebuild_writes_a_new_file_with_equal_contents(lamps: Path, run: Run) -> None:
     """A rebuild keeps every tree of the old index, named or not."""
     other = write_lamps(lamps.parent / "other")
     db = lamps.parent / "both.db"
@@ -102,7 +102,7 @@ def test_rebuild_is_a_new_file_that_says_the_same(lamps: Path, run: Run) -> None
     assert [file.name for file in lamps.parent.glob("both.db*")] == ["both.db"]
 
 
-def test_no_ignore_heeds_no_rule(lamps: Path, run: Run) -> None:
+def test_no_ignore_applies_no_rule(lamps: Path, run: Run) -> None:
     (lamps / ".gitignore").write_text("guide.md\n")
     (lamps / ".codelensignore").write_text("shop/\n")
     asked = ("search", "-l", "--sort", "path", "-g", "*", "path:*")

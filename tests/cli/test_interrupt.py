@@ -44,7 +44,7 @@ def test_an_interrupt_of_any_import_leaves_no_traceback(module: str, tmp_path: P
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is another thing there")
-def test_who_starts_it_with_interrupts_ignored_means_it(tmp_path: Path) -> None:
+def test_interrupts_that_the_parent_ignores_stay_ignored(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["sh", "-c", 'trap "" INT; exec "$0" "$@"', sys.executable, "-c", INTERRUPTING.format(module="codelens.cli")],
         capture_output=True,

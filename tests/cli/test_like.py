@@ -137,7 +137,7 @@ def test_why_names_what_lost_a_target(indexed: Path, run: Run) -> None:
         (("--like", RESERVE, "--weights", "path=1"), "profile likeness does not use the channel 'path'"),
     ],
 )
-def test_what_cannot_be_resembled_is_one_line_with_a_hint(
+def test_an_unusable_like_is_one_line_with_a_hint(
     indexed: Path, run: Run, arguments: tuple[str, ...], said: str
 ) -> None:
     ran = run("search", *arguments, cwd=indexed)

@@ -36,7 +36,9 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format(name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_every_format_of_lines_is_golden(
+    name: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     ran = run("search", "-F", "hash_password", *FORMATS[name], cwd=indexed)
     assert (ran.code, ran.err) == (0, "")
     golden(GOLDEN / "lines" / f"{name}.txt", shown(ran.out, indexed))
@@ -69,7 +71,7 @@ def test_with_the_flags_of_grep_words_must_be_there_as_they_are_written(
     )
 
 
-def test_flags_speak_of_the_hits_of_several_words(indexed: Path, run: Run) -> None:
+def test_grep_flags_apply_to_ranked_hits_of_several_words(indexed: Path, run: Run) -> None:
     """The order is that of the ranking, and the number of hits its default."""
     question = "wrong passwords lock an account"
     ranked = [line.split(":")[:2] for line in run("search", question, cwd=indexed).out.splitlines()]
@@ -91,7 +93,7 @@ def test_flags_speak_of_the_hits_of_several_words(indexed: Path, run: Run) -> No
     assert "add -F for lines" in run("search", "-v", "-n", question, cwd=indexed).err
 
 
-def test_definite_answers_are_whole(indexed: Path, run: Run) -> None:
+def test_exact_queries_print_every_line(indexed: Path, run: Run) -> None:
     """More than the twenty of a ranking, each line once, and nothing is said."""
     for query in (["--regex", r"\w+"], ["-F", "e"], ["/e/"], ['"e"'], ["content:e"]):
         ran = run("search", *query, cwd=indexed)
@@ -115,7 +117,7 @@ def test_definite_answers_are_whole(indexed: Path, run: Run) -> None:
         ["hash_password"],
     ],
 )
-def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -> None:
+def test_queries_of_words_are_ranked(arguments: list[str], indexed: Path, run: Run) -> None:
     record = json.loads(run("search", "--json", *arguments, cwd=indexed).out)
     assert record["results"]
     assert "lines" not in record["search_modes"]
@@ -153,9 +155,7 @@ def test_what_ranks_still_ranks(arguments: list[str], indexed: Path, run: Run) -
         (["--max-count=1", "x"], "--max-count: -m limits the whole answer", "-m N"),
     ],
 )
-def test_what_makes_no_sense_is_answered_by_name(
-    arguments: list[str], message: str, hint: str, indexed: Path, run: Run
-) -> None:
+def test_contradictory_flags_are_named(arguments: list[str], message: str, hint: str, indexed: Path, run: Run) -> None:
     ran = run("search", *arguments, cwd=indexed)
     assert (ran.code, ran.out) == (2, "")
     told, _, said = ran.err.partition("\nhint: ")
@@ -176,7 +176,7 @@ def test_what_makes_no_sense_is_answered_by_name(
         (["--colour=always", "password"], ["--color", "always", "password"]),
     ],
 )
-def test_options_of_grep_mean_the_same(arguments: list[str], same: list[str], indexed: Path, run: Run) -> None:
+def test_options_of_grep_have_their_meaning(arguments: list[str], same: list[str], indexed: Path, run: Run) -> None:
     assert run("search", *arguments, cwd=indexed) == run("search", *same, cwd=indexed)
     assert run("search", *same, cwd=indexed).code == 0
 
@@ -196,12 +196,12 @@ def test_o_prints_the_parts_of_hits_that_match(indexed: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("short", "long"), [("r:shop", "repo:shop"), ("f:auth.py", "file:auth.py"), ("-r:notes", "-repo:notes")]
 )
-def test_short_names_of_filters(short: str, long: str, indexed: Path, run: Run) -> None:
+def test_filters_have_short_names(short: str, long: str, indexed: Path, run: Run) -> None:
     paths = [set(run("search", "-l", f"{query} password", cwd=indexed).out.splitlines()) for query in (short, long, "")]
     assert paths[0] == paths[1] < paths[2]
 
 
-def test_version_has_the_letter_that_grep_gives_it(indexed: Path, run: Run) -> None:
+def test_version_is_the_letter_v_in_capitals(indexed: Path, run: Run) -> None:
     version = run("--version", cwd=indexed)
     assert version.out.startswith("codelens ")
     assert run("-V", cwd=indexed) == run("search", "-V", cwd=indexed) == version
@@ -264,13 +264,13 @@ def test_a_query_without_a_word_says_so(query: str, indexed: Path, run: Run) -> 
     assert f"'{query}' has no word to look for; -F finds it as text" in ran.err
 
 
-def test_nothing_on_lines_says_what_else_there_is(indexed: Path, run: Run) -> None:
+def test_no_line_found_suggests_regex(indexed: Path, run: Run) -> None:
     assert "--regex reads it as a pattern" in run("search", "-l", "hash|verify", cwd=indexed).err
     assert run("search", "-l", "--regex", "hash|verify", cwd=indexed).code == 0
     assert run("search", "-l", "flumoxer", cwd=indexed).err == ""
 
 
-def test_why_nothing_is_below_a_path(own: Path, run: Run) -> None:
+def test_a_path_that_is_not_indexed_is_explained(own: Path, run: Run) -> None:
     (own / ".github").mkdir()
     (own / ".github/ci.yml").write_text("password: 1\n")
     (own / ".gitignore").write_text("built/\n")
@@ -309,7 +309,7 @@ def test_arguments_after_the_query_are_paths(indexed: Path, run: Run) -> None:
     assert (ran.code, ran.err.splitlines()[0]) == (2, "codelens: error: no such file or folder: password")
 
 
-def test_all_files(indexed: Path, run: Run) -> None:
+def test_files_lists_all_indexed_files(indexed: Path, run: Run) -> None:
     found = run("search", "--files", "notes/notes", cwd=indexed).out.splitlines()
     assert "notes/notes/auth.py" in found
     assert all(path.startswith("notes/notes/") for path in found)

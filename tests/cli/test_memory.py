@@ -137,7 +137,7 @@ def test_hits_that_were_used_can_be_named_by_number(run: Run, shop: Path) -> Non
     assert set(both) == {"lib/prices.py lamp_tax", "lib/prices.py price"}
 
 
-def test_what_shows_no_hits_is_no_answer(run: Run, shop: Path) -> None:
+def test_formats_about_files_record_no_answer(run: Run, shop: Path) -> None:
     for flag in ("-l", "-c", "-L"):
         run("search", "lamp", flag, cwd=shop)
     assert not memory_of(shop).exists()
@@ -191,7 +191,7 @@ def test_open_starts_the_editor_at_the_line(
         ("somebodys-editor", ["/a b.py"]),
     ],
 )
-def test_how_editors_get_a_line(editor: str, arguments: list[str]) -> None:
+def test_each_editor_gets_the_line_in_its_own_way(editor: str, arguments: list[str]) -> None:
     assert at_line(editor, Path("/a b.py"), 7) == arguments
 
 
@@ -256,7 +256,7 @@ def test_where_nothing_can_be_written_a_search_says_so_and_answers(run: Run, sho
 
 
 @pytest.mark.slow
-def test_cleaning_leaves_what_is_remembered(run: Run, shop: Path) -> None:
+def test_removing_an_index_keeps_its_memory(run: Run, shop: Path) -> None:
     run("memory", "pin", "Shop.sell", cwd=shop)
     ran = run("index", "--remove", "--yes", cwd=shop)
     assert ran.code == 0 and str(memory_of(shop)) in ran.err
@@ -291,7 +291,7 @@ def test_several_processes_search_and_record_at_once(run: Run, shop: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("now", "code"), [("2023-11-14T22:13:20+00:00", 0), (NOW, 0), ("soon", 2), ("2023-13-01", 2)])
-def test_times_are_named_in_two_ways(run: Run, shop: Path, now: str, code: int) -> None:
+def test_times_are_iso_dates_or_unix_seconds(run: Run, shop: Path, now: str, code: int) -> None:
     ran = run("search", "lamp", "--now", now, cwd=shop)
     assert ran.code == code
     if code == 0:
@@ -302,7 +302,7 @@ def test_times_are_named_in_two_ways(run: Run, shop: Path, now: str, code: int) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", ["9" * 23, "9" * 5000, "253402300800", "10000-01-01", ""])
-def test_a_present_behind_the_year_9999_is_refused_before_anything_is_found(late: str, run: Run, shop: Path) -> None:
+def test_a_time_after_the_year_9999_is_refused(late: str, run: Run, shop: Path) -> None:
     ran = run("search", "lamp", "--now", late, cwd=shop)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"codelens: error: --now {late}: not a time") and "\nhint: " in ran.err

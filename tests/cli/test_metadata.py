@@ -19,7 +19,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_table_for_one_search(table: Path, indexed: Path, run: Run) -> None:
+def test_metadata_applies_to_one_search(table: Path, indexed: Path, run: Run) -> None:
     asked = ("search", "password", "--metadata", str(table), "--format", "{path}", "--root-scope")
     found = set(run(*asked, "--meta", "category=login", cwd=indexed).out.split())
     assert {Path(path).name for path in found} == {"auth.py"}
@@ -29,7 +29,7 @@ def test_a_table_for_one_search(table: Path, indexed: Path, run: Run) -> None:
     assert why.out.endswith("all equal\n")
 
 
-def test_a_remedy_names_the_table(table: Path, indexed: Path, run: Run) -> None:
+def test_why_suggests_a_remedy_with_the_metadata_file(table: Path, indexed: Path, run: Run) -> None:
     ran = run("why", "password", "read_form", "--metadata", str(table), "--meta", "category=login", cwd=indexed)
     assert (ran.code, f"--metadata '{table}'" in ran.out) == (1, "try:" in ran.out)
 
@@ -43,13 +43,15 @@ def test_a_bad_row_is_one_line(table: Path, indexed: Path, run: Run) -> None:
     assert hint.startswith("hint: a row for each path or repository")
 
 
-def test_a_table_of_the_environment(table: Path, indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metadata_may_be_set_in_the_environment(
+    table: Path, indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CODELENS_METADATA", str(table))
     ran = run("search", "password meta:category=login", "-l", cwd=indexed)
     assert [Path(line).name for line in ran.out.splitlines()] == ["auth.py"]
 
 
-def test_no_channel_could_run(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_no_channel_can_run_is_an_error(large: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-9")
     asked = ("widget", "--profile", "marketplace", "--mode", "exact")
     ran = run("search", *asked, "--json", cwd=large)

@@ -310,7 +310,7 @@ sys.exit(code)
 @pytest.mark.parametrize(
     "arguments", ["info mine", "list", "use mine", "--help", "train --help", "export mine x.model"]
 )
-def test_what_needs_no_numbers_imports_no_numpy(arguments: str, mine: Path, home: Path) -> None:
+def test_commands_without_vectors_do_not_import_numpy(arguments: str, mine: Path, home: Path) -> None:
     command = [sys.executable, "-c", CODE, "model", *arguments.split()]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False)
     assert ran.returncode == 0, ran.stderr

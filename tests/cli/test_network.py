@@ -20,7 +20,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
         yield found
 
 
-def test_each_command_wants_the_flag(own: Path, other: Endpoint, run: Run) -> None:
+def test_each_command_needs_allow_network(own: Path, other: Endpoint, run: Run) -> None:
     refused = run("index", cwd=own)
     assert (refused.code, other.asked) == (2, [])
     assert "--allow-network" in refused.err
@@ -61,7 +61,7 @@ def test_the_users_variable_and_file_allow_it_too(
         ("model = 'models/m'", "a project may set 'model' to codelens or hashing alone"),
     ],
 )
-def test_a_repository_sets_nothing_of_it(line: str, said: str, own: Path, run: Run) -> None:
+def test_a_repository_may_not_allow_the_network(line: str, said: str, own: Path, run: Run) -> None:
     (own / ".codelens.toml").write_text(line + "\n")
     ran = run("config", "--show-origin", cwd=own)
     assert (ran.code, said in ran.err) == (0, True)
@@ -69,7 +69,7 @@ def test_a_repository_sets_nothing_of_it(line: str, said: str, own: Path, run: R
 
 
 @pytest.mark.parametrize("line", ["allow_network = false", "model = 'hashing'", "model = 'codelens'"])
-def test_a_repository_may_do_without(line: str, own: Path, run: Run) -> None:
+def test_a_repository_may_choose_hashing(line: str, own: Path, run: Run) -> None:
     (own / ".codelens.toml").write_text(line + "\n")
     assert run("config", cwd=own).code == 0
 
@@ -82,7 +82,7 @@ def test_an_address_in_the_users_file_is_no_path(own: Path, run: Run, tmp_path: 
 
 
 @pytest.mark.slow
-def test_doctor_tells_the_model_and_what_is_installed(
+def test_doctor_reports_the_model_and_the_extras(
     own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CODELENS_MODEL", str(make_graph(tmp_path / "tiny")))

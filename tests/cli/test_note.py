@@ -212,7 +212,7 @@ def test_remove_wants_the_whole_id(indexed_root: Path, run: Run) -> None:
         ("edit", "none", "--status", "done"),
     ],
 )
-def test_what_is_refused_writes_nothing(arguments: tuple[str, ...], indexed_root: Path, run: Run) -> None:
+def test_a_refused_note_writes_nothing(arguments: tuple[str, ...], indexed_root: Path, run: Run) -> None:
     (indexed_root.parent / "outside.py").write_text("x = 1\n")
     before = sorted(indexed_root.rglob("*.md"))
     ran = run("note", *arguments, cwd=indexed_root)
@@ -252,7 +252,7 @@ def test_paths_are_meant_from_the_working_directory(indexed_root: Path, run: Run
     assert "  src/net.py:2\n" in run("note", "add", "x", "--at", "net.py:2", "-m", "x", cwd=indexed_root / "src").out
 
 
-def test_a_writer_elsewhere_is_no_failure(indexed_root: Path, run: Run) -> None:
+def test_a_busy_index_is_noted_and_the_note_is_written(indexed_root: Path, run: Run) -> None:
     with writer_lock(indexed_root / ".codelens/index.db"):
         ran = run("note", "add", "Busy", "-m", "x", cwd=indexed_root)
     assert ran.code == 0

@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_log(made: Path, run: Run) -> None:
+def test_snapshot_list_prints_the_log(made: Path, run: Run) -> None:
     lines = run("snapshot", "list", cwd=made).out.splitlines()
     assert [line.split("\t")[0] for line in lines] == ["@{0}", "@{1}"]
     record = json.loads(run("snapshot", "list", "--json", cwd=made).out)
@@ -64,7 +64,7 @@ def names(made: Path, run: Run) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     "how", ["the log", "now", "digests", "files", "revisions", "a revision and now", "a revision and a file"]
 )
-def test_states_by_all_their_names(how: str, made: Path, run: Run) -> None:
+def test_a_state_is_found_by_each_of_its_names(how: str, made: Path, run: Run) -> None:
     ran = run("snapshot", "diff", *names(made, run)[how], cwd=made)
     assert (ran.code, ran.out.splitlines()) == (0, DIFFERS)
     back = names(made, run)[how][::-1]
@@ -80,7 +80,7 @@ def test_revisions_need_no_index(made: Path, run: Run, tmp_path: Path) -> None:
     assert run("snapshot", "diff", "HEAD", cwd=tmp_path / "other").code == NO_INDEX
 
 
-def test_json_and_edges(made: Path, run: Run) -> None:
+def test_a_diff_has_edges_in_json_or_on_request(made: Path, run: Run) -> None:
     record = json.loads(run("snapshot", "diff", "@{1}", "--json", cwd=made).out)
     check(record, "diff")
     assert [s["qualified_name"] for s in record["added"]] == ["light"]
@@ -108,7 +108,7 @@ def test_a_revision_runs_nothing_that_the_repository_configures(made: Path, run:
 
 
 @pytest.mark.parametrize("state", ["@{9}", "nowhere", "cart.py", "--nothing", "HEAD:cart.py"])
-def test_what_is_no_state(state: str, made: Path, run: Run) -> None:
+def test_an_unknown_state_is_one_error(state: str, made: Path, run: Run) -> None:
     ran = run("snapshot", "diff", "--", state, cwd=made)
     assert (ran.code, ran.out) == (WRONG, "")
     assert ran.err.startswith("codelens: error: ")

@@ -15,14 +15,18 @@ PROFILES = ("knowing", "knowing-base", "graph-memory", "marketplace", "codexlens
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_ranking(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_the_ranking_of_each_profile_is_golden(
+    profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     line = "{rank} {score} {path} {qualified_name}  {channels}"
     ran = run("search", "--profile", profile, QUERY, "--format", line, cwd=indexed)
     golden(GOLDEN / "profiles" / f"{profile}.txt", shown(ran.out, indexed))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]) -> None:
+def test_why_is_golden_for_each_profile(
+    profile: str, indexed: Path, run: Run, golden: Callable[[Path, str], None]
+) -> None:
     """The account of a unit that was found and of one that was not."""
     ran = run("why", "--all", "--profile", profile, QUERY, "RateLimiter.check", "read_form", cwd=indexed)
     golden(GOLDEN / "profiles" / f"why_{profile}.txt", shown(ran.out, indexed))
@@ -38,7 +42,7 @@ def test_why(profile: str, indexed: Path, run: Run, golden: Callable[[Path, str]
         ["--expand", "bfs", "--depth", "2"],
     ],
 )
-def test_check(options: list[str], indexed: Path, run: Run) -> None:
+def test_why_check_recomputes_the_scores_of_each_profile(options: list[str], indexed: Path, run: Run) -> None:
     ran = run("why", "--check", *options, QUERY, cwd=indexed)
     assert ran.out.endswith("all equal\n")
     assert ran.code == 0
@@ -72,7 +76,7 @@ def test_a_remedy_keeps_the_expansion(indexed: Path, run: Run) -> None:
         (["--metadata", "none.csv"], "does not exist"),
     ],
 )
-def test_options_without_sense(options: list[str], said: str, indexed: Path, run: Run) -> None:
+def test_invalid_ranking_options_are_refused(options: list[str], said: str, indexed: Path, run: Run) -> None:
     ran = run("search", "cart", *options, cwd=indexed)
     assert ran.code == 2
     assert said in ran.err

@@ -53,7 +53,7 @@ def lines(ran: SpanRun) -> list[str]:
     return ran.out.splitlines()
 
 
-def test_of_a_symbol_by_all_that_lies_between(shop: Path, run: Run) -> None:
+def test_tests_of_a_symbol_are_found_through_its_callers(shop: Path, run: Run) -> None:
     ran = run("test-scope", "price", "--format", "{depth} {pytest} {through}", cwd=shop)
     assert ran.code == FOUND
     assert lines(ran) == [
@@ -62,7 +62,7 @@ def test_of_a_symbol_by_all_that_lies_between(shop: Path, run: Run) -> None:
     ]
 
 
-def test_of_a_file_with_those_who_import_it(shop: Path, run: Run) -> None:
+def test_tests_of_a_file_include_those_of_its_importers(shop: Path, run: Run) -> None:
     assert lines(run("test-scope", "shop/lamp.py", cwd=shop)) == ["tests/test_lamp.py"]
     assert lines(run("test-scope", "shop/price.py", "shop/lamp.py", cwd=shop)) == [
         "tests/test_rate.py",
@@ -76,7 +76,7 @@ def test_a_helper_is_no_test_and_its_caller_is(shop: Path, run: Run) -> None:
     assert lines(ran) == ["test_light"]
 
 
-def test_nothing_reaches_it(shop: Path, run: Run) -> None:
+def test_no_tests_exit_with_1(shop: Path, run: Run) -> None:
     ran = run("test-scope", "unused", "--json", cwd=shop)
     assert (ran.code, json.loads(ran.out)["tests"], json.loads(ran.out)["exit_code"]) == (NOTHING, [], NOTHING)
 
@@ -108,16 +108,16 @@ def changed(tmp_path: Path) -> Path:
     return root
 
 
-def test_of_a_range_of_commits(changed: Path, run: Run) -> None:
+def test_tests_of_a_range_of_commits(changed: Path, run: Run) -> None:
     assert lines(run("test-scope", "--pr", "HEAD~1..HEAD", cwd=changed)) == ["tests/test_lamp.py"]
 
 
-def test_of_a_diff_in_a_file(changed: Path, run: Run) -> None:
+def test_tests_of_a_diff_in_a_file(changed: Path, run: Run) -> None:
     (changed / "last.diff").write_bytes(git(changed, "diff", "HEAD~1"))
     assert lines(run("test-scope", "--diff", "last.diff", cwd=changed)) == ["tests/test_lamp.py"]
 
 
-def test_of_what_is_staged_and_of_that_alone(changed: Path, run: Run) -> None:
+def test_tests_of_staged_changes_alone(changed: Path, run: Run) -> None:
     assert run("test-scope", "--staged", cwd=changed).code == NOTHING
     (changed / "shop/price.py").write_text(SHOP["shop/price.py"].replace("line * RATE", "line * RATE + 0"))
     git(changed, "add", "shop/price.py")
@@ -125,7 +125,7 @@ def test_of_what_is_staged_and_of_that_alone(changed: Path, run: Run) -> None:
     assert lines(run("test-scope", "--staged", cwd=changed)) == ["tests/test_cart.py"]
 
 
-def test_a_changed_test_is_its_own(changed: Path, run: Run) -> None:
+def test_a_changed_test_is_listed_itself(changed: Path, run: Run) -> None:
     (changed / "tests/test_rate.py").write_text(SHOP["tests/test_rate.py"].replace("== 2", "== 3 - 1"))
     git(changed, "add", "--all")
     assert lines(run("test-scope", "--staged", "--format", "{depth} {pytest}", cwd=changed)) == [
@@ -147,7 +147,7 @@ def test_what_is_staged_runs_nothing_that_the_repository_configures(changed: Pat
     assert not trace.exists()
 
 
-def test_null(shop: Path, run: Run) -> None:
+def test_null_ends_each_path_with_a_nul_byte(shop: Path, run: Run) -> None:
     assert run("test-scope", "shop/price.py", "-0", cwd=shop).out == "tests/test_rate.py\0tests/test_cart.py\0"
 
 
@@ -164,7 +164,7 @@ def test_null(shop: Path, run: Run) -> None:
         ["price", "--format", "{nothing}"],
     ],
 )
-def test_what_makes_no_sense(arguments: list[str], shop: Path, run: Run) -> None:
+def test_contradictory_changes_are_refused(arguments: list[str], shop: Path, run: Run) -> None:
     ran = run("test-scope", *arguments, cwd=shop)
     assert (ran.code, ran.out) == (WRONG, "")
     assert ran.err.startswith("codelens: error: ")
@@ -192,7 +192,7 @@ OTHERS = {
         ("burn", ["tests/wick.spec.js "]),
     ],
 )
-def test_other_languages(target: str, tests: list[str], tmp_path: Path, run: Run) -> None:
+def test_tests_of_other_languages_are_found(target: str, tests: list[str], tmp_path: Path, run: Run) -> None:
     root = git_tree(tmp_path / "tree", OTHERS)
     indexed(root)
     assert lines(run("test-scope", target, "--format", "{path} {qualified_name}", cwd=root)) == tests

@@ -95,7 +95,7 @@ def test_inside_a_repository_only_there(indexed: Path, run: Run) -> None:
     assert {hit["repository"] for hit in record["results"]} == {"notes"}
 
 
-def test_path_arguments(indexed: Path, run: Run) -> None:
+def test_path_arguments_restrict_a_search(indexed: Path, run: Run) -> None:
     out = run("search", "password", "notes/docs", "notes/tests", cwd=indexed).out
     assert out
     assert all(p.startswith(("notes/docs/", "notes/tests/")) for p in paths_of(out))
@@ -117,7 +117,7 @@ def test_paths_from_the_root_say_which_root(indexed: Path, run: Run) -> None:
     assert "notes/auth.py" in ran.out.splitlines()
 
 
-def test_filters(indexed: Path, run: Run) -> None:
+def test_filters_of_the_query_restrict_the_hits(indexed: Path, run: Run) -> None:
     def found(*arguments: str) -> set[str]:
         return {p.rpartition(".")[2] for p in paths_of(run("search", "-m", "50", "cart", *arguments, cwd=indexed).out)}
 
@@ -126,7 +126,7 @@ def test_filters(indexed: Path, run: Run) -> None:
     assert found("-g", "*.ts") == {"ts"}
 
 
-def test_files_and_counts(indexed: Path, run: Run) -> None:
+def test_files_and_counts_of_matches_are_printed(indexed: Path, run: Run) -> None:
     files = run("search", "-l", "-F", "hash_password", cwd=indexed / "notes").out.splitlines()
     assert sorted(files) == ["notes/__main__.py", "notes/auth.py", "tests/test_auth.py"]
     counts = dict(
@@ -135,7 +135,7 @@ def test_files_and_counts(indexed: Path, run: Run) -> None:
     assert set(counts) == set(files)
 
 
-def test_null_after_paths(indexed: Path, run: Run) -> None:
+def test_null_ends_paths_with_a_nul_byte(indexed: Path, run: Run) -> None:
     assert run("search", "-l0", "-F", "hash_password", cwd=indexed / "notes").raw.count(b"\0") == 3
 
 
@@ -152,7 +152,7 @@ def test_with_e_the_first_argument_is_a_path(indexed: Path, run: Run) -> None:
     assert only == "shop/server/internal/pricing/pricing.go\n"
 
 
-def test_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_the_query_from_stdin(indexed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"verify_password\n")))
     assert "verify_password" in run("search", "-", "-m", "1", cwd=indexed).out
 
@@ -168,7 +168,7 @@ def test_a_changed_file_is_reported(own: Path, run: Run) -> None:
     assert "all new" in run("search", "--refresh", "-F", "all new", cwd=own).out
 
 
-def test_type_list(run: Run, tmp_path: Path) -> None:
+def test_type_list_names_the_languages(run: Run, tmp_path: Path) -> None:
     assert "python, py: *.py, *.pyi" in run("search", "--type-list", cwd=tmp_path).out
 
 
@@ -223,13 +223,13 @@ def test_why_explains_a_rank_and_its_check_agrees(indexed: Path, run: Run) -> No
     assert "scores recomputed, all equal" in run("why", "--check", "verify_password", cwd=where).out
 
 
-def test_why_not(indexed: Path, run: Run) -> None:
+def test_why_explains_a_missing_target(indexed: Path, run: Run) -> None:
     ran = run("why", "verify_password", "read_form", "-m", "1", cwd=indexed / "notes")
     assert ran.code == 1
     assert "lost at: " in ran.out
 
 
-def test_why_of_what_is_not_there(indexed: Path, run: Run) -> None:
+def test_why_of_an_unknown_target_is_an_error(indexed: Path, run: Run) -> None:
     ran = run("why", "password", "noSuchName", cwd=indexed)
     assert (ran.code, ran.out) == (2, "")
     ambiguous = run("why", "password", "close", cwd=indexed)

@@ -57,7 +57,7 @@ def test_a_search_imports_only_what_it_needs(indexed: Path) -> None:
     assert len([module for module in found if module.startswith("codelens")]) <= MODULES
 
 
-def test_so_does_json(indexed: Path) -> None:
+def test_json_imports_only_what_it_needs(indexed: Path) -> None:
     assert sorted(imported(indexed, "search", "--json", "how are passwords checked") & set(HEAVY)) == []
 
 

@@ -33,5 +33,5 @@ def test_symbols_tell_their_last_change(past: Past, run: Run) -> None:
     assert [s["changed"]["commits"] for s in record["symbols"]] == [1, 2, 1]
 
 
-def test_not_as_tags_too(past: Past, run: Run) -> None:
+def test_changes_cannot_be_combined_with_ctags(past: Past, run: Run) -> None:
     assert run("symbols", "lamps.py", "--changes", "--ctags", cwd=past.root).code == 2

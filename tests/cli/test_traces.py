@@ -22,7 +22,7 @@ def shop(indexed: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_from_spans_to_why_and_away_again(shop: Path, run: Run) -> None:
+def test_traces_are_imported_ranked_by_and_forgotten(shop: Path, run: Run) -> None:
     asked = ("why", "--all", "price of an order", "Checkout.price", "--profile", "knowing")
     cold = run(*asked, cwd=shop)
     assert run("graph", "traces", cwd=shop).code == 1
@@ -41,7 +41,7 @@ def test_from_spans_to_why_and_away_again(shop: Path, run: Run) -> None:
     assert run(*asked, cwd=shop).raw == cold.raw
 
 
-def test_json(shop: Path, run: Run) -> None:
+def test_graph_traces_prints_json(shop: Path, run: Run) -> None:
     assert json.loads(run("graph", "traces", str(SPANS), "--json", cwd=shop).out)["matched"] == 3
     symbols = json.loads(run("graph", "traces", "--json", cwd=shop).out)["symbols"]
     assert [(one["name"], one["times"], one["last"]) for one in symbols] == [
@@ -50,7 +50,7 @@ def test_json(shop: Path, run: Run) -> None:
     ]
 
 
-def test_what_makes_no_sense(shop: Path, run: Run) -> None:
+def test_forget_takes_no_files(shop: Path, run: Run) -> None:
     (shop / "bad.json").write_text("{}")
     for arguments, said in (
         (("bad.json",), "bad.json has no resourceSpans"),

@@ -35,7 +35,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_gains_is_kept_and_can_be_used(
+def test_weights_that_improve_are_kept_and_rank(
     run: Run, strange: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own.toml"
@@ -58,7 +58,7 @@ def test_what_gains_is_kept_and_can_be_used(
     assert told["weights_file"] == str(own)
 
 
-def test_it_says_the_same_again_and_to_machines(run: Run, strange: Path) -> None:
+def test_tune_is_reproducible_and_prints_json(run: Run, strange: Path) -> None:
     first, second = (run("eval", "tune", str(strange), "--json", "-q") for _ in range(2))
     assert first.out == second.out
     assert first.err == ""
@@ -71,7 +71,7 @@ def test_it_says_the_same_again_and_to_machines(run: Run, strange: Path) -> None
     assert sum(told["newest"].values()) == found["n"]
 
 
-def test_what_gains_nothing_is_not_kept(run: Run, tmp_path: Path) -> None:
+def test_weights_that_do_not_improve_are_not_kept(run: Run, tmp_path: Path) -> None:
     top = history(tmp_path / "boats", in_tests=False).top
     ran = run("eval", "tune", "--keep", "own.toml", cwd=top)
     assert ran.code == 1
@@ -125,7 +125,7 @@ def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> N
         (["--keep", "."], "is a folder"),
     ],
 )
-def test_what_cannot_be_is_a_line_and_a_hint(run: Run, tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_invalid_options_are_a_line_and_a_hint(run: Run, tmp_path: Path, arguments: list[str], told: str) -> None:
     made = History(tmp_path / "port")
     made.commit("Begin with the boats", {"boat.py": "def sail():\n    return 1\n"})
     ran = run("eval", "tune", "-q", *arguments, cwd=made.top)
@@ -136,7 +136,7 @@ def test_what_cannot_be_is_a_line_and_a_hint(run: Run, tmp_path: Path, arguments
 
 
 @pytest.mark.parametrize("missing", ["scipy", "ir_measures"])
-def test_without_its_extra_it_says_so(missing: str, tmp_path: Path) -> None:
+def test_a_missing_extra_is_named(missing: str, tmp_path: Path) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )

@@ -147,7 +147,7 @@ def test_the_answer_is_the_same_to_the_byte(answerer: Answerer, line: tuple[str,
 
 
 @pytest.mark.parametrize("line", UNANSWERED, ids=" ".join)
-def test_what_only_the_process_itself_can_answer_it_answers(answerer: Answerer, line: tuple[str, ...]) -> None:
+def test_questions_that_need_the_own_process_are_not_asked(answerer: Answerer, line: tuple[str, ...]) -> None:
     own, _ = answerer.ask(*line, CODELENS_WARM="false")
     assert answerer.ask(*line) == (own, False)
 
@@ -365,9 +365,7 @@ def _end_pipe(pipe: Path, done: threading.Event) -> None:
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
 
 
-def test_what_is_of_another_version_or_not_private_is_not_asked(
-    answerer: Answerer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_or_a_shared_folder_is_not_asked(answerer: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(answerer.tree.root)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(answerer.runtime))
     monkeypatch.delenv(warm.SWITCH, raising=False)
@@ -383,7 +381,7 @@ def test_what_is_of_another_version_or_not_private_is_not_asked(
         folder.chmod(0o700)
 
 
-def test_what_it_cannot_read_it_survives(answerer: Answerer) -> None:
+def test_the_answerer_survives_unreadable_questions(answerer: Answerer) -> None:
     for said in (b"\n", b"[1]\n", b"{}\n", b'{"who": 1, "arguments": []}\n', b"\xff\n"):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(answerer.sockets[0]))

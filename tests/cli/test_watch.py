@@ -84,7 +84,7 @@ def objects(lines: Lines) -> list[dict[str, Any]]:
 
 
 @posix
-def test_a_line_an_update_and_interrupted(own: Path) -> None:
+def test_watch_prints_a_line_an_update_and_ends_by_an_interrupt(own: Path) -> None:
     with watching(own) as lines:
         assert str(own) in lines.until("watching")
         save(own, "overheard")
@@ -96,7 +96,7 @@ def test_a_line_an_update_and_interrupted(own: Path) -> None:
 
 
 @posix
-def test_sigterm_is_peace(own: Path) -> None:
+def test_sigterm_ends_a_watch_with_0(own: Path) -> None:
     with watching(own, "-q") as lines:
         await_true(lambda: bool(finds(own / ".codelens/index.db", "note")))
         save(own, "quietly")
@@ -107,7 +107,7 @@ def test_sigterm_is_peace(own: Path) -> None:
 
 
 @posix
-def test_sigterm_in_the_midst_of_an_update(tmp_path: Path) -> None:
+def test_sigterm_during_an_update_undoes_it(tmp_path: Path) -> None:
     """No update happened: the index is unchanged, and there are no files next to it."""
     root = tmp_path / "tree"
     root.mkdir()
@@ -125,7 +125,7 @@ def test_sigterm_in_the_midst_of_an_update(tmp_path: Path) -> None:
     assert sorted(path.name for path in index.parent.iterdir()) == [".gitignore", "index.db"]
 
 
-def test_json_for_machines(own: Path) -> None:
+def test_progress_json_prints_an_object_an_event(own: Path) -> None:
     with watching(own, "--progress", "json", "--debounce", "100") as lines:
         lines.until('"watching"')
         save(own, "for_machines")
@@ -135,7 +135,7 @@ def test_json_for_machines(own: Path) -> None:
     assert {one["type"] for one in objects(lines)} == {"watch", "progress"}
 
 
-def test_the_index_is_removed(own: Path) -> None:
+def test_a_removed_index_ends_the_watch(own: Path) -> None:
     with watching(own) as lines:
         lines.until("watching")
         remove_index(own / ".codelens/index.db")
@@ -146,7 +146,7 @@ def test_the_index_is_removed(own: Path) -> None:
     ]
 
 
-def test_without_watchfiles(own: Path) -> None:
+def test_a_missing_watchfiles_is_named(own: Path) -> None:
     code = "import sys; sys.modules['watchfiles'] = None; from codelens.cli.main import main; sys.exit(main(['watch']))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=own, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -224,11 +224,11 @@ def test_a_folder_that_may_not_be_read_keeps_no_other_from_being_watched() -> No
 
 
 @pytest.mark.parametrize("options", [("--debounce", "-1"), ("--poll", "-1"), ("nowhere",)])
-def test_usage(options: tuple[str, ...], own: Path, run: Run) -> None:
+def test_invalid_options_are_refused(options: tuple[str, ...], own: Path, run: Run) -> None:
     assert run("watch", *options, cwd=own).code == 2
 
 
-def test_a_process_for_servers(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_starts_the_watch_as_a_process(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("index", "-q", cwd=own).code == 0
     index = own / ".codelens/index.db"
     (own / "typer.py").write_text("open('imported', 'w')\n")

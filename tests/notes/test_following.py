@@ -94,7 +94,7 @@ PLACES = ("src/net.py:8", "Client.close", "listen", "src/net.py:15", "src/net.py
 
 
 @pytest.mark.parametrize("said", PLACES)
-def test_lines_above_move_it(tree: Tree, said: str) -> None:
+def test_lines_added_above_move_a_place(tree: Tree, said: str) -> None:
     anchor = made(tree, said)
     tree.write({"src/net.py": "# one\n\nimport os\n" + NET})
     found = now(tree, anchor)
@@ -103,7 +103,7 @@ def test_lines_above_move_it(tree: Tree, said: str) -> None:
 
 
 @pytest.mark.parametrize("said", PLACES)
-def test_a_renamed_file_moves_it(tree: Tree, said: str) -> None:
+def test_a_renamed_file_moves_its_places(tree: Tree, said: str) -> None:
     anchor = made(tree, said)
     subprocess.run(["git", "init", "-q"], cwd=tree.root, check=True)
     subprocess.run(["git", "add", "."], cwd=tree.root, check=True)
@@ -121,7 +121,7 @@ def test_a_renamed_and_changed_file_moves_what_has_a_name(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("said", ["src/net.py:8", "Client.connect"])
-def test_a_deleted_function_is_lost(tree: Tree, said: str) -> None:
+def test_a_place_in_a_deleted_function_is_lost(tree: Tree, said: str) -> None:
     anchor = made(tree, said)
     before, _, after = NET.partition("    def connect")
     tree.write({"src/net.py": before + "    def close" + after.partition("    def close")[2]})
@@ -130,7 +130,7 @@ def test_a_deleted_function_is_lost(tree: Tree, said: str) -> None:
     assert found.description == f"lost: was src/net.py:{anchor.line}"
 
 
-def test_another_function_of_the_name_is_not_taken_for_it(tree: Tree) -> None:
+def test_a_namesake_is_not_taken_for_a_lost_function(tree: Tree) -> None:
     anchor = made(tree, "listen")
     tree.write(
         {
@@ -162,7 +162,7 @@ def test_a_line_that_changed_is_lost_and_one_whose_surroundings_did_is_not(tree:
     assert now(tree, anchor).state is AnchorState.LOST
 
 
-def test_of_lines_that_repeat_the_nearest_with_the_same_below_is_it(tree: Tree) -> None:
+def test_among_equal_lines_the_nearest_is_taken(tree: Tree) -> None:
     repeated = "".join(f"def f{n}(x):\n    y = x\n    return y\n\n\n" for n in range(4))
     tree.write({"src/many.py": repeated})
     tree.index().close()
@@ -172,7 +172,7 @@ def test_of_lines_that_repeat_the_nearest_with_the_same_below_is_it(tree: Tree) 
     assert (found.symbol, found.line) == ("f2", anchor.line - 5)
 
 
-def test_hand_written_places(tree: Tree) -> None:
+def test_places_written_by_hand_are_found(tree: Tree) -> None:
     assert now(tree, anchor_of("src/net.py:8")).description == "src/net.py:8"
     assert now(tree, anchor_of("src/net.py:800")).description == "lost: was src/net.py:800"
     assert now(tree, anchor_of("Client.connect")).description == "src/net.py:7"
@@ -191,7 +191,7 @@ def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("said", ["../x.py:1", "/etc/passwd:1", "src/none.py:1", "src/net.py:99", "nobody_knows"])
-def test_what_is_no_place_here_is_refused(tree: Tree, said: str) -> None:
+def test_an_unknown_place_is_refused(tree: Tree, said: str) -> None:
     with Index.open(tree.db) as index, index.anchors(tree.root) as finder, pytest.raises(TargetError):
         finder.place(said, tree.root)
 

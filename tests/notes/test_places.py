@@ -21,7 +21,7 @@ from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, kin
         ({"path": "a b.py", "line": 3, "symbol": "f", "other": 1}, Anchor("a b.py", 3, "f")),
     ],
 )
-def test_places(item: str | dict[str, object], expected: Anchor) -> None:
+def test_each_form_of_a_place_is_parsed(item: str | dict[str, object], expected: Anchor) -> None:
     assert anchor_of(item) == expected
 
 
