@@ -34,7 +34,7 @@ WORD, NAME = "w", "n"  # Marks before words and before whole names in a sketch
 RARE = 0.25  # Terms in at most this part of the shards are rare
 PROBES = 20_000
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"( \*)?')
-_NAMED: Mapping[str, Callable[[str], str]] = {"units.named": str, "units.named_as": fold_identifier}
+_NAMED: Mapping[str, Callable[[str], str]] = {"units.find_by_name": str, "units.find_likeliest": fold_identifier}
 """Methods that ask for a whole name → how it is folded."""
 _LONGEST = 1 << 30
 
@@ -155,7 +155,7 @@ def measure(folder: Path, shards: int, number: int) -> dict[str, Any]:
         }
         for bits in BITS:
             start = time.process_time()
-            sketches = [Sketch.of(terms, bits) for terms in held]
+            sketches = [Sketch.make(terms, bits) for terms in held]
             spent = time.process_time() - start
             absent = [
                 (sketch, probe)

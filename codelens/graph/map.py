@@ -108,7 +108,7 @@ def _fill_budget(
     room, characters = budget * CHARACTERS_A_TOKEN, 0
     for symbol in ranked:
         chain = [symbol]  # the types that contain the symbol, outermost first, then the symbol
-        while around := view.store.units.around([chain[0]]):
+        while around := view.store.units.find_outer([chain[0]]):
             outer = Node(next(iter(around.values())))
             if view.name_node(outer).kind not in TYPE_KINDS:
                 break

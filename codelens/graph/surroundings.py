@@ -92,7 +92,7 @@ class WeightedNeighbours:
             return
         edges = [
             (node, other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
-            for node, other, number, tier, out in self._store.edges.around([*best], WIDEST, self.whole)
+            for node, other, number, tier, out in self._store.edges.find_neighbours([*best], WIDEST, self.whole)
         ]
         edges += [(n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._further([*best])]
         for node, other, kind, weight in edges:
@@ -115,12 +115,12 @@ class WeightedNeighbours:
         return weight
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
-        self._store.foresee(("edges.around", (nodes, WIDEST, self.whole)), ("edges.nested", (nodes,)))
-        return self._store.edges.around(nodes, WIDEST, self.whole), self._further(nodes)
+        self._store.foresee(("edges.find_neighbours", (nodes, WIDEST, self.whole)), ("edges.find_nested", (nodes,)))
+        return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._further(nodes)
 
     def _further(self, nodes: Sequence[int]) -> Further:
         """Tuples (node, neighbour, kind) of edges that are not stored as such."""
-        nested = self._store.edges.nested(nodes)
+        nested = self._store.edges.find_nested(nodes)
         return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
 
 
@@ -130,7 +130,7 @@ class WholeGraph(WeightedNeighbours):
     whole = True
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
-        around = partial(self._store.edges.around, nodes, WIDEST, self.whole)
+        around = partial(self._store.edges.find_neighbours, nodes, WIDEST, self.whole)
         stored, further = self._store.at_once(around, partial(self._further, nodes))
         return stored, further
 

@@ -410,7 +410,7 @@ class Catalog:
         if (table := self._members.get((kin, folder))) is None:
             table = self._members[kin, folder] = {}
             documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
-            for container, name, unit, document in self._store.units.contained(documents):
+            for container, name, unit, document in self._store.units.list_members(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
                 self.looked_at += 1
                 self._rows += 1
@@ -432,7 +432,9 @@ class Catalog:
     def member_names(self, language: str) -> frozenset[str]:
         """The names of all members of types in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
-        return frozenset(name for _, name, _, _ in self._store.units.contained(documents)) if documents else frozenset()
+        return (
+            frozenset(name for _, name, _, _ in self._store.units.list_members(documents)) if documents else frozenset()
+        )
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
         """All definitions of exactly that name in the repository, except local ones."""
