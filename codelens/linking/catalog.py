@@ -287,18 +287,14 @@ class Catalog:
     def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
         """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
         self.record("p", posixpath.basename(name).partition(".")[0])
-        if not name.startswith("/"):
-            if file := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
-                return file, "literal"
-            fitting = self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
-            return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
-        for root in list_folders(path):  # the root of a site may be any folder above
-            if file := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
-                return file, "literal"
-        return None
-
-    def _file_at(self, path: str) -> FileInfo | None:
-        return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
+        is_rooted = name.startswith("/")  # the root of a site may be any folder above
+        for folder in list_folders(path) if is_rooted else [posixpath.dirname(path)]:
+            place = posixpath.normpath(posixpath.join(folder, name.strip("/") if is_rooted else name))
+            for end in DOCUMENT_ENDINGS:
+                if file := self.by_path.get(place + end):
+                    return file, "literal"
+        fitting = () if is_rooted else self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
+        return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
 
     def find_paths(self, kin: str, ending: str) -> Sequence[str]:
         """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""
