@@ -336,9 +336,9 @@ class GraphView:
         if not column:  # of the name, or of the last part of its container (a class that is called)
             container = names.qualified_name.rpartition(".")[0].rpartition(".")[2]
             wanted = filter(None, (names.name, names.name.rpartition(".")[0], container))
-            found = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
+            matches = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
             indent = len(text) - len(text.lstrip())
-            column = column_utf8(text, next((match.start() for match in found if match), indent))
+            column = column_utf8(text, next((match.start() for match in matches if match), indent))
         return SourceLine(
             repository,
             str(root),
