@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from codelens.notes.finder import AnchorFinder
     from codelens.query.nodes import Query
     from codelens.search.lines import LineSearch
-    from codelens.store.checks import Finding
+    from codelens.store.checks import IndexFault
     from codelens.traces.ingestion import IndexTraces
 
 
@@ -125,20 +125,20 @@ class Index:
         return accept(path.resolve())
 
     @staticmethod
-    def check(path: Path, full: bool, accepted: bool = False) -> list[Finding]:
+    def check(path: Path, full: bool, accepted: bool = False) -> list[IndexFault]:
         """Check all pages and a few counts, or with `full` every row; return the faults. Raises NoIndex and IndexNotTrusted."""
-        from codelens.store.checks import Finding
+        from codelens.store.checks import IndexFault
         from codelens.store.checksums import file_faults
 
         if not path.is_file():
             raise NoIndex(f"no index at {path}")
-        if pages := [Finding("pages", fault) for fault in file_faults(path)]:
+        if pages := [IndexFault("pages", fault) for fault in file_faults(path)]:
             return pages
         try:
             with Store.read(path, accepted) as store, store.reading():
                 return list(store.faults(full))
         except IndexCorrupt as fault:
-            return [Finding("file", str(fault))]
+            return [IndexFault("file", str(fault))]
 
     @property
     def graph(self) -> GraphTopic:

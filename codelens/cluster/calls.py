@@ -2,7 +2,7 @@
 
 A call is derived from the types of the method. Ids and names in its arguments say which shards are asked, each with its own;
 ids and repositories in its answer get the numbers and names of the whole; and the kind of the answer says how several are
-merged. `store.merging.merged` marks the exceptions.
+merged. `store.merging.set_merge_rule` marks the exceptions.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Sketch:
         self._bits, self._size, self.hashes = bits, size, hashes
 
     @classmethod
-    def of(cls, terms: Collection[str], bits: int = BITS) -> Sketch:
+    def make(cls, terms: Collection[str], bits: int = BITS) -> Sketch:
         """The sketch of these terms, with so many bits for each."""
         import numpy
 
@@ -91,7 +91,7 @@ _PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # A phrase of FTS5's, and wha
 def sketch_of(store: Store) -> Sketch:
     """The sketch of an index: the stems of its words, and its folded names."""
     words = (WORD + stem for stem, _ in store.postings.vocabulary("", 1, 1 << 30))
-    return Sketch.of({*words, *(NAME + name for name in store.units.folded_names())})
+    return Sketch.make({*words, *(NAME + name for name in store.units.folded_names())})
 
 
 class Routes:

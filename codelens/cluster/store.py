@@ -33,7 +33,7 @@ from codelens.store.vectors import FIRST_PASS
 T = TypeVar("T")
 LASTING = (
     *("units.count", "occurrences.files", "postings.totals", "parts.documents"),
-    *("vectors.width", "files.totals", "edges.is_empty", "history.all"),
+    *("vectors.width", "files.totals", "edges.is_empty", "history.read_all"),
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
 MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Documents, and bytes of their source, that are asked about in one round
@@ -142,18 +142,18 @@ class ShardEdges(ShardGateway):
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """A walk that no shard foresaw will go on from here: they read farther."""
-        if method != "around":
+        if method != "find_neighbours":
             return super().foresee(method, arguments)
         nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
-        if outside or self._ask.knows("edges.around", nodes, widest, outside):
-            return [("edges.around", (nodes, widest, outside))]
+        if outside or self._ask.knows("edges.find_neighbours", nodes, widest, outside):
+            return [("edges.find_neighbours", (nodes, widest, outside))]
         return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), math.inf))]
 
-    def around(self, nodes: Iterable[int], widest: int, outside: bool = False) -> Iterator[Any]:
+    def find_neighbours(self, nodes: Iterable[int], widest: int, outside: bool = False) -> Iterator[Any]:
         asked = list(nodes)
         externals = [node for node in asked if node >= EXTERNAL]
         of_all = [("edges.incoming_counts", (externals,))] if externals else []
-        edges, *more = self._ask.ask_all([("edges.around", (asked, widest, outside)), *of_all])
+        edges, *more = self._ask.ask_all([("edges.find_neighbours", (asked, widest, outside)), *of_all])
         counts = more[0] if more else {}
         return iter([edge for edge in edges if counts.get(edge[0], 0) <= widest])
 
@@ -162,8 +162,8 @@ def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
     """Read the edges of units, and of those that these lead to."""
     seen = set(units)
     for _ in range(FARTHER):
-        around = store.edges.around(units, widest, False)
-        store.edges.nested(units)
+        around = store.edges.find_neighbours(units, widest, False)
+        store.edges.find_nested(units)
         others = dict.fromkeys(other for _, other, *_ in around if 0 < other < EXTERNAL and other not in seen)
         units = list(others)[:MOST_FARTHER]
         seen.update(units)

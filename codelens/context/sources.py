@@ -82,7 +82,7 @@ def document_states(documents: Iterable[DocumentRow], store: Store) -> dict[Docu
 
 def _read_body(unit: UnitRow, document: DocumentRow, texts: Texts) -> str:
     """The lines of a unit, or its text alone if much else is on them."""
-    alone = texts.of(document).slice(unit.span)
+    alone = texts.read(document).slice(unit.span)
     lines = "\n".join(texts.lines(document)[unit.start_line - 1 : unit.end_line])
     return lines if len(lines) <= len(alone) + BESIDE else alone.replace("\r\n", "\n")
 

@@ -6,12 +6,11 @@ streams, whatever the ids in the index. Only numbers are kept in memory, not the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from codelens.graph.view import GraphView, make_external, outgoing
 from codelens.model.code import DocumentId
 from codelens.model.graph import EXTERNAL, KINDS, Edge, GraphLink, GraphStream, NamedNode, Node, document_node
-from codelens.store.documents import DocumentRow
 
 EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containment
 
@@ -19,39 +18,32 @@ EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containm
 def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
     documents = [d for d in view.documents_in_order() if view.includes(d.id)]
-    wanted = kinds or EXPORTED
     numbers: dict[Node, int] = {}
-    return GraphStream(_nodes(view, documents, wanted, numbers), _links(view, documents, wanted, numbers))
 
+    def read_edges(document: DocumentId) -> list[Edge]:
+        units = view.store.units.of_documents([document])
+        return outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
 
-def _nodes(
-    view: GraphView, documents: Sequence[DocumentRow], kinds: Collection[str], numbers: dict[Node, int]
-) -> Iterator[tuple[int, NamedNode]]:
-    externals: set[Node] = set()
-    for document in documents:
-        for node, named in view.nodes_in(document):
+    def list_nodes() -> Iterator[tuple[int, NamedNode]]:
+        externals: set[Node] = set()
+        for document in documents:
+            for node, named in view.nodes_in(document):
+                numbers[node] = len(numbers)
+                yield numbers[node], named
+            externals.update(e.target for e in read_edges(document.id) if e.target >= EXTERNAL)
+        names = view.store.edges.external_names(externals)
+        for node in sorted(names, key=lambda n: names[n]):
             numbers[node] = len(numbers)
-            yield numbers[node], named
-        externals.update(e.target for e in _read_edges(view, document.id, kinds) if e.target >= EXTERNAL)
-    names = view.store.edges.external_names(externals)
-    for node in sorted(names, key=lambda n: names[n]):
-        numbers[node] = len(numbers)
-        yield numbers[node], make_external(names[node])
+            yield numbers[node], make_external(names[node])
 
-
-def _links(
-    view: GraphView, documents: Sequence[DocumentRow], kinds: Collection[str], numbers: dict[Node, int]
-) -> Iterator[GraphLink]:
-    for document in documents:
-        yield from sorted(
-            {
+    def list_links() -> Iterator[GraphLink]:
+        for document in documents:
+            edges = [e for e in read_edges(document.id) if e.source in numbers and e.target in numbers]
+            links = (
                 GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
-                for e in _read_edges(view, document.id, kinds)
-                if e.confidence >= view.least and e.source in numbers and e.target in numbers
-            }
-        )
+                for e in edges
+                if e.confidence >= view.least
+            )
+            yield from sorted(set(links))
 
-
-def _read_edges(view: GraphView, document: DocumentId, kinds: Collection[str]) -> list[Edge]:
-    units = view.store.units.of_documents([document])
-    return outgoing(view.store, [document_node(document), *units], kinds)
+    return GraphStream(list_nodes(), list_links())

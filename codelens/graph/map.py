@@ -7,8 +7,7 @@ and what it uses does not count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
 from codelens.graph.view import GraphView
 from codelens.graph.walk import WeightedEdge, build_adjacency, walk
@@ -27,19 +26,15 @@ TOLERANCE = 1e-6  # Smaller changes (L1) do not affect the order that a reader s
 CHARACTERS_A_TOKEN = 4
 
 
-class _MapSymbol(NamedTuple):
-    """A symbol that is not local."""
-
-    node: Node
-    document: DocumentId
-    kind: str
-
-
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
     """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
     documents = {row.id: row for row in view.documents_in_order()}
-    symbols = _list_symbols(view, documents)
-    home = {s.node: s.document for s in symbols} | {document_node(d): d for d in documents}
+    order = {document: i for i, document in enumerate(documents)}
+    local = view.store.units.local()
+    rows = [row for row in view.store.units.briefs([*documents], SYMBOL_KINDS) if row[0] not in local]
+    rows.sort(key=lambda r: (order[r[1]], r[5], -r[6], r[2], r[4], r[3]))  # the order of contents
+    kinds = {Node(unit): kind for unit, _, kind, *_ in rows}
+    home = {Node(unit): document for unit, document, *_ in rows} | {document_node(d): d for d in documents}
     tests = {d for d in documents if "test" in documents[d].roles}
     vendored = {d for d in documents if "vendored" in documents[d].roles and d not in (focus or ())}
     uses = _read_uses(view, home, tests | vendored)
@@ -50,24 +45,14 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
         for target in targets:
             files_using.setdefault(target, set()).add(home[source])
     used_by = {node: len(files) for node, files in files_using.items()}
-    listed = [s for s in symbols if s.document not in tests and view.includes(s.document)]
-    listed = [s for s in listed if used_by.get(s.node) or (s.kind in ALWAYS and mass.get(s.node))]
-    ranked = sorted(listed, key=lambda s: (s.document in vendored, -mass.get(s.node, 0.0)))  # stable: ties by content
-    files, tokens = _fill_budget(view, [s.node for s in ranked], mass, used_by, budget)
+    listed = [n for n in kinds if home[n] not in tests and view.includes(home[n])]
+    listed = [n for n in listed if used_by.get(n) or (kinds[n] in ALWAYS and mass.get(n))]
+    listed.sort(key=lambda n: (home[n] in vendored, -mass.get(n, 0.0)))  # stable: ties by content
+    files, tokens = _fill_budget(view, listed, mass, used_by, budget)
     place = {node: i for i, node in enumerate(node for file in files for node in file)}
     links = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
     laid_out = tuple(tuple(file.values()) for file in files)
     return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.notices(())), view.info)
-
-
-def _list_symbols(view: GraphView, documents: Iterable[DocumentId]) -> list[_MapSymbol]:
-    """All symbols except local ones, in the order of contents; `documents` are in that order."""
-    place = {document: i for i, document in enumerate(documents)}
-    local = view.store.units.local()
-    rows = sorted(
-        view.store.units.briefs([*place], SYMBOL_KINDS), key=lambda r: (place[r[1]], r[5], -r[6], r[2], r[4], r[3])
-    )
-    return [_MapSymbol(Node(unit), document, kind) for unit, document, kind, *_ in rows if unit not in local]
 
 
 def _read_uses(
@@ -108,7 +93,7 @@ def _fill_budget(
     room, characters = budget * CHARACTERS_A_TOKEN, 0
     for symbol in ranked:
         chain = [symbol]  # the types that contain the symbol, outermost first, then the symbol
-        while around := view.store.units.around([chain[0]]):
+        while around := view.store.units.find_outer([chain[0]]):
             outer = Node(next(iter(around.values())))
             if view.name_node(outer).kind not in TYPE_KINDS:
                 break

@@ -362,7 +362,7 @@ class OuterTypes:
         name, document = self.name(edge).rpartition(".")[2], self._view.document_of(edge.source)
         if not name or document is None:
             return None
-        same = self._view.store.units.named(fold_identifier(name), None, SAME_NAME, [document.language])
+        same = self._view.store.units.find_by_name(fold_identifier(name), None, SAME_NAME, [document.language])
         rows = self._view.store.units.rows(same)
         fitting = [Node(u) for u in same if rows[u].name == name and rows[u].kind in TYPE_KINDS]
         return fitting[0] if len(fitting) == 1 else None

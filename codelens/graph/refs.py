@@ -180,9 +180,9 @@ def _answer_definitions(
         if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=grade_confidence(relation.confidence)))
     answer = _answer(view, starts, relations, finder, options)
-    if not (named := finder.name_fields()):
+    if not (fields_named := finder.name_fields()):
         return answer
-    places = ", ".join(f"{one.path}:{one.line}  field {one.qualified_name}" for one in named[:3])
+    places = ", ".join(f"{field.path}:{field.line}  field {field.qualified_name}" for field in fields_named[:3])
     notice = Notice("several", f"fields have this name too; name one as TYPE.FIELD: {places}")
     return replace(answer, notices=(notice, *answer.notices))
 

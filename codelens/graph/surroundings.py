@@ -60,7 +60,7 @@ class WeightedNeighbours:
         return {node: kept[node] for node in nodes}
 
     def _read_rows(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        found: dict[int, dict[int, float]] = {node: {} for node in nodes}
+        rows: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
         stored, further = self._read(nodes)
         weight_of = self._weight_of
@@ -68,16 +68,16 @@ class WeightedNeighbours:
             weight = weight_of.get((number, tier, out))
             if weight is None:
                 weight = weight_of[number, tier, out] = self._weigh(number, tier, out)
-            others = found[node]
+            others = rows[node]
             if weight > others.get(other, 0.0):
                 others[other] = weight
         for node, other, kind in further:
-            others, weight = found[node], self._weights.get(kind, self._unknown)
+            others, weight = rows[node], self._weights.get(kind, self._unknown)
             if weight > others.get(other, 0.0):
                 others[other] = weight
         return {
             node: [(other, weight) for other, weight in others.items() if other != node and (self.whole or other > 0)]
-            for node, others in found.items()
+            for node, others in rows.items()
         }
 
     def kind(self, node: int, neighbour: int) -> str:
@@ -92,7 +92,7 @@ class WeightedNeighbours:
             return
         edges = [
             (node, other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
-            for node, other, number, tier, out in self._store.edges.around([*best], WIDEST, self.whole)
+            for node, other, number, tier, out in self._store.edges.find_neighbours([*best], WIDEST, self.whole)
         ]
         edges += [(n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._further([*best])]
         for node, other, kind, weight in edges:
@@ -115,12 +115,12 @@ class WeightedNeighbours:
         return weight
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
-        self._store.foresee(("edges.around", (nodes, WIDEST, self.whole)), ("edges.nested", (nodes,)))
-        return self._store.edges.around(nodes, WIDEST, self.whole), self._further(nodes)
+        self._store.foresee(("edges.find_neighbours", (nodes, WIDEST, self.whole)), ("edges.find_nested", (nodes,)))
+        return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._further(nodes)
 
     def _further(self, nodes: Sequence[int]) -> Further:
         """Tuples (node, neighbour, kind) of edges that are not stored as such."""
-        nested = self._store.edges.nested(nodes)
+        nested = self._store.edges.find_nested(nodes)
         return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
 
 
@@ -130,7 +130,7 @@ class WholeGraph(WeightedNeighbours):
     whole = True
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
-        around = partial(self._store.edges.around, nodes, WIDEST, self.whole)
+        around = partial(self._store.edges.find_neighbours, nodes, WIDEST, self.whole)
         stored, further = self._store.at_once(around, partial(self._further, nodes))
         return stored, further
 
@@ -173,9 +173,9 @@ class ContentNumbering:
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number."""
-        found = self._around([self.unit[node] for node in nodes])
-        numbers = self.numbers({o for others in found.values() for o, _ in others})
+        rows = self._around([self.unit[node] for node in nodes])
+        numbers = self.numbers({o for others in rows.values() for o, _ in others})
         return {
             self.number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
-            for node, others in found.items()
+            for node, others in rows.items()
         }

@@ -126,7 +126,7 @@ class UnresolvedUses:
         return make_answer(self._view, question, starts, relations, options, (len(uses), notices))
 
     def _read(self, document: DocumentId) -> list[Reference]:
-        uses = self._view.store.references.unresolved_in(document)
+        uses = self._view.store.references.find_unresolved(document)
         return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
 
     def _order(self, document: DocumentId) -> tuple[object, ...]:

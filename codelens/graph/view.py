@@ -72,7 +72,7 @@ def incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) ->
         stored_members = store.edges.outgoing(wanted, {"member_of"})
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in stored_members]
     if "member_of" in kinds:
-        edges += [_make_implied(Node(i), "member_of", Node(o)) for o, i in sorted(store.units.inside(wanted))]
+        edges += [_make_implied(Node(i), "member_of", Node(o)) for o, i in sorted(store.units.find_inner(wanted))]
     if "tested_by" in kinds:
         tests = store.edges.outgoing(wanted, {"tests"})
         edges += [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
@@ -86,7 +86,7 @@ def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
     documents = [DocumentId(-n) for n in wanted if n < 0]
     tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
     inside = [
-        _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.inside(wanted))
+        _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.find_inner(wanted))
     ]
     members = store.edges.incoming(wanted, {"member_of"})
     return tops + inside + [_make_implied(e.target, "contains", e.source, e.confidence) for e in members]
@@ -94,7 +94,7 @@ def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a unit to the unit directly around it."""
-    around = store.units.around(n for n in nodes if is_unit(n))
+    around = store.units.find_outer(n for n in nodes if is_unit(n))
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
 
@@ -336,9 +336,9 @@ class GraphView:
         if not column:  # of the name, or of the last part of its container (a class that is called)
             container = names.qualified_name.rpartition(".")[0].rpartition(".")[2]
             wanted = filter(None, (names.name, names.name.rpartition(".")[0], container))
-            found = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
+            matches = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
             indent = len(text) - len(text.lstrip())
-            column = column_utf8(text, next((match.start() for match in found if match), indent))
+            column = column_utf8(text, next((match.start() for match in matches if match), indent))
         return SourceLine(
             repository,
             str(root),
@@ -477,7 +477,7 @@ def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
 def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
     holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
-    same = view.store.units.named(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
+    same = view.store.units.find_by_name(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
     rows = view.store.units.rows(same).values()
     owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
     edges = view.store.edges.outgoing(owners, {"inherits"})

@@ -209,7 +209,7 @@ def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Emb
 
 def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
     """For each part of a document: (pieces of its units, whether it is the last part)."""
-    text, stored = Texts(store).of(document), store.units.stored(document.id)
+    text, stored = Texts(store).read(document), store.units.read_extracted(document.id)
     last = len(text.places) - 1
     for number in range(last + 1):
         span = text.span_of(number)

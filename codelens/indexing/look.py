@@ -128,7 +128,7 @@ class _Look:
             return TreeLook(TreeState.GONE, files, 0)
         checked, differing, folders = self._compare_times(lines[:most])
         for path in differing[:MOST_FILES]:
-            document = self._store.documents.at(self._row.id, path)
+            document = self._store.documents.find_at(self._row.id, path)
             checked += document is None or self._compare_content(document)
         for path in folders[:MOST_FOLDERS]:
             self._list(path)
@@ -196,7 +196,7 @@ class _Look:
                 if self._takes(below, entry) and self._holds_files(path):
                     self._new.add(path)
             elif entry.is_file(follow_symlinks=False):
-                if document := documents.at(repository, path):
+                if document := documents.find_at(repository, path):
                     if path not in self._changed:
                         self._compare_content(document)
                 elif not documents.is_skipped(repository, path) and self._takes(below, entry):

@@ -270,8 +270,10 @@ def _list_bindings(
 
     Skips results of closures, imported names, and bare names that also have a type, a value or a definition.
     """
-    closures = _sort_outer_first(gathered.closures)
-    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(_sort_outer_first(gathered.prototypes))
+    closures, prototypes = (
+        sorted(regions, key=lambda span: (span[0], -span[1])) for regions in (gathered.closures, gathered.prototypes)
+    )
+    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(prototypes)
     defined = {unit.name_span.start for unit in units}
     bindings: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
@@ -316,10 +318,6 @@ def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequen
             if place in sharp:
                 continue
         yield Binding(_BASES[r.kind], name, text, r.unit, r.start)
-
-
-def _sort_outer_first(spans: Iterable[Key]) -> list[Key]:
-    return sorted(spans, key=lambda span: (span[0], -span[1]))
 
 
 def _is_inside(inner: Key, outer: Key) -> bool:

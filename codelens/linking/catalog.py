@@ -287,18 +287,14 @@ class Catalog:
     def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
         """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
         self.record("p", posixpath.basename(name).partition(".")[0])
-        if not name.startswith("/"):
-            if file := self._file_at(posixpath.normpath(posixpath.join(posixpath.dirname(path), name))):
-                return file, "literal"
-            fitting = self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
-            return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
-        for root in list_folders(path):  # the root of a site may be any folder above
-            if file := self._file_at(posixpath.normpath(posixpath.join(root, name.strip("/")))):
-                return file, "literal"
-        return None
-
-    def _file_at(self, path: str) -> FileInfo | None:
-        return next((self.by_path[path + end] for end in DOCUMENT_ENDINGS if path + end in self.by_path), None)
+        is_rooted = name.startswith("/")  # the root of a site may be any folder above
+        for folder in list_folders(path) if is_rooted else [posixpath.dirname(path)]:
+            place = posixpath.normpath(posixpath.join(folder, name.strip("/") if is_rooted else name))
+            for end in DOCUMENT_ENDINGS:
+                if file := self.by_path.get(place + end):
+                    return file, "literal"
+        fitting = () if is_rooted else self.find_paths("", posixpath.normpath(name).rpartition("../")[2])
+        return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
 
     def find_paths(self, kin: str, ending: str) -> Sequence[str]:
         """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""
@@ -410,7 +406,7 @@ class Catalog:
         if (table := self._members.get((kin, folder))) is None:
             table = self._members[kin, folder] = {}
             documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
-            for container, name, unit, document in self._store.units.contained(documents):
+            for container, name, unit, document in self._store.units.list_members(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
                 self.looked_at += 1
                 self._rows += 1
@@ -432,7 +428,9 @@ class Catalog:
     def member_names(self, language: str) -> frozenset[str]:
         """The names of all members of types in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
-        return frozenset(name for _, name, _, _ in self._store.units.contained(documents)) if documents else frozenset()
+        return (
+            frozenset(name for _, name, _, _ in self._store.units.list_members(documents)) if documents else frozenset()
+        )
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
         """All definitions of exactly that name in the repository, except local ones."""

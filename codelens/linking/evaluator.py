@@ -447,8 +447,8 @@ class Evaluator:
         if declared.arguments and last in known.transparent:
             return self.of_type(declared.arguments[0], facts, unit)
         if declared.arguments and last in known.classes:
-            found = self.of_type(declared.arguments[0], facts, unit)
-            return Value("definition", *found[1:]) if found and found.how == "object" else found
+            type_ = self.of_type(declared.arguments[0], facts, unit)
+            return Value("definition", *type_[1:]) if type_ and type_.how == "object" else type_
         if declared.arguments and last in known.containers:
             return Value("holding", text=declared.arguments[-1], facts=facts, unit=unit)
         if declared.head in known.own or declared.head in facts.file.language.self_names:
@@ -614,9 +614,9 @@ class Evaluator:
                 external = True
                 continue
             type_ = holder.definition
-            if found := self.catalog.members(type_, name):
+            if members := self.catalog.members(type_, name):
                 tier = "scope" if bare else "receiver"
-                return Value("definition", found[-1], facts=owner.facts, unit=owner.place, tier=tier)
+                return Value("definition", members[-1], facts=owner.facts, unit=owner.place, tier=tier)
             if field := self.field(type_, name):
                 return field
         return EXTERNAL if external else None

@@ -135,9 +135,9 @@ class Inheritance:
             for member in members_of(self._catalog, holder):
                 below.update((d.id, d) for d in holders_of(self._catalog, member))
         for holder in below.values():
-            own = members_of(self._catalog, holder)
-            store.edges.remove_implied(sorted({holder.id, *(member.id for member in own)}))
-            store.changed.update(d.facts.file.id for d in (holder, *own))
+            changed = [holder, *members_of(self._catalog, holder)]
+            store.edges.remove_implied(sorted({d.id for d in changed}))
+            store.changed.update(d.facts.file.id for d in changed)
         for holder in below.values():
             store.edges.add_rows([*self.edges_of(holder)])
         self._catalog.take_keys()

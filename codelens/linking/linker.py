@@ -184,7 +184,7 @@ class Invalidation:
         `catalog` makes the catalog of the documents as they are now.
         """
         store = self._store
-        unlinked = set(store.edges.unlinked(self._repository, recipe()))
+        unlinked = set(store.edges.find_unlinked(self._repository, recipe()))
         if not unlinked and not self._documents:
             return set()
         now = catalog()
@@ -209,7 +209,7 @@ class Invalidation:
             passed: set[DocumentId] = set()
             tokens = {token(key) for key in changed}
             while tokens:  # what depends on changed keys, directly or through what other documents offer
-                linked, offering = store.edges.depending_on(tokens)
+                linked, offering = store.edges.find_dependents(tokens)
                 documents |= (linked | offering) & everything
                 fresh = (offering - passed) & everything
                 passed |= fresh

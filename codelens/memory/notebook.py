@@ -38,16 +38,18 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
     """
     units_by_id = {unit.id: unit for unit in units}
     around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in units_by_id}
-    for node, other, kind, tier, outgoing in store.edges.around(units_by_id, WIDEST):
+    for node, other, kind, tier, outgoing in store.edges.find_neighbours(units_by_id, WIDEST):
         if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
             around[UnitId(node)].add((NAME_OF_KIND[kind], bool(outgoing), UnitId(other)))
-    for node, other, down in store.edges.nested(units_by_id):
+    for node, other, down in store.edges.find_nested(units_by_id):
         if not down:  # inner units are part of its own bytes
             around[UnitId(node)].add(("contains", False, UnitId(other)))
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
     rows = {**units_by_id, **store.units.rows(neighbours - units_by_id.keys())}
     documents = {row.id: row for row in store.documents.rows({unit.document for unit in rows.values()})}
-    contents = {number: _hash(texts.of(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()}
+    contents = {
+        number: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()
+    }
 
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
         """Names and content of a neighbour; its row number would depend on the index's history."""
@@ -132,7 +134,7 @@ class MemoryNotebook:
         now = self._time()
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
-            answers = reader.unsettled(self._session)
+            answers = reader.find_unsettled(self._session)
         unused = [  # An answer without any use has no unused places: the use may not have been reported
             dict.fromkeys(
                 shown.place for shown in answer.places if not shown.used and any(p.used for p in answer.places)

@@ -305,7 +305,7 @@ def add_satisfying(
     rows = {d.id: d for d in documents}
     kinds, rest = demanded_kinds(conditions.node)
     briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(conditions.node))
-    large = {document: texts.of(rows[document]) for document in texts.store.parts.documents() if document in rows}
+    large = {document: texts.read(rows[document]) for document in texts.store.parts.documents() if document in rows}
     demanding_text = demands_text(conditions.node)
     before = -1
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
@@ -325,7 +325,7 @@ def add_satisfying(
             satisfying.units += [unit for unit, *_ in units]
             continue
         if has_many_alternatives(node):
-            text = texts.of(row)
+            text = texts.read(row)
             node = narrow(node, row.path, text.stored(text.span_of(part)), matching)
             if node is None:
                 continue
@@ -342,7 +342,7 @@ def add_satisfying(
             elif value:
                 satisfying.units.append(unit)
         if undecided:
-            whole = texts.of(row)
+            whole = texts.read(row)
             satisfying.units += decider.decide_texts(undecided, whole)
             if len(satisfying.units) == satisfied and demanding_text:
                 reach = decider.find_beside(undecided, whole, whole.span_of(part))

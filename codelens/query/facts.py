@@ -303,7 +303,7 @@ class LastChanges:
         if lines is not None and lines.last in commits:
             last = commits[lines.last]
             return LastChange(last.time, last.author, whole_file=bool(lines.runs))
-        history = self._store.history.of([document.id]).get(document.id)
+        history = self._store.history.find_changes([document.id]).get(document.id)
         return LastChange(history.changed) if history else None
 
     def of_units(self, document: DocumentRow, units: Iterable[UnitRow]) -> dict[UnitId, LastChange]:
@@ -312,7 +312,7 @@ class LastChanges:
         if whole is None:
             return {}
         alone = LastChange(whole.time, whole.author)
-        if lines is None or not lines.runs or object_id(self._texts.of(document), len(lines.blob)) != lines.blob:
+        if lines is None or not lines.runs or object_id(self._texts.read(document), len(lines.blob)) != lines.blob:
             return {unit.id: alone for unit in units}
         commits = self._commits_of(document)
         oldest = min((commit.time for commit in commits.values()), default=0)

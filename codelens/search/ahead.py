@@ -26,7 +26,7 @@ def prefetch_frequencies(run: SearchRun) -> None:
     run.store.foresee(
         *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
         *(("postings.document_frequency", (t.text, tuple(PATH_COLUMNS))) for t in terms.words),
-        *(("units.named", (t.text, None, 1)) for t in terms.names),
+        *(("units.find_by_name", (t.text, None, 1)) for t in terms.names),
         *(("messages.frequency", (t.text,)) for t in terms.words if weighs_messages),
         *([("messages.totals", ())] if weighs_messages else []),
     )
@@ -40,7 +40,7 @@ def prefetch_matches(run: SearchRun) -> None:
     taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
     named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
     calls: list[Expected] = [
-        ("units.named_as", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
+        ("units.find_likeliest", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
     ]
     with suppress(EmbedderFault):
         vector = query_vector(run)[0] if "vector" in taken else b""
@@ -51,14 +51,14 @@ def prefetch_matches(run: SearchRun) -> None:
     run.store.foresee(
         *calls,
         *([(partial(_read_named, names=like_code), None)] if like_code else []),
-        *(("units.named", (name, None, MOST_NAMED)) for name in folded.values()),
+        *(("units.find_by_name", (name, None, MOST_NAMED)) for name in folded.values()),
         *(("postings.document_frequency", (word.casefold(),)) for word in folded if not is_like_code(word)),
     )
 
 
 def _read_named(store: Store, _: None, names: Iterable[str]) -> None:
     for name in names:
-        store.units.rows(store.units.named(name, None, MOST_NAMED))
+        store.units.rows(store.units.find_by_name(name, None, MOST_NAMED))
 
 
 class CandidatePrefetch:

@@ -57,7 +57,7 @@ class Company:
         whole = math.fsum(standing**2 for standing in self._standing.values())
         votes = {unit: standing**2 / whole for unit, standing in self._standing.items()}
         lifted: dict[tuple[str, UnitId], set[UnitId]] = {}
-        for node, other, kind, _, goes_out in store.edges.around(list(votes), WIDEST, False):
+        for node, other, kind, _, goes_out in store.edges.find_neighbours(list(votes), WIDEST, False):
             if other in units and kind in _USES and node != other:
                 lifted.setdefault((USED_BY if goes_out else USES, UnitId(other)), set()).add(UnitId(node))
         places = {unit: place for place, unit in enumerate(votes)}

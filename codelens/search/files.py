@@ -78,11 +78,11 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     """Field → document → how often the term is in it."""
     store.budget.check()
-    importing = [document for document, text in store.files.importing(term) if term in index_terms(text).split()]
+    importing = [document for document, text in store.files.find_imports(term) if term in index_terms(text).split()]
     return {
         "concepts": dict.fromkeys(store.files.on_path(term, "concepts"), 1),
         "path": dict.fromkeys(store.files.on_path(term, "path"), 1),
-        "names": store.files.naming(term),
+        "names": store.files.count_named(term),
         "imports": dict.fromkeys(importing, 1),
     }
 
@@ -178,7 +178,7 @@ class FilesInScope:
         self._store, self._options = run.store, run.options
         self._chosen: dict[DocumentId, DocumentRow] | None = None
         if run.within is not None:
-            holding = None if run.query.plain and not run.options.kinds else run.store.files.holding(run.within)
+            holding = None if run.query.plain and not run.options.kinds else run.store.files.find_holding(run.within)
             self._chosen = self._read_rows(holding)
 
     def _read_rows(self, documents: Collection[DocumentId] | None) -> dict[DocumentId, DocumentRow]:

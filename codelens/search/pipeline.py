@@ -141,7 +141,7 @@ def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
         if term.tier == "spelling":
             word, _, correction = term.origin.partition(" ~ ")
             corrections.setdefault(word, []).append(correction)
-    names = {term.origin for term in terms.names if run.store.units.named(term.text, None, 1)}
+    names = {term.origin for term in terms.names if run.store.units.find_by_name(term.text, None, 1)}
     unknown = dict.fromkeys(
         term.origin
         for term in terms.words

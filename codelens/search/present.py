@@ -115,7 +115,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 
 def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
-    pairs = store.units.inside(units)
+    pairs = store.units.find_inner(units)
     return pairs, store.units.rows([inner for _, inner in pairs])
 
 
@@ -248,7 +248,7 @@ def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]
         if not kind_of_path(document.path):
             continue
         finder = AnchorFinder(run.store, document.repository)
-        places = map(finder.find, read_note(run.texts.of(document).text, document.path).links)
+        places = map(finder.find, read_note(run.texts.read(document).text, document.path).links)
         texts += [f"{document.path}: {place.description}" for place in places if place.state is not AnchorState.HERE]
     if len(texts) > MOST_MOVED:
         more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"

@@ -100,7 +100,7 @@ class SearchScope:
         if option := _option_against(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.facts_of(document).of_unit(unit.kind, unit.name, unit.qualified_name)
-        facts = facts._replace(text=self.texts.of(document).slice(unit.span))
+        facts = facts._replace(text=self.texts.read(document).slice(unit.span))
         matching = conditions.matchings_of(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
@@ -127,7 +127,7 @@ class SearchScope:
         leaves = [leaf for leaf in positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
-        whole, span, matching = self.texts.of(document), self.reach.get(unit.id, unit.span), self.conditions.matching
+        whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
         by_line: dict[int, Ranges] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
@@ -186,7 +186,7 @@ def _satisfy_conditions(
 ) -> Part[Span]:
     """The units of one index that satisfy the conditions, with `SatisfyingUnits.reach`; counts are the files, those for which
     there was no time, and whether their history is cut."""
-    node, budget, texts = conditions.node, store.budget, texts.within(store)
+    node, budget, texts = conditions.node, store.budget, texts.for_store(store)
     matching = replace(conditions.matching, budget=budget)
     conditions = replace(
         conditions,

@@ -172,7 +172,7 @@ def _is_token(word: str, run: SearchRun) -> bool:
     if not IDENTIFIER.fullmatch(word):
         return bool(_MARKED.search(word))
     last = last_name(word)
-    named = run.store.units.named(fold_identifier(last), None, MOST_NAMED)
+    named = run.store.units.find_by_name(fold_identifier(last), None, MOST_NAMED)
     if not is_like_code(word):
         return not named and not run.store.postings.document_frequency(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
@@ -250,8 +250,8 @@ def _look_for(
     """The documents of each search, and unit → its best finds by (place of the document among these, way, place among the units of
     the document).
     """
-    texts, chosen = texts.within(store), InOrder[DocumentId]([], [], at=-2)
-    allowed, preferred = None if within is None else store.files.holding(within), frozenset(first)
+    texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
+    allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
     holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]
     for number, search in enumerate(searches):
         for text in dict.fromkeys(search.texts):
@@ -279,7 +279,7 @@ def _look_for(
             own_texts = [text for text in own_texts if not store.filters.lacks(document, text.lower())]
         if not own_texts:
             continue
-        read = _Document(texts.of(rows[document]), sorted(numbers), store.budget)
+        read = _Document(texts.read(rows[document]), sorted(numbers), store.budget)
         if store.filters and not numbers:
             store.filters.keep(document, partial(read.in_lower_case, of_ascii=True))
         for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):

@@ -320,7 +320,7 @@ class _ResolvedEdges:
         store = self._store
         store.budget.check()
         steps: dict[int, list[GraphStep]] = {node: [] for node in nodes}
-        for node, other, kind, tier, outgoing in store.edges.around(nodes, WIDEST):
+        for node, other, kind, tier, outgoing in store.edges.find_neighbours(nodes, WIDEST):
             name = NAME_OF_KIND[kind]
             if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
                 continue
@@ -328,7 +328,7 @@ class _ResolvedEdges:
                 steps[node].append(GraphStep(other, "contains", not outgoing))
             else:
                 steps[node].append(GraphStep(other, name, bool(outgoing)))
-        for node, other, down in store.edges.nested(nodes):
+        for node, other, down in store.edges.find_nested(nodes):
             steps[node].append(GraphStep(other, "contains", down))
         for document, unit in store.units.top_level([-node for node in nodes if node < 0]):
             steps[-document].append(GraphStep(unit, "contains"))
@@ -339,7 +339,7 @@ class _ResolvedEdges:
         # A link to the file of a note leads to the note
         notes = [row for row in rows.values() if row.kind in NOTE_KINDS]
         note_of_file = {-row.document: row.id for row in notes}
-        for node, other, kind, _, outgoing in store.edges.around(list(note_of_file), WIDEST):
+        for node, other, kind, _, outgoing in store.edges.find_neighbours(list(note_of_file), WIDEST):
             if not outgoing and other > 0:
                 steps[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
         links = {row.id: [s for s in steps[row.id] if s.target < 0 and s.kind == "documents"] for row in notes}

@@ -382,7 +382,7 @@ class _FileExplainer(_Explainer):
         if not documents_in_scope(self._store, self._options, [document]):
             remedy = "--root-scope, or without -t, -g, PATH and the like"
             return Loss("filtered", f"an option keeps {row.path} out", remedy)
-        if self._run.within is not None and document not in self._store.files.holding(self._run.within):
+        if self._run.within is not None and document not in self._store.files.find_holding(self._run.within):
             text = f"nothing in {row.path} satisfies the conditions of the query"
             return Loss("filtered", text, "leave a condition out")
         terms = ", ".join(term for _, term, _ in self._run.trace.terms) or "nothing"

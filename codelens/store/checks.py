@@ -20,7 +20,7 @@ from codelens.store.snapshots import SnapshotLog
 from codelens.store.vectors import PIECES, pack_signs
 
 
-class Finding(NamedTuple):
+class IndexFault(NamedTuple):
     """An inconsistency: the table, and how many rows have which fault."""
 
     table: str
@@ -139,17 +139,17 @@ _PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = 
 """(table, column of packed values, their name, functions that unpack them)."""
 
 
-def quick_faults(connection: apsw.Connection) -> Iterator[Finding]:
+def quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """Counts that must agree. Pages are checked by `checksums.file_faults`, the schema when the file is opened."""
     for table, (text, sql) in _FEW.items():
         yield from _run_count(connection, table, text, sql)
 
 
-def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
+def full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """All other faults: SQLite's and FTS5's own checks, and every row compared with related ones. Reads the whole index."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
     if found != ["ok"]:
-        yield from (Finding("SQLite", text) for text in found)
+        yield from (IndexFault("SQLite", text) for text in found)
     for table, (value, owner, key) in _OWNERS.items():
         sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
         yield from _run_count(connection, table, f"rows without their row of {owner}", sql)
@@ -158,7 +158,7 @@ def full_faults(connection: apsw.Connection) -> Iterator[Finding]:
     yield from value_faults(connection)
 
 
-def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
+def value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """Packed values that cannot be unpacked, and texts that do not match their digests."""
     sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
     texts = (_is_text(connection, row) for row in connection.execute(sql))
@@ -176,15 +176,15 @@ def value_faults(connection: apsw.Connection) -> Iterator[Finding]:
         yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(kept[0]))])
 
 
-def _run_count(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[Finding]:
+def _run_count(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[IndexFault]:
     (row,) = connection.execute(sql).fetchall()
     if row[0]:
-        yield Finding(table, f"{row[0]} {text}")
+        yield IndexFault(table, f"{row[0]} {text}")
 
 
-def _count_faulty(table: str, text: str, whole: Any) -> Iterator[Finding]:
+def _count_faulty(table: str, text: str, whole: Any) -> Iterator[IndexFault]:
     if number := sum(not fine for fine in whole):
-        yield Finding(table, f"{number} {text}")
+        yield IndexFault(table, f"{number} {text}")
 
 
 def _works(unpack: Any, packed: Any) -> bool:

@@ -118,7 +118,7 @@ def file_faults(path: Path) -> Iterator[str]:
         if head[20] != RESERVED:
             yield "it has no page checksums"
             return
-        damaged = _damaged(file, size)
+        damaged = _find_damaged(file, size)
         if damaged:
             yield f"{len(damaged)} of {os.fstat(file.fileno()).st_size // size} pages are damaged, the first is {damaged[0] + 1}"
             return
@@ -129,7 +129,7 @@ def file_faults(path: Path) -> Iterator[str]:
                 yield f"the file has {there} bytes, and should have {wanted}"
 
 
-def _damaged(file: BinaryIO, size: int) -> list[int]:
+def _find_damaged(file: BinaryIO, size: int) -> list[int]:
     """Numbers, from 0, of pages that SQLite has written and that do not match their checksums."""
     damaged, number = list[int](), 0
     file.seek(0)

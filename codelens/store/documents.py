@@ -16,7 +16,7 @@ from codelens.model.code import DocumentId, FileStamp, RepositoryId, Skip, SkipR
 from codelens.model.extraction import DerivedDocument, DerivedPart, PartPlace
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import Tables
-from codelens.store.merging import DocumentNumber, merged, order_by
+from codelens.store.merging import DocumentNumber, order_by, set_merge_rule
 from codelens.store.trust import sign
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class Documents(Tables):
         folder = self.index.resolve().parent
         return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
 
-    def _stored(self, root: Path) -> str:
+    def _relate_root(self, root: Path) -> str:
         """A root's stored form: relative if the index lies inside it, so that the tree can be moved with its index."""
         folder = self.index.resolve().parent
         if folder == root or root in folder.parents:
@@ -127,7 +127,7 @@ class Documents(Tables):
 
     def move(self, root: Path) -> RepositoryRow:
         """Record that the only repository lies at another root, which may rename it."""
-        self._run("UPDATE repositories SET root = ?", self._stored(root))
+        self._run("UPDATE repositories SET root = ?", self._relate_root(root))
         (now,) = self.add_repositories([])
         return now
 
@@ -143,7 +143,7 @@ class Documents(Tables):
         for root in dict.fromkeys(roots):
             if root not in known:
                 sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
-                self._run(sql, self._stored(root))
+                self._run(sql, self._relate_root(root))
         rows = self.repositories()
         names = name_by_roots([row.root for row in rows])
         renamed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
@@ -218,7 +218,7 @@ class Documents(Tables):
             for i, path, digest, language, recipe, *stamp in rows
         }
 
-    @merged(order_by(lambda document: (document.repository, document.path)))
+    @set_merge_rule(order_by(lambda document: (document.repository, document.path)))
     def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """Documents by id, or all; in order of repository and path."""
         if ids is None:
@@ -240,12 +240,12 @@ class Documents(Tables):
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
         return InOrder.of_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
 
-    @merged(order_by(lambda document: document.repository))
+    @set_merge_rule(order_by(lambda document: document.repository))
     def by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
         return self._find("path = ? ORDER BY repository_id", path)
 
-    def at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
+    def find_at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
         """The document with this path in a repository."""
         return next(iter(self._find("repository_id = ? AND path = ?", repository, path)), None)
 
@@ -263,8 +263,8 @@ class Documents(Tables):
         )
         return dict(self._rows(sql, repository))
 
-    @merged(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
-    def ending_in(self, path: str, limit: int) -> list[DocumentRow]:
+    @set_merge_rule(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
+    def find_ending_in(self, path: str, limit: int) -> list[DocumentRow]:
         """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
         return self._find(
             "path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
@@ -272,7 +272,7 @@ class Documents(Tables):
             path,
         )
 
-    @merged(is_lasting=True)
+    @set_merge_rule(is_lasting=True)
     def on_paths(self, beginning: str) -> int:
         """Number of documents whose own name or a folder's begins like this, in lower case."""
         return self._number("SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)", beginning)

@@ -23,8 +23,8 @@ from codelens.model.graph import (
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.connection import Tables
-from codelens.store.merging import NodeNumber, merged, order_by_value, take_highest
-from codelens.store.postings import quoted
+from codelens.store.merging import NodeNumber, order_by_value, set_merge_rule, take_highest
+from codelens.store.postings import quote_term
 
 _NOTING = """
 CREATE TEMP TABLE IF NOT EXISTS touched (unit INTEGER PRIMARY KEY);
@@ -89,7 +89,7 @@ class EdgeTable(Tables):
         )
         return map(_to_edge, self._rows(sql, _list_ids(nodes)))
 
-    def around(
+    def find_neighbours(
         self, nodes: Iterable[NodeNumber], widest: int, outside: bool = False
     ) -> Iterator[tuple[NodeNumber, NodeNumber, int, int, int]]:
         """Tuples (node, neighbour, kind, tier, 1 if the edge goes out, else 0) of these nodes' edges; to externals with `outside`.
@@ -110,7 +110,7 @@ class EdgeTable(Tables):
         rows: Any = chain.from_iterable(execute(sql, (numbers,)) for sql in (out, into))
         return iter(rows)
 
-    def nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
+    def find_nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
         """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
         chunks.
         """
@@ -137,7 +137,7 @@ class EdgeTable(Tables):
         )
         return dict(self._rows(sql, _list_ids(nodes)))
 
-    @merged(take_highest)
+    @set_merge_rule(take_highest)
     def surest_into(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
@@ -200,7 +200,7 @@ class EdgeTable(Tables):
         sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
         return dict(self._rows(sql, _list_ids(nodes)))
 
-    @merged(order_by_value)
+    @set_merge_rule(order_by_value)
     def externals_named(self, prefix: str) -> dict[Node, str]:
         """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
@@ -302,7 +302,7 @@ class EdgeTable(Tables):
         """Delete the dependencies of the names that documents offer."""
         self._run_many("DELETE FROM link_asks WHERE rowid = ?", [(-document,) for document in documents])
 
-    def depending_on(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
+    def find_dependents(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
         """Documents whose edges depend on any of these keys, and documents whose offered names do."""
         found: set[int] = set()
         for key in sorted(keys):
@@ -322,7 +322,7 @@ class EdgeTable(Tables):
         """Record the recipe with which documents were linked."""
         self._run_many("UPDATE documents SET linked = ? WHERE id = ?", [(recipe, document) for document in documents])
 
-    def unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
+    def find_unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
         """Documents that were not linked with this recipe, by path."""
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._rows(sql, repository, recipe)]
@@ -367,7 +367,7 @@ class References(Tables):
         row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_references(row[0], name) if row else ()
 
-    def unresolved_in(self, document: DocumentId) -> tuple[Reference, ...]:
+    def find_unresolved(self, document: DocumentId) -> tuple[Reference, ...]:
         """The references of a document that lead nowhere, in order of place."""
         sql = "SELECT packed, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
         row = self._row(sql, document)
@@ -396,7 +396,7 @@ class References(Tables):
     def documents_using(self, names: Iterable[str]) -> list[DocumentId]:
         """Documents that may use any of these names, by id. Check them: the index ignores case and punctuation."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
-        asked = [" AND ".join(map(quoted, words)) for words in split if words]
+        asked = [" AND ".join(map(quote_term, words)) for words in split if words]
         sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)
         for first in range(0, len(asked), MOST_WORDS):
             match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])

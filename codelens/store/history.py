@@ -23,20 +23,20 @@ from codelens.model.history import (
 )
 from codelens.store.codec import decompress
 from codelens.store.connection import Tables
-from codelens.store.merging import merged, refuse
-from codelens.store.postings import Phrases, quoted
+from codelens.store.merging import refuse, set_merge_rule
+from codelens.store.postings import Phrases, quote_term
 from codelens.text.terms import BEGINNING, index_terms
 
 
 class Histories(Tables):
     """Reads and writes the histories of files."""
 
-    @merged(is_lasting=True)
+    @set_merge_rule(is_lasting=True)
     def read(self, repository: RepositoryId) -> HistoryRead | None:
         """How far a repository's history has been read; None if no run has tried."""
         return self._read("repository_id = ?", repository).get(repository)
 
-    def all(self) -> dict[RepositoryId, HistoryRead]:
+    def read_all(self) -> dict[RepositoryId, HistoryRead]:
         """Repository → how far its history was read, for those with commits."""
         return self._read("commits > 0 ORDER BY repository_id")
 
@@ -47,7 +47,7 @@ class Histories(Tables):
             i: HistoryRead(head, terms, time, n, bool(whole), fault) for i, head, terms, time, n, whole, fault in rows
         }
 
-    def of(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
+    def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Document → history, for those that a commit has changed."""
         sql = (
             "SELECT c.commits, c.changed_at FROM documents d "
@@ -149,7 +149,7 @@ class Messages(Tables):
         """The FTS5 expression for messages with a term. The table has no positions, so that several tokens cannot be a phrase."""
         if term.endswith(BEGINNING):
             return self._phrases.any_of([term])
-        return " AND ".join(map(quoted, self._phrases.words(term))) or quoted("")
+        return " AND ".join(map(quote_term, self._phrases.words(term))) or quote_term("")
 
     def totals(self) -> tuple[float, ...]:
         """(number of messages, number of files that they are about, sum of their weights over these files)."""
@@ -157,7 +157,7 @@ class Messages(Tables):
         count: Any = self._row("SELECT count(*) FROM message_terms_docsize")
         return (*count, *files)
 
-    @merged(is_lasting=True)
+    @set_merge_rule(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Number of messages with a term."""
         return self._number("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
@@ -193,7 +193,7 @@ class Messages(Tables):
             found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
         return found
 
-    @merged(refuse)
+    @set_merge_rule(refuse)
     def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
         """(score, number) of the messages with any of the terms, best first; of equal ones the newest.
 
@@ -241,7 +241,7 @@ class LineHistories(Tables):
         row = self._row("SELECT head, terms, fault FROM line_histories WHERE repository_id = ?", repository)
         return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
 
-    @merged(is_lasting=True)
+    @set_merge_rule(is_lasting=True)
     def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
         """Number → commit, of all that were read."""
         sql = "SELECT id, time, author FROM commits WHERE repository_id = ?"

@@ -1,6 +1,6 @@
 """How a method's answers in several indexes become that of one index of all, where the types of its result do not tell.
 
-`cluster.calls` derives from the types of a method how shards are asked; `merged` marks the exceptions.
+`cluster.calls` derives from the types of a method how shards are asked; `set_merge_rule` marks the exceptions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MergeRule(NamedTuple):
     elements: Elements | None = None
 
 
-def merged(
+def set_merge_rule(
     merge: Merge | None = None, *, is_lasting: bool = False, elements: Elements | None = None
 ) -> Callable[[M], M]:
     """Mark a method with what its types do not tell."""

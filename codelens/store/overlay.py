@@ -58,7 +58,7 @@ class OverlaidStore(Store):
         drop = "DROP VIEW IF EXISTS temp.{0}; DROP TABLE IF EXISTS edited_{0};"
         self._run("".join(drop.format(table) for table in _TABLES))
         self.units._kept = {}
-        rows = {place: self.documents.at(*place) for place in texts}
+        rows = {place: self.documents.find_at(*place) for place in texts}
         rows = {at: row for at, row in rows.items() if row is None or row.content_hash != content_hash(texts[at][0])}
         identities = [self.units.identities(row.id) if row else {} for row in rows.values()]
         if rows:

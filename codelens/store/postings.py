@@ -23,7 +23,7 @@ from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import Tables
 from codelens.store.documents import InOrder, by_document
-from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, merged
+from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, set_merge_rule
 from codelens.store.term_arrays import COLUMNS as COLUMNS
 from codelens.store.term_arrays import TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
@@ -43,7 +43,7 @@ TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end)
 SHORTEST_STEM = 3  # Letters: the stem of `uses` is `us`, which begins many words. For shorter ones only the word counts
 
 
-def quoted(term: str) -> str:
+def quote_term(term: str) -> str:
     """A term as an FTS5 string without operators. NUL would end FTS5's input, so it becomes a space."""
     return '"' + term.replace('"', '""').replace("\0", " ") + '"'
 
@@ -66,10 +66,10 @@ class Phrases:
         self._tokenizer: apsw.FTS5Tokenizer | None = None
         self._folder: apsw.FTS5Tokenizer | None = None
 
-    def of(self, term: str) -> tuple[str, ...]:
+    def make_phrases(self, term: str) -> tuple[str, ...]:
         """The FTS5 phrases for a term; a text with the term matches at least one."""
         if not term.endswith(BEGINNING):
-            return (quoted(term),)
+            return (quote_term(term),)
         if term not in self._known:
             self._known[term] = tuple(self._phrases_of_prefix(term.removesuffix(BEGINNING)))
         return self._known[term]
@@ -96,9 +96,9 @@ class Phrases:
 
     def _phrases_of(self, term: str | InColumns) -> tuple[str, ...]:
         if isinstance(term, str):
-            return self.of(term)
+            return self.make_phrases(term)
         columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
-        return (f"{columns}{quoted(term.words)}{' *' * term.begins}",)
+        return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
 
     def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
@@ -107,15 +107,15 @@ class Phrases:
         if not carrier and begun.startswith(own) and len(own) >= SHORTEST_STEM:
             carrier, begun = begun, own
         if not carrier:
-            yield quoted(begun)
+            yield quote_term(begun)
             return
-        yield f"{quoted(carrier)} *"
+        yield f"{quote_term(carrier)} *"
         others: dict[str, str] = {}
         for tail in TAILS:
             stem = self.stem(begun + tail)
             if not stem.startswith(begun):
                 others.setdefault(stem, begun + tail)
-        yield from map(quoted, others.values())
+        yield from map(quote_term, others.values())
 
     def stem(self, word: str) -> str:
         """The word as the index keeps it."""
@@ -229,7 +229,7 @@ class Postings(Tables):
         """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
         return self._phrases.words(terms)
 
-    @merged(add_pairs)
+    @set_merge_rule(add_pairs)
     def vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
         self._run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')")
@@ -292,7 +292,7 @@ class Postings(Tables):
                 score += score_term(idf, frequency, length_weight)
         return score
 
-    @merged(is_lasting=True)
+    @set_merge_rule(is_lasting=True)
     def counts(self, expressions: Sequence[Expression]) -> dict[Expression, int]:
         """Expression → number of units that match it."""
         return {expression: self._matching(expression) for expression in expressions}
@@ -370,13 +370,13 @@ class Postings(Tables):
             f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
             f"ORDER BY {order} LIMIT {int(limit)}"
         )
-        rows = self._rows(sql, *map(quoted, grams))
+        rows = self._rows(sql, *map(quote_term, grams))
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
 
 
 def all_trigrams(text: str) -> str:
     """The FTS5 expression that every text with this substring satisfies; empty if no line of it has three characters."""
-    return " AND ".join(map(quoted, trigrams(text)))
+    return " AND ".join(map(quote_term, trigrams(text)))
 
 
 def _varints(packed: bytes) -> list[int]:
@@ -464,14 +464,14 @@ class OccurrenceCounter(Tables):
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
             f"WHERE unit_terms MATCH ? {self._sets.within('rowid', units)}"
         )
-        word_of = [place for place, term in enumerate(terms) for _ in self._phrases.of(term)]
+        word_of = [place for place, term in enumerate(terms) for _ in self._phrases.make_phrases(term)]
         found = {}
         for row, packed in self._rows(sql, self._phrases.any_of(terms)):
             check()
             found[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return found
 
-    @merged(_join_columns, elements=Elements(_split_files, _join_files))
+    @set_merge_rule(_join_columns, elements=Elements(_split_files, _join_files))
     def in_files(
         self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
@@ -551,7 +551,7 @@ class FileStatistics(Tables):
         super().__init__(connection)
         self._sets = sets
 
-    def holding(self, units: UnitSet) -> set[DocumentId]:
+    def find_holding(self, units: UnitSet) -> set[DocumentId]:
         """The documents with any of these units."""
         self._sets.hold(units)
         sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
@@ -560,17 +560,17 @@ class FileStatistics(Tables):
     def on_path(self, term: str, column: str) -> set[DocumentId]:
         """Documents with the term in the names of file and folder (`concepts`) or of the folders above (`path`)."""
         sql = "SELECT DISTINCT u.document_id FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid WHERE unit_terms MATCH ?"
-        return {DocumentId(row[0]) for row in self._rows(sql, f"{{{column}}} : {quoted(term)}")}
+        return {DocumentId(row[0]) for row in self._rows(sql, f"{{{column}}} : {quote_term(term)}")}
 
-    def naming(self, term: str) -> dict[DocumentId, int]:
+    def count_named(self, term: str) -> dict[DocumentId, int]:
         """Document → number of its definitions and headings with the term in their name."""
         sql = (
             "SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid "
             f"WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"
         )
-        return dict(self._rows(sql, f"{{name}} : {quoted(term)}"))
+        return dict(self._rows(sql, f"{{name}} : {quote_term(term)}"))
 
-    def importing(self, term: str) -> list[tuple[DocumentId, str]]:
+    def find_imports(self, term: str) -> list[tuple[DocumentId, str]]:
         """Pairs (document, module and name) of imports that contain the term, in any case, not necessarily as a word."""
         sql = (
             "SELECT document_id, module || ' ' || name FROM imports "

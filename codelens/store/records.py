@@ -234,7 +234,7 @@ class Memory(FileBeside):
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1"
         return next((self._answer(row, session) for row in self._rows(sql, session)), None)
 
-    def unsettled(self, session: str = "") -> list[RecordedAnswer]:
+    def find_unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """A session's answers whose unused places have not been judged yet, oldest first."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
         return [self._answer(row, session) for row in self._rows(sql, session)]

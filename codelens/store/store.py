@@ -46,7 +46,7 @@ from codelens.store.vectors import Vectors
 from codelens.text.terms import TextFilters
 
 if TYPE_CHECKING:
-    from codelens.store.checks import Finding
+    from codelens.store.checks import IndexFault
 
 INDEXED_AT = "indexed_at"  # Key of `meta`: the time of the last run that wrote
 _KINDS = "kinds:"  # Start of the keys of `meta` for the numbers of units; a repository's name follows
@@ -306,7 +306,7 @@ class Store(Tables):
                         raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}") from None
                 raise
 
-    def faults(self, full: bool) -> Iterator[Finding]:
+    def faults(self, full: bool) -> Iterator[IndexFault]:
         """Inconsistencies of this index; `full` reads everything. `checksums.file_faults` checks the pages."""
         from codelens.store.checks import full_faults, quick_faults
 
@@ -556,7 +556,7 @@ class Store(Tables):
     def extraction_of(self, document: DocumentId) -> Extraction:
         """The extraction of a document as it was stored."""
         namespace, fault = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
-        units, references = self.units.stored(document), self.references.of_document(document)
+        units, references = self.units.read_extracted(document), self.references.of_document(document)
         bindings = self.references.bindings_of(document)
         return Extraction(namespace, units, references, self.references.imports_of(document), fault, bindings)
 

@@ -113,7 +113,7 @@ def _find_unit(text: str, store: Store) -> UnitRow:
 def find_units_named(text: str, store: Store) -> list[UnitRow]:
     """The definitions that a name may mean; with other capitals or underscores only if none has exactly this name."""
     wanted, last = split_name(text)
-    rows = list(store.units.rows(store.units.named(fold_identifier(last), None, SAME_NAME)).values())
+    rows = list(store.units.rows(store.units.find_by_name(fold_identifier(last), None, SAME_NAME)).values())
     named = (
         [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
     )

@@ -73,7 +73,7 @@ class TermArrays(Tables):
         factors, scores = numpy.array(weights)[chosen], numpy.zeros(len(self._units))
         held, among = numpy.zeros((2, len(self._units)), dtype=bool)
 
-        def inside(term: _TermPostings) -> tuple[Any, Any]:
+        def select_columns(term: _TermPostings) -> tuple[Any, Any]:
             """The places and counts of a term in these columns."""
             if not columns:
                 return term.places, term.counts
@@ -82,13 +82,13 @@ class TermArrays(Tables):
             return term.places[rows], counts[rows]
 
         for term in found:
-            at, counts = inside(term)
+            at, counts = select_columns(term)
             often = counts @ factors
             idf = compute_fts5_idf(len(self._units), len(at))
             scores[at] += score_term(idf, often, self._length_weights[at])
             held[at] = True
         for term in proposed or found:
-            among[inside(term)[0]] = True
+            among[select_columns(term)[0]] = True
         places = numpy.nonzero(held & among)[0]
         if 0 < limit < len(places):
             least = numpy.partition(scores[places], len(places) - limit)[len(places) - limit]
@@ -124,11 +124,11 @@ class TermArrays(Tables):
         numpy = self._numpy
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)
 
-        def among(documents: Any, units_in: Any) -> dict[int, int]:
+        def count_among(documents: Any, units_in: Any) -> dict[int, int]:
             rows, those = self._places(documents, wanted)
             return dict(zip(those.tolist(), units_in[rows].tolist(), strict=True))
 
-        return among(*self._by_document), [among(term.documents, term.units_in) for term in found]
+        return count_among(*self._by_document), [count_among(term.documents, term.units_in) for term in found]
 
     def _places(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
         """(places in an ordered array of the wanted values that it has, these values)."""

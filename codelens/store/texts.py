@@ -187,11 +187,11 @@ class Texts:
     def __reduce__(self) -> tuple[type[Texts], tuple[None]]:
         return Texts, (None,)  # where it is sent to, texts are read again
 
-    def within(self, store: Store) -> Texts:
+    def for_store(self, store: Store) -> Texts:
         """The texts of this store: these, if they are of it."""
         return self if self.store is store else Texts(store)
 
-    def of(self, document: DocumentRow) -> DocumentText:
+    def read(self, document: DocumentRow) -> DocumentText:
         """The document's text, in memory until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
@@ -202,7 +202,7 @@ class Texts:
         """The text's lines without line ends, as people see them (`shown_line`); line n is at n - 1."""
         known = self._lines.get(document.id)
         if known is None:
-            text = self.of(document)
+            text = self.read(document)
             if len(text.places) > 1:
                 known = PartLines(text)
             else:

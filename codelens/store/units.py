@@ -24,7 +24,7 @@ from codelens.model.code import (
 from codelens.model.extraction import Unit
 from codelens.store.connection import Tables
 from codelens.store.documents import InOrder
-from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, merged, order_as_asked
+from codelens.store.merging import DocumentNumber, SymbolName, UnitNumber, order_as_asked, set_merge_rule
 from codelens.text.identifiers import fold_identifier
 
 _SAME = (
@@ -201,7 +201,7 @@ class Units(Tables):
             f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name", document
         )
 
-    def stored(self, document: DocumentId) -> tuple[Unit, ...]:
+    def read_extracted(self, document: DocumentId) -> tuple[Unit, ...]:
         """The units of a document as they were extracted, in the same order."""
         sql = (
             f"SELECT id, parent_id, start_byte, end_byte, name_start, name_end, decorators, {', '.join(_SAME)} "
@@ -254,7 +254,7 @@ class Units(Tables):
         where = f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})"
         return self._in_documents("u.name, u.id, u.document_id", documents, where)
 
-    def contained(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
+    def list_members(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
         """Tuples (container, name, unit, document) of members that are not local, in the given order of documents, then
         by place.
         """
@@ -297,7 +297,7 @@ class Units(Tables):
         """Units defined inside a function, in all repositories."""
         return {UnitId(row[0]) for row in self._rows("SELECT id FROM units WHERE local")}
 
-    def inside(self, units: Iterable[UnitNumber]) -> list[tuple[UnitId, UnitId]]:
+    def find_inner(self, units: Iterable[UnitNumber]) -> list[tuple[UnitId, UnitId]]:
         """Pairs (outer, inner) of the units directly inside these."""
         sql = (
             "SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value "
@@ -305,7 +305,7 @@ class Units(Tables):
         )
         return self._rows(sql, json.dumps(sorted(set(units))))
 
-    def around(self, units: Iterable[UnitNumber]) -> dict[UnitId, UnitId]:
+    def find_outer(self, units: Iterable[UnitNumber]) -> dict[UnitId, UnitId]:
         """Unit → the unit directly around it; top-level units are left out."""
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
         return dict(self._rows(sql, json.dumps(sorted(set(units)))))
@@ -332,7 +332,7 @@ class Units(Tables):
         )
         return self._rows(sql, json.dumps(sorted(set(documents))))
 
-    @merged(order_as_asked)
+    @set_merge_rule(order_as_asked)
     def briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[Brief]:
@@ -356,16 +356,16 @@ class Units(Tables):
         )
         return self._rows(sql, f"[{','.join(map(str, sorted(units)))}]")
 
-    def named(
+    def find_by_name(
         self, folded: SymbolName, within: UnitSet | None, limit: int, languages: Collection[str] = ()
     ) -> InOrder[UnitId]:
         """Units whose folded name is exactly this; only in documents of these languages, if given."""
         if not languages:
-            return self._find_by_name("u.folded = ?1", (folded,), within, limit)
+            return self._find_in_order("u.folded = ?1", (folded,), within, limit)
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
-        return self._find_by_name(where, (folded, json.dumps(sorted(languages))), within, limit)
+        return self._find_in_order(where, (folded, json.dumps(sorted(languages))), within, limit)
 
-    def named_as(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
+    def find_likeliest(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name is that of `name`, the likeliest to be meant first.
 
         Those in `holder`, a container, folder or file, go first.
@@ -375,28 +375,28 @@ class Units(Tables):
             f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
             f"OR {on_path.format('.')}) AND ?3 <> ''"
         )
-        return self._find_by_name(
+        return self._find_in_order(
             "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, *_LIKELIER)
         )
 
-    def named_from(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
+    def find_by_prefix(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name starts with this and is longer, shortest first."""
-        return self._find_by_name("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
+        return self._find_in_order("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
-    def qualified_with(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
+    def find_by_part(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
         where = (
             f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         )
-        return self._find_by_name(where, (text,), within, limit)
+        return self._find_in_order(where, (text,), within, limit)
 
-    def in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
+    def find_in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Symbols in folders, or in a file without its ending, of this name in lower case."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
-        return self._find_by_name(where, (text,), within, limit)
+        return self._find_in_order(where, (text,), within, limit)
 
-    def grouped(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
+    def group_by_members(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
         """Pairs (symbol, group) of these documents.
 
         Groups, in order: 0 for types with a method that one of these words is part of, 1 for those with other members, 2 for
@@ -420,7 +420,7 @@ class Units(Tables):
         """Every name once, folded, in order."""
         return (name for (name,) in self._rows("SELECT DISTINCT folded FROM units ORDER BY folded"))
 
-    @merged(_order_names)
+    @set_merge_rule(_order_names)
     def names_from(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
         holder, dot, begun = beginning.rpartition(".")
@@ -439,7 +439,7 @@ class Units(Tables):
         sql = f"SELECT DISTINCT u.name FROM units u WHERE {where} ORDER BY length(u.name), u.name LIMIT {int(limit)}"
         return [f"{holder}{dot}{row[0]}" for row in self._rows(sql, *values)]
 
-    def _find_by_name(
+    def _find_in_order(
         self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
     ) -> InOrder[UnitId]:
         """Units that satisfy `where`; those that satisfy the conditions `first` go first."""

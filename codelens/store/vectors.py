@@ -29,7 +29,7 @@ import apsw
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.store.connection import Tables
-from codelens.store.merging import join_mappings, merged, order_by
+from codelens.store.merging import join_mappings, order_by, set_merge_rule
 from codelens.store.units import UnitSet, UnitSets
 
 PIECES = 64  # Most vectors of a unit: id = unit * PIECES + piece
@@ -118,7 +118,7 @@ class Vectors(Tables):
         )
         return dict(self._rows(sql, query, json.dumps(sorted(documents))))
 
-    @merged(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
+    @set_merge_rule(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
     def nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
         """The same for the nearest files of all, and for those that are as near as the last of them."""
         sql = "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors"
@@ -143,13 +143,13 @@ class Vectors(Tables):
         signs = self._read_signs()
         return signs.distances(query).counts(signs.select(within), most)
 
-    @merged(order_by(lambda pair: pair[1], limit=2))
+    @set_merge_rule(order_by(lambda pair: pair[1], limit=2))
     def nearest_below(
         self, query: bytes, within: UnitSet | None, limit: int, last: float
     ) -> list[tuple[UnitId, float]]:
         """The same as `nearest`, where the first pass keeps the vectors whose signs are nearer than `last`."""
         signs = self._read_signs()
-        return self._nearest_of(signs, signs.distances(query).below(signs.select(within), last), query, limit)
+        return self._nearest_of(signs, signs.distances(query).find_below(signs.select(within), last), query, limit)
 
     def _read_signs(self) -> Signs:
         """The signs of all vectors. They stay in memory if the file cannot change."""
@@ -191,7 +191,7 @@ class Vectors(Tables):
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
         return [bytes(row[0]) for rowid in rows for row in self._rows(sql, rowid)]
 
-    @merged(lambda answers, _: max(answers, default=0))
+    @set_merge_rule(lambda answers, _: max(answers, default=0))
     def width(self) -> int:
         """Bytes per vector, the same for all; 0 without vectors."""
         return self._number("SELECT length(embedding) FROM vectors LIMIT 1")
@@ -282,14 +282,14 @@ class Signs(Tables):
         return [((count + 7) // 8, bits) for count, bits in self._rows(sql)]
 
     @cached_property
-    def _all(self) -> int:
+    def _full_mask(self) -> int:
         filled = (((1 << len(n)) - 1).to_bytes((len(n) + 7) // 8, "little") for _, n in self._blocks.values())
         return int.from_bytes(b"".join(filled), "little")
 
     def select(self, units: UnitSet | None) -> int:
         """The mask of the vectors of some units, or of all."""
         if units is None:
-            return self._all
+            return self._full_mask
         mask = bytearray(self.bytes)
         for unit in units:
             if unit // BLOCK in self._blocks:
@@ -316,7 +316,7 @@ class Signs(Tables):
             columns: list[list[int]] = [[], [], []]
             for dimension, exponent, above in weigh_dimensions(query):
                 column = self._column(dimension)
-                columns[exponent].append(column ^ self._all if above else column)
+                columns[exponent].append(column ^ self._full_mask if above else column)
             self._last = query, SignDistances(add_columns(columns))
         return self._last[1]
 
@@ -371,7 +371,7 @@ class SignDistances:
         nearer, last = self._split(among, most)
         return nearer or last
 
-    def below(self, among: int, limit: float) -> int:
+    def find_below(self, among: int, limit: float) -> int:
         """The mask of the vectors that are nearer than a distance."""
         if limit > (1 << len(self._digits)) - 1:
             return among

@@ -136,7 +136,9 @@ class SymbolMatcher:
 
     def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
         """Match by names alone: the span must name all containers of the symbol, and the end of its file's path before them."""
-        rows = self._store.units.rows(self._store.units.named(fold_identifier(parts[-1]), None, SAME_NAME)).values()
+        rows = self._store.units.rows(
+            self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
+        ).values()
         fitting: dict[tuple[int, int], list[UnitRow]] = {}
         for unit in rows:
             holders = tuple(filter(None, unit.container.split(".")))

@@ -61,23 +61,20 @@ class Encoder:
         self._packages.append(package)
         for pair in pairs:
             for text in TEXTS:
-                self._add_text(pair[text][:MOST_BODY])
+                bag: dict[int, int] = {}
+                for token, count in token_counts(pair[text][:MOST_BODY]).items():
+                    if (ids := self._tokens.get(token)) is None:
+                        ids = self._tokens[token] = tuple(
+                            [self._numbers.setdefault(word, len(self._numbers)) for word in words_of(token)]
+                        )
+                    for word in ids:
+                        bag[word] = bag.get(word, 0) + count
+                self._ids.extend(bag)
+                self._counts.extend(bag.values())
+                self._starts.append(len(self._ids))
             self._package.append(len(self._packages) - 1)
             self._kinds.append(KINDS.index(pair["kind"]))
             self._alike.append(xxhash.xxh3_64_intdigest(" ".join(pair["query"].casefold().split()).encode()) >> 1)
-
-    def _add_text(self, text: str) -> None:
-        bag: dict[int, int] = {}
-        for token, count in token_counts(text).items():
-            if (ids := self._tokens.get(token)) is None:
-                ids = self._tokens[token] = tuple(
-                    [self._numbers.setdefault(word, len(self._numbers)) for word in words_of(token)]
-                )
-            for word in ids:
-                bag[word] = bag.get(word, 0) + count
-        self._ids.extend(bag)
-        self._counts.extend(bag.values())
-        self._starts.append(len(self._ids))
 
     def corpus(self) -> Corpus:
         """The collected pairs as a corpus."""
@@ -93,22 +90,10 @@ class Encoder:
         )
 
 
-class RowsOfWords(dict[str, tuple[int, ...]]):
-    """Word → its rows, computed on first use."""
-
-    def __init__(self, rows: Sequence[str]) -> None:
-        super().__init__()
-        self._find = {name: i for i, name in enumerate(rows)}.get
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        rows = self[word] = tuple(rows_of(word, self._find))
-        return rows
-
-
 def map_to_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
     """The corpus with words replaced by rows of the vocabulary; each piece of a word counts as often as the word."""
-    splitter = RowsOfWords(rows)
-    parts = [splitter[w] for w in corpus.words]
+    find = {name: i for i, name in enumerate(rows)}.get
+    parts = [rows_of(word, find) for word in corpus.words]
     lengths = np.array([len(p) for p in parts], np.int64)
     flat = np.array([r for p in parts for r in p], np.int32)
     begin = np.cumsum(lengths) - lengths

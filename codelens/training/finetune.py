@@ -19,7 +19,7 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.runs import ProgressSink
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, load_scipy_sparse, map_to_rows
-from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, OwnPairs, collect_pairs
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs
 from codelens.training.model import Model, Recipe, add_rows, load_model
 from codelens.training.trainer import mean_reciprocal_rank, train
 
@@ -96,8 +96,20 @@ def fine_tune(
     started = time.perf_counter()
     load_scipy_sparse()  # before any work, if it is not installed
     pairs = collect_pairs(trees, progress)
-    places = _part_positions(pairs)
-    words = _encode(pairs)
+    counts = Counter(pair.part for pair in pairs.pairs)
+    total = sum(counts.values())
+    if total < FEWEST_PAIRS or min(counts[part] for part in (LEARNT, VALIDATION, HELD_OUT)) < FEWEST_ASKED:
+        raise UsageError(
+            f"only {total} pairs of words and code in these trees; {FEWEST_PAIRS} are needed, from several files",
+            "; ".join((*pairs.notes, "name more repositories: documented functions and commits make pairs")),
+        )
+    parts: npt.NDArray[np.str_] = np.array([pair.part for pair in pairs.pairs])
+    places = {part: np.flatnonzero(parts == part) for part in (LEARNT, VALIDATION, HELD_OUT)}
+    encoder = Encoder()
+    # Each tree is a package: the answers to its questions are sought among its own code.
+    for number in dict.fromkeys(pair.tree for pair in pairs.pairs):
+        encoder.add(str(number), (entry.pair.record() for entry in pairs.pairs if entry.tree == number))
+    words = encoder.corpus()
     known, known_names = load_model(file)
     base, names = add_rows(known, known_names, words, places[LEARNT])
     exam = Exam(map_to_rows(words, names), places)
@@ -190,25 +202,3 @@ class Exam:
         places = self.places[part]
         chosen: Whole = places[self.corpus.kinds[places] == number]
         return chosen
-
-
-def _part_positions(pairs: OwnPairs) -> dict[str, Whole]:
-    """Part → positions of its pairs. Raises UsageError if there are too few."""
-    counts = Counter(pair.part for pair in pairs.pairs)
-    total = sum(counts.values())
-    if total < FEWEST_PAIRS or min(counts[part] for part in (LEARNT, VALIDATION, HELD_OUT)) < FEWEST_ASKED:
-        raise UsageError(
-            f"only {total} pairs of words and code in these trees; {FEWEST_PAIRS} are needed, from several files",
-            "; ".join((*pairs.notes, "name more repositories: documented functions and commits make pairs")),
-        )
-    parts: npt.NDArray[np.str_] = np.array([pair.part for pair in pairs.pairs])
-    return {part: np.flatnonzero(parts == part) for part in (LEARNT, VALIDATION, HELD_OUT)}
-
-
-def _encode(pairs: OwnPairs) -> Corpus:
-    """Encode the pairs in order. Each tree is a package: the answers to its questions are sought among its own code."""
-    encoder = Encoder()
-    for tree in dict.fromkeys(pair.tree for pair in pairs.pairs):
-        records = (entry.pair.record() for entry in pairs.pairs if entry.tree == tree)
-        encoder.add(str(tree), ({key: str(value) for key, value in record.items()} for record in records))
-    return encoder.corpus()

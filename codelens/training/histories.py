@@ -24,7 +24,7 @@ from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
 from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, mine_tree
 from codelens.worktree.classify import path_roles
-from codelens.worktree.commits import Commit, commits, texts_at
+from codelens.worktree.commits import commits, texts_at
 from codelens.worktree.repository import GitError, Repository, enclosing_repository
 
 MOST_COMMITS, MOST_FILES, MOST_DEFINITIONS = 3000, 4, 6
@@ -46,7 +46,12 @@ class _CommitQuestion:
 
 def history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
     """(commit, pair), newest first. Raises GitError."""
-    questions = [found for commit in commits(repository, MOST_COMMITS) if (found := _question(commit))]
+    questions = []
+    for commit in commits(repository, MOST_COMMITS):
+        query = bare_subject(commit.subject)
+        files = tuple((path, lines) for path, lines in commit.files if _is_source(path))
+        if query and 0 < len(files) <= MOST_FILES:
+            questions.append(_CommitQuestion(commit.id, query, files))
     rest = iter(questions)
     done = 0
     while together := list(islice(rest, READ_AT_ONCE)):
@@ -59,12 +64,6 @@ def history_pairs(repository: Repository, progress: ProgressSink | None = None) 
         done += len(together)
         if progress:
             progress(Progress("history", done, len(questions), together[-1].query))
-
-
-def _question(commit: Commit) -> _CommitQuestion | None:
-    query = bare_subject(commit.subject)
-    files = tuple((path, lines) for path, lines in commit.files if _is_source(path))
-    return _CommitQuestion(commit.id, query, files) if query and 0 < len(files) <= MOST_FILES else None
 
 
 def bare_subject(subject: str) -> str:
@@ -125,7 +124,11 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
         if progress:
             progress(Progress("mine", number, len(trees), tree.name))
         pairs = mine_tree(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
-        pairs_found += [OwnPair(pair, number, _part_of_file(pair.path)) for pair in pairs]
+        for pair in pairs:
+            share = xxhash.xxh3_64_intdigest(pair.path.encode("utf-8", "surrogatepass")) / 2**64
+            is_held_out, is_learnt = share < HELD_OUT_SHARE, share >= HELD_OUT_SHARE + VALIDATION_SHARE
+            part = HELD_OUT if is_held_out else LEARNT if is_learnt else VALIDATION
+            pairs_found.append(OwnPair(pair, number, part))
         repository = enclosing_repository(tree.resolve())
         if repository is None or repository.common in histories:
             continue
@@ -135,33 +138,16 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
         except GitError as fault:
             notes.append(f"nothing is learnt from the history of {tree}: {fault}")
             continue
-        pairs_found += [OwnPair(pair, number, part) for pair, part in _split_by_time(committed)]
-    return OwnPairs(tuple(_drop_repeated_queries(pairs_found)), tuple(notes))
-
-
-def _part_of_file(path: str) -> str:
-    share = xxhash.xxh3_64_intdigest(path.encode("utf-8", "surrogatepass")) / 2**64
-    if share < HELD_OUT_SHARE:
-        return HELD_OUT
-    return VALIDATION if share < HELD_OUT_SHARE + VALIDATION_SHARE else LEARNT
-
-
-def _split_by_time(committed: Sequence[tuple[str, Pair]]) -> Iterator[tuple[Pair, str]]:
-    """Pairs of commits, newest first, with their parts."""
-    order = {commit: place for place, commit in enumerate(dict.fromkeys(commit for commit, _ in committed))}
-    held_out = int(len(order) * HELD_OUT_SHARE)
-    validation = int(len(order) * (HELD_OUT_SHARE + VALIDATION_SHARE))
-    for commit, pair in committed:
-        place = order[commit]
-        yield pair, HELD_OUT if place < held_out else VALIDATION if place < validation else LEARNT
-
-
-def _drop_repeated_queries(pairs: Sequence[OwnPair]) -> Iterator[OwnPair]:
-    by_part: dict[str, set[str]] = {
-        part: {_fold_query(p) for p in pairs if p.part == part} for part in (LEARNT, VALIDATION)
-    }
-    before = {LEARNT: set[str](), VALIDATION: by_part[LEARNT], HELD_OUT: by_part[LEARNT] | by_part[VALIDATION]}
-    return (pair for pair in pairs if _fold_query(pair) not in before[pair.part])
+        newest_first = list(dict.fromkeys(commit for commit, _ in committed))
+        held_out = int(len(newest_first) * HELD_OUT_SHARE)
+        learnt = int(len(newest_first) * (HELD_OUT_SHARE + VALIDATION_SHARE))
+        parts = dict.fromkeys(newest_first[:held_out], HELD_OUT) | dict.fromkeys(
+            newest_first[held_out:learnt], VALIDATION
+        )
+        pairs_found += [OwnPair(pair, number, parts.get(commit, LEARNT)) for commit, pair in committed]
+    asked = {part: {_fold_query(pair) for pair in pairs_found if pair.part == part} for part in (LEARNT, VALIDATION)}
+    before = {LEARNT: set[str](), VALIDATION: asked[LEARNT], HELD_OUT: asked[LEARNT] | asked[VALIDATION]}
+    return OwnPairs(tuple(pair for pair in pairs_found if _fold_query(pair) not in before[pair.part]), tuple(notes))
 
 
 def _fold_query(pair: OwnPair) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from heapq import nsmallest
 from itertools import pairwise
 from pathlib import Path
@@ -54,19 +54,14 @@ def commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
         while at < len(lines) and (more := _COMMENT.fullmatch(lines[at])) and more[1] == comment[1]:
             words.append(more[2])
             at += 1
-        end = _block_end(lines, at, comment[1])
+        end = at
+        while end < len(lines) and lines[end].strip() and lines[end].startswith(comment[1]):
+            next_comment = _COMMENT.fullmatch(lines[end])
+            if next_comment and next_comment[1] == comment[1]:
+                break
+            end += 1
         if FEWEST_LINES <= end - at <= MOST_LINES:
             yield "\n".join(words), "\n".join(lines[at:end]), first
-
-
-def _block_end(lines: list[str], start: int, indent: str) -> int:
-    end = start
-    while end < len(lines) and lines[end].strip():
-        comment = _COMMENT.fullmatch(lines[end])
-        if not lines[end].startswith(indent) or (comment and comment[1] == indent):
-            break
-        end += 1
-    return end
 
 
 CAPS = {"doc": 6000, "value": 1000, "name": 2000, "comment": 1000}
@@ -126,8 +121,22 @@ def mine_tree(
             counts["files: over the size of a package"] += 1
             continue
         unread -= file.stamp.size
-        pairs += _file_pairs(root, file, settings, known, counts)
-    return _limit_kinds(_drop_repeated(sorted(pairs, key=_place), counts), counts)
+        try:
+            read = read_text(root, file, settings)
+        except OSError:
+            counts["files: unreadable"] += 1
+            continue
+        if not isinstance(read, ReadText) or read.content_hash in known:
+            counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
+            continue
+        pairs += mine_text(TextMap(read.decoded), file.path, detect_language(file.path, read.raw), counts)
+    unique = _drop_repeated(sorted(pairs, key=_place), counts)
+    sample: list[Pair] = []
+    for kind, cap in CAPS.items():
+        of_kind = [pair for pair in unique if pair.kind == kind]
+        counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
+        sample += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
+    return sorted(sample, key=_place)
 
 
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
@@ -144,21 +153,6 @@ def _draw(text: str) -> int:
     return xxhash.xxh3_64_intdigest(f"{SEED} {text}".encode())
 
 
-def _file_pairs(
-    root: Path, seen: SeenFile, settings: Settings, known: Collection[bytes], counts: Counter[str]
-) -> Iterable[Pair]:
-    try:
-        read = read_text(root, seen, settings)
-    except OSError:
-        counts["files: unreadable"] += 1
-        return []
-    if not isinstance(read, ReadText) or read.content_hash in known:
-        counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
-        return []
-    language = detect_language(seen.path, read.raw)
-    return mine_text(TextMap(read.decoded), seen.path, language, counts)
-
-
 def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
     """All pairs of one file's text."""
     units = definitions(text, language)
@@ -169,24 +163,21 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
         bare = replace(unit, doc="")
         body = remove_doc_string(own, unit.doc)
         for kind, query, fields in _unit_questions(path, unit, bare, body):
-            if _leaks(query, fields):
+            start = " ".join(tokens(query.lower())[:LEAK])
+            answers = (" ".join(tokens(text.lower())) for text in (fields.name, fields.signature, fields.body))
+            if any(f" {start} " in f" {answer} " for answer in answers):
                 counts[f"{kind}: the answer holds the question"] += 1
             else:
                 pairs.append(Pair(kind, query, fields, language, path, unit.name_line))
         if unit.kind in NAMED_KINDS:
-            pairs += _block_pairs(text, path, language, unit)
+            inside = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
+            for comment, block, line in commented_blocks(inside):
+                query = first_sentence(comment)
+                if len(query.split()) >= FEWEST_COMMENT_WORDS:
+                    fields = next(embedded_pieces(path, replace(unit, name="", signature="", doc=""), block))
+                    start_line = text.line_column(unit.body_start)[0]
+                    pairs.append(Pair("comment", query, fields, language, path, start_line + line))
     return pairs
-
-
-def _block_pairs(text: TextMap, path: str, language: str, unit: Unit) -> Iterator[Pair]:
-    body = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
-    for comment, block, line in commented_blocks(body):
-        query = first_sentence(comment)
-        if len(query.split()) >= FEWEST_COMMENT_WORDS:
-            nameless = replace(unit, name="", signature="", doc="")
-            fields = next(embedded_pieces(path, nameless, block))
-            start = text.line_column(unit.body_start)[0]
-            yield Pair("comment", query, fields, language, path, start + line)
 
 
 def is_code(language: str) -> bool:
@@ -233,27 +224,15 @@ def _remove_word(text: str, word: str) -> str:
     parts = text.split(word)
     text_kept = parts[0]
     for before, after in pairwise(parts):
-        inside = _is_letter(before[-1:]) or _is_letter(after[:1])
-        text_kept += (word if inside else "") + after
+        is_inside = any(character == "_" or character.isalnum() for character in (before[-1:], after[:1]))
+        text_kept += (word if is_inside else "") + after
     return text_kept
-
-
-def _is_letter(character: str) -> bool:
-    return character == "_" or character.isalnum()
 
 
 def remove_doc_string(body: str, doc: str) -> str:
     string = _DOC_STRING.match(body) if doc else None
     return (
         body[string.end() :] if string and clean_comment([string[0].strip().rstrip(";")])[:200] == doc[:200] else body
-    )
-
-
-def _leaks(query: str, fields: EmbeddedFields) -> bool:
-    """True if the question's first words appear in the answer."""
-    query_start = " ".join(tokens(query.lower())[:LEAK])
-    return any(
-        f" {query_start} " in f" {' '.join(tokens(t.lower()))} " for t in (fields.name, fields.signature, fields.body)
     )
 
 
@@ -276,12 +255,3 @@ def _drop_repeated(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
         answered.add(answer)
         unique.append(pair)
     return unique
-
-
-def _limit_kinds(pairs: Sequence[Pair], counts: Counter[str]) -> list[Pair]:
-    sample: list[Pair] = []
-    for kind, cap in CAPS.items():
-        of_kind = [pair for pair in pairs if pair.kind == kind]
-        counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
-        sample += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
-    return sorted(sample, key=_place)

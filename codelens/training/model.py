@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile, ModelTable, key_of, rows_of, write_model
 from codelens.model.fast_dataclass import dataclass
@@ -87,15 +86,14 @@ def write_quantised(path: Path, model: Model, names: Sequence[str], card: Mappin
     """Write a model file whole or not at all."""
     largest = np.maximum(np.abs(model.rows).max(axis=1), 1e-9)
     rows = np.rint(model.rows * (127.0 / largest)[:, None]).astype(np.int8)
-    query, code = (_quantise_weights(np.exp(w) * largest) for w in (model.query, model.code))
+    query, code = (np.exp(weights) * largest for weights in (model.query, model.code))
+    query, code = (
+        np.maximum(1, np.rint(weights * (MOST_WEIGHT / weights.max()))).astype(int).tolist()
+        for weights in (query, code)
+    )
     factors = np.exp(model.factors[DOC])
     table = ModelTable(names, query, code, rows.tobytes(), [round(float(f), 4) for f in factors])
     write_model(path, card, table)
-
-
-def _quantise_weights(weights: npt.NDArray[np.float32]) -> list[int]:
-    scale: list[int] = np.maximum(1, np.rint(weights * (MOST_WEIGHT / weights.max()))).astype(int).tolist()
-    return scale
 
 
 def load_model(file: ModelFile) -> tuple[Model, list[str]]:
@@ -120,7 +118,10 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
     `words` is the corpus in words; only its pairs at `learnt` are counted.
     """
     find = {name: place for place, name in enumerate(names)}
-    new = [word for word in _frequent_words(words, learnt) if word not in find][:MOST_NEW]
+    bags = (learnt[:, None] * TEXTS_OF_PAIR + np.arange(TEXTS_OF_PAIR)).ravel()
+    counts = np.bincount(words.ids[word_positions(words.starts, bags)[0]], minlength=len(words.words)).tolist()
+    frequent = sorted((-n, word) for word, n in zip(words.words, counts, strict=True) if n >= FEWEST_TIMES)
+    new = [word for _, word in frequent if 1 < len(word) <= LONGEST_WORD and word not in find][:MOST_NEW]
     if not new:
         return model.copy(), list(names)
     initial = [_initial_row(model, word, rows_of(word, find.get)) for word in new]
@@ -135,14 +136,6 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
         ),
         [*names, *new],
     )
-
-
-def _frequent_words(words: Corpus, learnt: Whole) -> list[str]:
-    """Words of enough texts, most frequent first; ties by the word."""
-    bags = (learnt[:, None] * TEXTS_OF_PAIR + np.arange(TEXTS_OF_PAIR)).ravel()
-    counts = np.bincount(words.ids[word_positions(words.starts, bags)[0]], minlength=len(words.words)).tolist()
-    often = [(-n, word) for word, n in zip(words.words, counts, strict=True) if n >= FEWEST_TIMES]
-    return [word for _, word in sorted(often) if 1 < len(word) <= LONGEST_WORD]
 
 
 def _initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:

@@ -264,7 +264,8 @@ def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: O
     everything = slice(None)
     for step in range(1, recipe.steps + 1):
         loss, slopes = gradients(corpus, next(source), model, recipe, random)
-        rate = _rate(recipe, step)
+        # Linear warm-up, then cosine decay
+        rate = recipe.rate * min(1.0, step / recipe.warm_up) * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
         rows.move(slopes.used, slopes.rows, rate, step)
         query.move(slopes.used, slopes.query, rate * recipe.weight_rate, step)
         code.move(slopes.used, slopes.code, rate * recipe.weight_rate, step)
@@ -275,8 +276,3 @@ def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: O
         if report:
             report(step, loss, model)
     model.factors[:, BODY] += np.float32(math.log(recipe.body))
-
-
-def _rate(recipe: Recipe, step: int) -> float:
-    """Linear warm-up, then cosine decay."""
-    return recipe.rate * min(1.0, step / recipe.warm_up) * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))

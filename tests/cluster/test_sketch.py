@@ -18,40 +18,40 @@ MOST_FALSE = {8: 0.026, 10: 0.011, 12: 0.0045}
 
 @given(st.sets(st.text(max_size=30)), st.integers(1, 16))
 def test_nothing_that_was_put_in_is_missed(terms: set[str], bits: int) -> None:
-    sketch = Sketch.of(terms, bits)
+    sketch = Sketch.make(terms, bits)
     assert all(map(sketch.may_hold, terms))
     assert all(map(Sketch.from_bytes(sketch.to_bytes()).may_hold, terms))
 
 
 @pytest.mark.parametrize("bits", sorted(MOST_FALSE))
 def test_few_others_seem_to_be_there(bits: int) -> None:
-    sketch = Sketch.of(TERMS, bits)
+    sketch = Sketch.make(TERMS, bits)
     assert all(map(sketch.may_hold, TERMS))
     assert 0 < sum(map(sketch.may_hold, OTHERS)) / len(OTHERS) <= MOST_FALSE[bits]
 
 
 def test_the_order_of_terms_does_not_matter() -> None:
     mixed = random.Random(1).sample(TERMS, len(TERMS))
-    assert Sketch.of(mixed).to_bytes() == Sketch.of(TERMS).to_bytes()
+    assert Sketch.make(mixed).to_bytes() == Sketch.make(TERMS).to_bytes()
 
 
 def test_the_bytes_stay_as_they_are() -> None:
     """Sketches lie in stores: another rule needs another mark at their beginning."""
-    assert Sketch.of(["parse", "total"], 8).to_bytes().hex() == "434c53310600000010000000000000" + "0017ea"
+    assert Sketch.make(["parse", "total"], 8).to_bytes().hex() == "434c53310600000010000000000000" + "0017ea"
 
 
 def test_its_size_is_that_of_its_bits() -> None:
-    assert len(Sketch.of(TERMS, 10).to_bytes()) == 16 + len(TERMS) * 10 // 8
+    assert len(Sketch.make(TERMS, 10).to_bytes()) == 16 + len(TERMS) * 10 // 8
 
 
 def test_an_empty_shard_holds_nothing() -> None:
-    assert not any(map(Sketch.of([]).may_hold, OTHERS))
+    assert not any(map(Sketch.make([]).may_hold, OTHERS))
 
 
 @pytest.mark.parametrize("cut", [0, 5, 15, 16, -1])
 def test_other_bytes_are_refused(cut: int) -> None:
     with pytest.raises(ValueError, match="not a sketch"):
-        Sketch.from_bytes(Sketch.of(TERMS[:100]).to_bytes()[:cut])
+        Sketch.from_bytes(Sketch.make(TERMS[:100]).to_bytes()[:cut])
 
 
 def test_bytes_of_another_kind_are_refused() -> None:

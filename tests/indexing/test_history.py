@@ -27,7 +27,7 @@ def pasts(index: Path) -> dict[str, tuple[int, int]]:
     """Path → (commits, the last one's day) of the documents that have a past."""
     with Store.read(index) as store:
         rows = {row.id: row.path for row in store.documents.rows()}
-        return {rows[i]: (h.commits, (h.changed - START) // DAY) for i, h in store.history.of(rows).items()}
+        return {rows[i]: (h.commits, (h.changed - START) // DAY) for i, h in store.history.find_changes(rows).items()}
 
 
 def read(index: Path) -> HistoryRead:

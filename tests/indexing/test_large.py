@@ -103,7 +103,7 @@ def indexed_whole(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parts_of(index: Path, path: str) -> list[bytes]:
     with Store.read(index) as store:
         [row] = store.documents.by_path(path)
-        return list(Texts(store).of(row).blocks())
+        return list(Texts(store).read(row).blocks())
 
 
 def test_chunks_are_the_same_wherever_parts_end(tree: Tree, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_lines_of_a_large_file(tree: Tree, small: None) -> None:
             assert list(lines[3:9]) == wanted[3:9] and lines[-1] == wanted[-1]
             with pytest.raises(IndexError):
                 lines[len(wanted)]
-            whole = texts.of(row)
+            whole = texts.read(row)
             place = {c: row.bom + len(content[:c].encode(row.encoding)) for c in range(len(content) + 1)[::97]}
             for c, byte in place.items():
                 start, end = content.rfind("\n", 0, c) + 1, content.find("\n", c)
@@ -185,7 +185,7 @@ def test_sections_of_a_large_file(tree: Tree, small: None, monkeypatch: pytest.M
     for index in (tree.index, indexed_whole(tree, monkeypatch)):
         with Store.read(index) as store:
             [row] = store.documents.rows()
-            units = [u for u in store.units.stored(row.id) if u.kind in ("section", "text")]
+            units = [u for u in store.units.read_extracted(row.id) if u.kind in ("section", "text")]
             found.append([[getattr(unit, column) for column in columns] for unit in units])
     assert found[0] == found[1] and len(found[0]) >= 40
     assert len(parts_of(tree.index, "guide.md")) > 3
@@ -318,7 +318,7 @@ def test_few_parts_are_held(tree: Tree, small: None) -> None:
     tree.write("log.txt", prose(3_000))
     tree.run()
     with Store.read(tree.index) as store:
-        whole = Texts(store).of(store.documents.rows()[0])
+        whole = Texts(store).read(store.documents.rows()[0])
         assert b"".join(whole.blocks()) == prose(3_000).encode()
         assert len(whole._held) == PARTS_HELD
 
@@ -384,7 +384,7 @@ def test_a_kill_leaves_no_half_document(tmp_path: Path, existed: bool) -> None:
     left = index if existed else index.with_name(index.name + BUILDING)
     with Store.write(left, index) as store:  # as the next run opens it
         documents = store.documents.by_path("big.txt")
-        assert [b"".join(Texts(store).of(row).blocks()) for row in documents] == [text.encode()] * existed
+        assert [b"".join(Texts(store).read(row).blocks()) for row in documents] == [text.encode()] * existed
     Index.build(index, [root], settings)
     assert b"".join(parts_of(index, "big.txt")) == (root / "big.txt").read_bytes()
     assert orphans(index) == []

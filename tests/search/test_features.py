@@ -101,7 +101,7 @@ def test_a_file_that_only_imports_a_definition_uses_it(tmp_path: Path) -> None:
     }
     Tree(tmp_path, files).index().close()
     with Store.read(tmp_path / "index.db") as store:
-        spill = store.units.named("spill", None, 1)[0]
+        spill = store.units.find_by_name("spill", None, 1)[0]
         assert store.edges.files_using([spill]) == {spill: 1}
 
 
@@ -217,7 +217,7 @@ def test_messages_stay_out_of_the_index_if_a_setting_says_so(tmp_path: Path, his
     with Store.read(tree.db) as opened:
         assert opened.messages.frequency("berth") == opened.messages.frequency("quay") == int(history)
         documents = [row.id for row in opened.documents.rows()]
-        assert {one.commits for one in opened.history.of(documents).values()} == {1}
+        assert {one.commits for one in opened.history.find_changes(documents).values()} == {1}
     tree.settings = Settings(jobs=1, history=not history)
     tree.index().close()
     with Store.read(tree.db) as opened:

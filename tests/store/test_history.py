@@ -56,10 +56,10 @@ def test_collect_histories_documents_are_found_by_path(store: Store, repository:
         a = store.add_document(repository.id, derived("a.py", b"x = 1\n"))
         b = store.add_document(repository.id, derived("b.py", b"x = 1\n"))
         c = store.add_document(other.id, derived("a.py", b"x = 1\n"))
-    assert store.history.of([c, b, a, a]) == {a: History(2, 900)}
+    assert store.history.find_changes([c, b, a, a]) == {a: History(2, 900)}
     with store.writing():
         store.remove_document(a)
-    assert store.history.of([a]) == {}
+    assert store.history.find_changes([a]) == {}
 
 
 def test_messages_are_found_by_their_words(store: Store, repository: RepositoryRow) -> None:

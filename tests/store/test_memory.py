@@ -120,12 +120,12 @@ def test_the_last_answer_of_each_session(file: Path) -> None:
         assert told is not None
         assert (told.query, told.words, told.number) == ("serve it", ("serve",), first)
         assert told.places == (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20, True))
-        assert memory.unsettled() == [told]
+        assert memory.find_unsettled() == [told]
         other = memory.last_answer("b")
         assert other is not None and other.query == "other"
     with Memory.recording(file) as memory:
         memory.settle(first)
-        assert memory.unsettled() == []
+        assert memory.find_unsettled() == []
         for at in range(MOST_ANSWERS):
             memory.add_answer(RecordedAnswer("more", (), at, places))
         assert len(memory.everything()["answers"]) == MOST_ANSWERS

@@ -15,7 +15,7 @@ import pytest
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
 from codelens.store.connection import BUSY_MS, open_writer, to_rest, to_wal, writer_lock
 from codelens.store.migrate import newest_version
-from codelens.store.postings import all_trigrams, quoted
+from codelens.store.postings import all_trigrams, quote_term
 from codelens.store.store import Store
 from tests.writable import writable
 
@@ -170,5 +170,5 @@ def test_schema_is_golden(index: Path, golden) -> None:  # type: ignore[no-untyp
 
 
 def test_user_text_is_quoted_for_fts() -> None:
-    assert quoted('a" OR "b') == '"a"" OR ""b"'
+    assert quote_term('a" OR "b') == '"a"" OR ""b"'
     assert all_trigrams("ab*c") == '"ab*" AND "b*c"'

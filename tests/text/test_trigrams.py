@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.store.migrate import migrate
-from codelens.store.postings import quoted
+from codelens.store.postings import quote_term
 from codelens.text import terms
 from codelens.text.terms import RUN, TRIGRAM_BLOCK, TextFilters, joined_trigrams, trigrams
 
@@ -46,7 +46,7 @@ def test_the_table_keeps_every_printable_character() -> None:
     connection.execute("INSERT INTO text_trigrams (rowid, text) VALUES (1, ?)", (joined_trigrams(text),)).fetchall()
     for trigram in trigrams(text):
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ?"
-        assert connection.execute(sql, (quoted(trigram),)).fetchall() == [(1,)], trigram
+        assert connection.execute(sql, (quote_term(trigram),)).fetchall() == [(1,)], trigram
 
 
 @given(WORDS, st.data())

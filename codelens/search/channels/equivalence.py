@@ -227,13 +227,13 @@ class EquivalenceChannel:
             for match in chosen
             for target in usable_targets(match.concept)
         }
-        store.foresee(*(("units.named", lookup) for lookup in lookups.values()))
+        store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
         for (match, target), lookup in lookups.items():
             while learned and learned[0].raw_score > match.score:
                 matches.setdefault(learned[0].unit, learned.pop(0))
             phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
             reason = f"{phrases} of class {match.concept.name} names {target}"
-            for unit in store.units.named(*lookup):
+            for unit in store.units.find_by_name(*lookup):
                 matches.setdefault(unit, Match(unit, match.score, reason))
         for match_of_use in learned:
             matches.setdefault(match_of_use.unit, match_of_use)

@@ -89,7 +89,7 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
     best = max((match.raw_score for match in ranking), default=1.0)
     named = dict[UnitId, Match]()
     for term in terms:
-        for unit in run.store.units.named_as(*name_lookup(term, run.within)):
+        for unit in run.store.units.find_likeliest(*name_lookup(term, run.within)):
             named.setdefault(unit, Match(unit, best, f"its name is {describe_name(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
@@ -146,13 +146,13 @@ def _counts(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
     """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
-    rows, marks, texts = store.units.rows(units), store.units.decorators(units), texts.within(store)
+    rows, marks, texts = store.units.rows(units), store.units.decorators(units), texts.for_store(store)
     documents = {d.id: d for d in store.documents.rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
     counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:
         store.budget.check()
-        fields = _fields(rows[unit], marks.get(unit, ()), texts.of(documents[rows[unit].document]))
+        fields = _fields(rows[unit], marks.get(unit, ()), texts.read(documents[rows[unit].document]))
         folded = " ".join(fields.values()).casefold()
         if folded.isascii() and not any(part in folded for part in parts):
             continue

@@ -103,7 +103,7 @@ class FuzzyChannel:
                 for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
                     matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
             elif part:
-                for unit in store.units.named_from(part, run.within, limit):
+                for unit in store.units.find_by_prefix(part, run.within, limit):
                     matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
         return matches
 
@@ -116,7 +116,7 @@ class FuzzyChannel:
         unknown = {
             fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
         }
-        unknown |= {name: 1.0 for name in names if not store.units.named(name, None, 1)}
+        unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
         unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
         if len(unknown) > MOST_UNKNOWN:
             store.budget.limits.append(
@@ -129,7 +129,7 @@ def _asking_for(term: Term, run: SearchRun, limit: int) -> Expected:
     """The question which names hold a term, or begin with a short one."""
     part = fold_identifier(term.text)
     if len(part) < TRIGRAM:
-        return "units.named_from", (part, run.within, limit)
+        return "units.find_by_prefix", (part, run.within, limit)
     return "postings.names_with", (part, run.within, limit, split_qualified(term.origin)[1])
 
 
@@ -155,7 +155,7 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
                     f"its name has {describe_name(term)}",
                 )
                 named.add(document)
-        for unit in store.units.named_from(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
+        for unit in store.units.find_by_prefix(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
             parts_of.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {describe_name(term)}")
     texts = {text.removesuffix(BEGINNING): text for text in terms}
     for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():

@@ -163,24 +163,24 @@ class TieredNames:
 
         def add_named(terms: Iterable[Term]) -> None:
             for term in terms:
-                named = units.named_as(*_split_name(term), within, limit)
+                named = units.find_likeliest(*_split_name(term), within, limit)
                 add(named, IS_NAMED, f"tier 1: is named {term.origin}", limit)
 
         def add_begun(terms: Iterable[Term]) -> None:
             for term in terms:
-                begun = units.named_from(term.text, within, PREFIX_CAP)
+                begun = units.find_by_prefix(term.text, within, PREFIX_CAP)
                 add(begun, BEGINS, f"tier 2: name begins with {term.origin}", PREFIX_CAP)
 
         run.store.foresee(
-            *(("units.named_as", (*_split_name(term), within, limit)) for term in (*names, *words)),
-            *(("units.named_from", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
+            *(("units.find_likeliest", (*_split_name(term), within, limit)) for term in (*names, *words)),
+            *(("units.find_by_prefix", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
             *(("documents.on_paths", (text,)) for text in spellings),
         )
         add_named(names)
         for term in (*names, *run.terms.words):
             if term.tier == "prefix":
                 begun = fold_identifier(term.text.removesuffix(BEGINNING))
-                for find in (units.named, units.named_from):
+                for find in (units.find_by_name, units.find_by_prefix):
                     reason = f"tier 2: name begins with {term.origin}"
                     add(find(begun, within, PREFIX_CAP), BEGINS, reason, PREFIX_CAP)
         if len(matches) < PREFIX_BELOW:
@@ -191,15 +191,17 @@ class TieredNames:
                 add_begun(words)
         if len(matches) < SUBSTRING_BELOW:
             parts = [text for text in spellings if len(text) >= SUBSTRING_LETTERS]
-            run.store.foresee(*(("units.qualified_with", (text, within, SUBSTRING_CAP)) for text in parts))
+            run.store.foresee(*(("units.find_by_part", (text, within, SUBSTRING_CAP)) for text in parts))
             for text in parts:
                 reason = f"tier 3: qualified name holds {spellings[text]}"
-                add(units.qualified_with(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
+                add(units.find_by_part(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
         if len(matches) < PATH_BELOW:
             segments = [text for text in spellings if len(text) >= PATH_LETTERS and names_place(text, run)]
-            run.store.foresee(*(("units.in_segment", (text, within, folders)) for text in segments))
+            run.store.foresee(*(("units.find_in_segment", (text, within, folders)) for text in segments))
             for text in segments:
-                add(units.in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders)
+                add(
+                    units.find_in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders
+                )
         return ChannelResult(list(matches.values())[:limit])
 
 

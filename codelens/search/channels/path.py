@@ -77,7 +77,7 @@ def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
         if path.startswith(f"{row.root.as_posix()}/"):
             path = path.removeprefix(f"{row.root.as_posix()}/")
             return [(d, path) for d in run.store.documents.by_path(path) if d.repository == row.id]
-    return [(document, path) for document in run.store.documents.ending_in(path, MOST_FILES)]
+    return [(document, path) for document in run.store.documents.find_ending_in(path, MOST_FILES)]
 
 
 def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:

@@ -46,8 +46,12 @@ class SymbolChannel:
         begun = [(t, fold_identifier(t.text.removesuffix(BEGINNING))) for t in (*query.names, *query.words)]
         begun = [(term, beginning) for term, beginning in begun if term.tier == "prefix"]
         run.store.foresee(
-            *(("units.named_as", name_lookup(term, within)) for term in (*primary, *pairs, *words)),
-            *((way, (text, within, EXACT_CAP)) for _, text in begun for way in ("units.named", "units.named_from")),
+            *(("units.find_likeliest", name_lookup(term, within)) for term in (*primary, *pairs, *words)),
+            *(
+                (way, (text, within, EXACT_CAP))
+                for _, text in begun
+                for way in ("units.find_by_name", "units.find_by_prefix")
+            ),
         )
 
         def add(units: Sequence[UnitId], score: float, relation: str, term: Term, most: int = sys.maxsize) -> None:
@@ -57,21 +61,21 @@ class SymbolChannel:
         for terms in (primary, pairs, words):
             if len(matches) < FEW_PRIMARY or terms is pairs:
                 for term in terms:
-                    add(units.named_as(*name_lookup(term, within)), IS_NAMED, "is", term)
+                    add(units.find_likeliest(*name_lookup(term, within)), IS_NAMED, "is", term)
         for term, text in begun:  # however many others were found
-            add(units.named(text, within, EXACT_CAP), IS_NAMED, "is", term)
-            add(units.named_from(text, within, EXACT_CAP), BEGINS, "begins with", term)
+            add(units.find_by_name(text, within, EXACT_CAP), IS_NAMED, "is", term)
+            add(units.find_by_prefix(text, within, EXACT_CAP), BEGINS, "begins with", term)
         parts = [t for t in (*primary, *words) if len(t.text) >= SUBSTRING_LETTERS and "fuzzy" in run.abilities]
         if len(matches) < PREFIX_BELOW:
             few = len(matches) < SUBSTRING_BELOW
             run.store.foresee(
-                *(("units.named_from", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
+                *(("units.find_by_prefix", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
                 *(("postings.names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
             )
         for terms in (primary, pairs, words):
             if len(matches) < PREFIX_BELOW:
                 for term in terms:
-                    add(units.named_from(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
+                    add(units.find_by_prefix(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
         for term in parts if len(matches) < SUBSTRING_BELOW else ():
             named = run.store.postings.names_containing(term.text, within, SUBSTRING_CAP)
             add(named, HOLDS, "has", term, SUBSTRING_CAP)

@@ -156,9 +156,9 @@ def _pool(
 def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
     members = ("edges.outgoing", (units, {"member_of"}))
-    store.foresee(("edges.surest_into", (units,)), ("edges.nested", (units,)), members)
+    store.foresee(("edges.surest_into", (units,)), ("edges.find_nested", (units,)), members)
     surest = store.edges.surest_into(units)
-    contained = [node for node, _, _ in store.edges.nested(units)]
+    contained = [node for node, _, _ in store.edges.find_nested(units)]
     contained += [edge.source for edge in store.edges.outgoing(*members[1])]
     for node in contained:
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
@@ -212,12 +212,12 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
-    store.foresee(("edges.outgoing", (among, stored)), ("edges.nested", (among,)))
+    store.foresee(("edges.outgoing", (among, stored)), ("edges.find_nested", (among,)))
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
     for edge in store.edges.outgoing(among, stored):
         if edge.target in among and edge.target != edge.source:
             targets[edge.source].add(edge.target)
-    for node, other, down in store.edges.nested(among):
+    for node, other, down in store.edges.find_nested(among):
         if other in among and ("contains" if down else "member_of") in kinds:
             targets[node].add(UnitId(other))
     return {node: [(target, 1.0) for target in sorted(others)] for node, others in targets.items()}
@@ -314,10 +314,10 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
     matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
     targets = [(match, target) for match in matched for target in usable_targets(match.concept)]
-    store.foresee(*(("units.named", (target, run.within, NAMED_CAP)) for _, target in targets))
+    store.foresee(*(("units.find_by_name", (target, run.within, NAMED_CAP)) for _, target in targets))
     matches: dict[UnitId, Match] = {}
     for match, target in targets:
-        for unit in store.units.named(target, run.within, NAMED_CAP):
+        for unit in store.units.find_by_name(target, run.within, NAMED_CAP):
             reason = f'"{match.phrases[0]}" means {match.concept.name}'
             matches.setdefault(unit, Match(unit, match.concept.weight, reason))
     return list(matches.values())
@@ -497,7 +497,7 @@ MOST_FILES = 300  # Files that are looked at for one word. A word on more paths 
 
 def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
     files = store.documents.first_on_paths(word, MOST_FILES)
-    return store.units.grouped(files, [other for other in words if other != word])
+    return store.units.group_by_members(files, [other for other in words if other != word])
 
 
 def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:

@@ -147,7 +147,7 @@ def read_signals(
     """Unit → its signals. `now` is the value of --now, in unix seconds."""
     columns = metadata.columns
     using = {} if "stars" in columns else store.edges.files_using([u.id for u in units])
-    histories = store.history.of({unit.document for unit in units})
+    histories = store.history.find_changes({unit.document for unit in units})
     repositories = store.documents.repositories()
     store.foresee(*(("history.read", (row.id,)) for row in repositories))
     reads = {row.name: store.history.read(row.id) for row in repositories}

@@ -84,7 +84,7 @@ class Reader(OverlaidStore):
     def document(self, path: Path) -> DocumentRow:
         """The document of a file. Raises NoIndex if the index does not have it."""
         place = self._find_place(path)
-        document = self.documents.at(place[0].id, place[1]) if place else None
+        document = self.documents.find_at(place[0].id, place[1]) if place else None
         if document is None:
             raise NoIndex(f"{path} is not in the index")
         return document
