@@ -17,7 +17,7 @@ from typing import NoReturn
 from codelens.cli.arguments import read
 from codelens.cli.declare import ASKING, FINISHED, Command, import_object, perform
 from codelens.cli.help import PLACES, find_place, find_unlisted
-from codelens.cli.streams import report, say, say_plain, write
+from codelens.cli.streams import report, say, say_plain, show_long, write
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -67,8 +67,6 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
     FINISHED.clear()
     try:
         if answer:
-            from codelens.cli.pager import show_long
-
             answer.write(show_long)
         code = answer.code if answer else _dispatch(list(arguments) or ["--help"])
         sys.stdout.flush()

@@ -16,8 +16,7 @@ from codelens.cli.streams import inform, say, stdin_bytes, write_answer
 from codelens.cli.workplace import Workplace, named_index, scope_of, settings_at, working_folder
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
-from codelens.notes.folder import NoteFile, NoteFolder
-from codelens.notes.note import OPEN, Anchor, path_and_line
+from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, path_and_line
 from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
 

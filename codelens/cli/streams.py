@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
@@ -15,6 +17,8 @@ from codelens.render.visible import for_line, for_terminal
 
 _COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
+USUAL_ROWS = 24  # Of a terminal that does not tell its size
+PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # With which git runs less and lv, unless the user has set others
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
@@ -28,8 +32,6 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     safe = terminal and not styled
     chunks: Iterator[bytes] = (_encode(_make_visible(text) if safe else text, encoding) for text in texts)
     if paged and terminal:
-        from codelens.cli.pager import show_long
-
         chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", show_long)(chunks)
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
@@ -48,6 +50,48 @@ def _make_visible(text: str) -> str:
     return "".join(
         part if part in OWN_COLORS else "\n".join(map(for_terminal, part.split("\n"))) for part in _COLOR.split(text)
     )
+
+
+def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Send output to the pager once it is longer than the screen. Yields what the pager does not take."""
+    first: list[bytes] = []
+    rows, most = 0, os.get_terminal_size(sys.stdout.fileno()).lines or USUAL_ROWS
+    for chunk in chunks:
+        first.append(chunk)
+        rows += chunk.count(b"\n")
+        if rows >= most:
+            break
+    if rows < most or not _run_pager(chain(first, chunks)):
+        yield from first
+        yield from chunks
+
+
+def _run_pager(chunks: Iterable[bytes]) -> bool:
+    """Run CODELENS_PAGER, else PAGER, else less, until the user leaves it; returns False if there is no usable pager.
+
+    The environment alone names a command.
+    """
+    import shlex
+    import subprocess  # most answers fit on the screen
+    from shutil import which
+
+    try:
+        command = shlex.split(os.environ.get("CODELENS_PAGER", os.environ.get("PAGER", "less")))
+        if not command or command == ["cat"] or not which(command[0]) or os.environ.get("TERM") == "dumb":
+            return False
+        pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={**PAGER_OPTIONS, **os.environ})
+    except (OSError, ValueError):  # a script whose interpreter is missing; quotes that are not closed
+        return False
+    assert pager.stdin
+    try:
+        with suppress(BrokenPipeError), pager.stdin:  # it may be left before the end
+            for chunk in chunks:
+                pager.stdin.write(chunk)
+    finally:
+        while pager.poll() is None:
+            with suppress(KeyboardInterrupt):  # less takes Ctrl-C for itself
+                pager.wait()
+    return True
 
 
 def write_json(texts: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.notes.finder import AnchorPlace, AnchorState
-from codelens.notes.folder import NoteFile
+from codelens.notes.note import NoteFile
 from codelens.render.records import Record, fields_of
 
 Places = Mapping[str, Sequence[AnchorPlace]]

@@ -8,7 +8,7 @@ from codelens.errors import TargetError, UsageError
 from codelens.index import learnable_words
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorPlace, AnchorState
-from codelens.notes.folder import NoteFile, NoteFolder
+from codelens.notes.note import NoteFile, NoteFolder
 from codelens.render.visible import for_line, for_terminal
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
