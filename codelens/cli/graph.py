@@ -10,11 +10,10 @@ from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, files_meant, kinds_named
-from codelens.cli.streams import inform, say, stdin_bytes, write, write_answer, write_json
+from codelens.cli.streams import inform, stdin_bytes, write, write_answer, write_json
 from codelens.cli.workplace import reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
-from codelens.model.memory import IngestResult
 from codelens.render.relations import GRAPH_FORMATS
 from codelens.text.counts import quantity
 
@@ -78,9 +77,18 @@ def import_traces(flags: TracesFlags) -> int:
             return 0
         if flags.files:
             ingested = traces.ingest((name, _read(name)) for name in flags.files)
-            write_answer(flags, ingested._asdict, lambda: ())
-            if not (flags.quiet or flags.json):
-                _say_ingested(ingested)
+            if flags.json:
+                write_answer(flags, ingested._asdict, lambda: ())
+                return 0 if ingested.matched or ingested.known else 1
+            for name in ingested.known:
+                inform(flags, f"note: {name} is already imported; skipped")
+            known_symbols = f"{ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
+            summary = f"read {quantity(ingested.spans, 'span')}: {known_symbols}"
+            summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
+            summary += (
+                f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
+            )
+            inform(flags, summary)
             return 0 if ingested.matched or ingested.known else 1
         runs = traces.everything()
 
@@ -103,15 +111,6 @@ def _read(name: str) -> bytes:
         return Path(name).read_bytes()
     except OSError as fault:
         raise UsageError(f"{name}: {fault.strerror}") from None
-
-
-def _say_ingested(ingested: IngestResult) -> None:
-    for name in ingested.known:
-        say(f"note: {name} is already imported; skipped")
-    summary = f"read {quantity(ingested.spans, 'span')}: {ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
-    summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
-    summary += f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
-    say(summary)
 
 
 graph = group("graph", export, import_traces, help="Export the symbol graph; import OpenTelemetry traces.")

@@ -365,9 +365,10 @@ def test_scope(flags: ScopeFlags) -> int:
         targets = [target_here(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets
         if flags.unresolved:
-            return _show_unresolved(
-                index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence), flags, place
-            )
+            unresolved = index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence)
+            if not flags.quiet:
+                _show_unresolved(unresolved, flags, place)
+            return 0 if unresolved.relations else 1
         result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
         paths = place.path_style(index.info().repositories)
     exit_code = 0 if result.tests else 1
@@ -388,19 +389,15 @@ def test_scope(flags: ScopeFlags) -> int:
     return exit_code
 
 
-def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> int:
-    """Print the calls that could not be followed; returns the exit code."""
+def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> None:
+    """Print the calls that could not be followed."""
     from codelens.render import relations
 
-    exit_code = 0 if result.relations else 1
     paths = place.path_style(result.index.repositories)
-    if flags.quiet:
-        return exit_code
     if flags.json:
-        write_record(relations.related_record(place.with_notices(result), exit_code))
+        write_record(relations.related_record(place.with_notices(result), 0 if result.relations else 1))
     elif flags.format in relations.FORMS:
         write(relations.related_lines(result, paths))
     else:
         write(relations.related_format(result, paths, flags.format))
     say_notices(result.notices)
-    return exit_code

@@ -10,8 +10,10 @@ from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import watcher
 from codelens.cli.streams import inform, say, say_plain
 from codelens.cli.workplace import trees_of
-from codelens.model.runs import WatchEvent, WatchSink, WatchStep
+from codelens.model.runs import WatchEvent, WatchStep
 from codelens.processes.child import end_at_eof
+from codelens.render.records import to_json
+from codelens.render.reports import watch_line, watch_record
 from codelens.watching.watch import DEBOUNCE_SECONDS, Watch, WatchOptions
 from codelens.worktree.place import prepare_index_folder
 
@@ -46,6 +48,16 @@ def watch(flags: WatchFlags) -> int:
     options = WatchOptions(flags.debounce / 1000, flags.poll, settings_of)
     is_stopped = False
 
+    def report(event: WatchEvent) -> None:
+        if flags.progress == "json":
+            say_plain([to_json(watch_record(event))])
+        elif event.step is WatchStep.LOOKED and not flags.verbose:
+            return
+        elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:
+            say(watch_line(event))
+            for notice in (n for report in event.reports for n in report.notices):
+                inform(flags, f"note: {notice.text}")
+
     def stop(number: int, frame: FrameType | None) -> None:
         """End in peace, also in the midst of an update, which then did not happen."""
         nonlocal is_stopped
@@ -53,8 +65,7 @@ def watch(flags: WatchFlags) -> int:
         raise KeyboardInterrupt
 
     with watcher(flags.progress, flags.quiet) as progress:
-        reporter = _make_reporter(flags)
-        watch = Watch(place.index_path, roots, place.settings, options, report=reporter, progress=progress)
+        watch = Watch(place.index_path, roots, place.settings, options, report=report, progress=progress)
         with answer_searches(place.index_path, place.settings):
             before = signal.signal(signal.SIGTERM, stop)
             try:
@@ -67,20 +78,3 @@ def watch(flags: WatchFlags) -> int:
             finally:
                 signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _make_reporter(flags: WatchFlags) -> WatchSink:
-    from codelens.render.records import to_json
-    from codelens.render.reports import watch_line, watch_record
-
-    def report(event: WatchEvent) -> None:
-        if flags.progress == "json":
-            say_plain([to_json(watch_record(event))])
-        elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:
-            if event.step is WatchStep.LOOKED and not flags.verbose:
-                return
-            say(watch_line(event))
-            for notice in (n for report in event.reports for n in report.notices):
-                inform(flags, f"note: {notice.text}")
-
-    return report
