@@ -79,6 +79,11 @@ def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     return exit_code
 
 
+def _require(what: str, is_there: object, text: str, otherwise: str, state: str = LESS) -> Check:
+    """A check of something without which the state is `state`."""
+    return Check(OK, what, text) if is_there else Check(state, what, otherwise)
+
+
 def _check_libraries() -> Iterator[Check]:
     import platform
 
@@ -87,18 +92,13 @@ def _check_libraries() -> Iterator[Check]:
     state = OK if sys.version_info >= OLDEST_PYTHON else BROKEN
     yield Check(state, "codelens", __version__)
     yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")  # noqa: TID251 - shown
-
     abilities = probe_abilities()
     yield Check(OK, "SQLite", f"{abilities.sqlite}, apsw {abilities.driver}")
-    yield Check(
-        OK if abilities.fts5 else BROKEN,
-        "FTS5",
-        "full-text search" if abilities.fts5 else "missing: nothing can be indexed",
-    )
-    trigram = "substrings and typing mistakes" if abilities.trigram else "missing: no substrings, no typing mistakes"
-    yield Check(OK if abilities.trigram else LESS, "trigram", trigram)
-    vector = abilities.vector or "cannot be loaded: no vector results; `pip install sqlite-vec`"
-    yield Check(OK if abilities.vector else LESS, "sqlite-vec", vector)
+    yield _require("FTS5", abilities.fts5, "full-text search", "missing: nothing can be indexed", BROKEN)
+    without_trigram = "missing: no substrings, no typing mistakes"
+    yield _require("trigram", abilities.trigram, "substrings and typing mistakes", without_trigram)
+    without_vector = "cannot be loaded: no vector results; `pip install sqlite-vec`"
+    yield _require("sqlite-vec", abilities.vector, str(abilities.vector), without_vector)
 
 
 def _check_model(flags: CommonFlags) -> Iterator[Check]:
@@ -121,16 +121,13 @@ def _check_extras() -> Iterator[Check]:
     from codelens.embed.folder_models import EXTRAS, is_installed
 
     for extra in EXTRAS:
-        here = is_installed(extra)
-        text = "its models can be used" if here else f"not installed; only its models need it: {install_command(extra)}"
-        yield Check(OK if here else ABSENT, extra, text)
+        missing = f"not installed; only its models need it: {install_command(extra)}"
+        yield _require(extra, is_installed(extra), "its models can be used", missing, ABSENT)
     for extra, package, text, without in (
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
     ):
-        here = find_spec(package) is not None
-        missing = f"not installed: {without}; {install_command(extra)}"
-        yield Check(OK if here else ABSENT, extra, text if here else missing)
+        yield _require(extra, find_spec(package), text, f"not installed: {without}; {install_command(extra)}", ABSENT)
 
 
 def _check_grammars(all_of_them: bool) -> Iterator[Check]:
@@ -154,7 +151,7 @@ def _check_surroundings() -> Iterator[Check]:
     from shutil import which
 
     git = which("git")
-    yield Check(OK if git else LESS, "git", git or "not found: ignore files are read all the same, histories are not")
+    yield _require("git", git, str(git), "not found: ignore files are read all the same, histories are not")
     missing = []
     for codec in CODECS:
         try:
@@ -163,8 +160,7 @@ def _check_surroundings() -> Iterator[Check]:
             missing.append(codec)
     if not missing and find_spec("chardet") is None:
         missing.append("chardet")
-    text = f"missing: {', '.join(missing)}" if missing else "detected, and kept exact to the byte"
-    yield Check(LESS if missing else OK, "encodings", text)
+    yield _require("encodings", not missing, "detected, and kept exact to the byte", f"missing: {', '.join(missing)}")
     terminal = sys.stdout.isatty()
     color = "colour" if wants_color("auto", terminal) else "no colour"
     text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"
