@@ -117,9 +117,9 @@ class LineSearch:
     def without(self) -> Iterator[FileLines]:
         """The files without a match, in order."""
         matching = {file.document for file in self.files()}
-        for document in self._ordered(documents_in_scope(self.store, self.options)):
+        for document in self._list_documents(None):
             if document.id not in matching and _Places(self, document).of_file() is not False:
-                yield self._file(document, iter(()))
+                yield self._describe(document, iter(()))
 
     def _candidates(self) -> Sequence[DocumentRow]:
         """The files that may have a match, in order."""
