@@ -22,7 +22,7 @@ from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, ExpandedQuery, Match, SearchResult, in_order
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult
-from codelens.search.channels.vector import VectorChannel, query_vector
+from codelens.search.channels.vector import find_by_meaning, query_vector
 from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse, normalise_weights
 from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
@@ -51,7 +51,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
     documents, names = store.files.totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
     store.foresee(
-        *((f"files.{field}", (term,)) for term in weights for field in ("importing", "naming")),
+        *((f"files.{field}", (term,)) for term in weights for field in ("find_imports", "count_named")),
         *(("files.on_path", (term, field)) for term in weights for field in ("concepts", "path")),
     )
     counts_of = {term: _count_in_fields(term, store) for term in weights}
@@ -134,7 +134,10 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     if options.mode not in modes:
         raise UsageError(f"--files-only has no mode '{options.mode}'", f"modes: {', '.join(modes)}")
     cuts = weights["cuts"]
-    ways: Sequence[Channel] = (FileWordsChannel(files), FileVectorsChannel(files, int(cuts["units"])))
+    ways = (
+        Channel("keyword", ("hybrid", "keyword"), partial(find_files_by_words, files)),
+        Channel("vector", ("hybrid", "vector"), partial(find_files_by_meaning, files, int(cuts["units"]))),
+    )
     chosen = [way for way in ways if options.mode in way.modes and weights["channels"][way.name]]
     names = list(_possible_names(query))
     findings, named = store.at_once(
@@ -262,49 +265,33 @@ def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store,
     return Part(of={UnitId(document): found for document, found in named.items()})
 
 
-class FileWordsChannel:
-    """Files by the words of the query."""
-
-    name = "keyword"
-    modes = ("hybrid", "keyword")
-
-    def __init__(self, files: FilesInScope) -> None:
-        self.files = files
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Best first, ties by path. The raw score is BM25F."""
-        scores = rank_by_words(run.terms, run.store)
-        order = self.files.best({document: score for document, (score, _) in scores.items()}, limit)
-        return ChannelResult([Match(_unit(document), *scores[document]) for document in order])
+def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> ChannelResult:
+    """Best first, ties by path. The raw score is BM25F."""
+    scores = rank_by_words(run.terms, run.store)
+    order = files.best({document: score for document, (score, _) in scores.items()}, limit)
+    return ChannelResult([Match(_unit(document), *scores[document]) for document in order])
 
 
-class FileVectorsChannel:
-    """Files by their own vectors, of path, exports and imports; and by the nearest of `units` units, where that is nearer."""
-
-    name = "vector"
-    modes = ("hybrid", "vector")
-
-    def __init__(self, files: FilesInScope, units: int) -> None:
-        self.files, self.units = files, units
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Nearest first, ties by path. The raw score is the cosine."""
-        vector, least = query_vector(run)
-        if not vector:
-            return ChannelResult([])
-        near = {d: cosine(far) for d, far in self.files.near(vector, limit).items()}
-        matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
-        units = VectorChannel().retrieve(run, self.units).matches if self.units else ()
-        rows = run.store.units.rows([match.unit for match in units])
-        in_scope = self.files.rows({row.document for row in rows.values()})
-        for match in units:
-            row = rows[match.unit]
-            if row.document in in_scope and match.raw_score > near.get(row.document, least):
-                near[row.document] = match.raw_score
-                reason = f"{match.reason} of {row.qualified_name}"
-                matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        order = self.files.best({document: match.raw_score for document, match in matches.items()}, limit)
-        return ChannelResult([matches[document] for document in order])
+def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
+    """Files by their own vectors, of path, exports and imports; and by the nearest of so many units, where that is nearer.
+    Nearest first, ties by path. The raw score is the cosine.
+    """
+    vector, least = query_vector(run)
+    if not vector:
+        return ChannelResult([])
+    near = {d: cosine(far) for d, far in files.near(vector, limit).items()}
+    matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+    units = find_by_meaning(run, most_units).matches if most_units else ()
+    rows = run.store.units.rows([match.unit for match in units])
+    in_scope = files.rows({row.document for row in rows.values()})
+    for match in units:
+        row = rows[match.unit]
+        if row.document in in_scope and match.raw_score > near.get(row.document, least):
+            near[row.document] = match.raw_score
+            reason = f"{match.reason} of {row.qualified_name}"
+            matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
+    order = files.best({document: match.raw_score for document, match in matches.items()}, limit)
+    return ChannelResult([matches[document] for document in order])
 
 
 def _possible_names(query: Query) -> Iterator[str]:

@@ -177,11 +177,10 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
             f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
         )
     stems = [(word, stem) for word in unknown[:MOST_UNKNOWN] for stem in _find_stems_like(word, store)]
-    lookups = {stem: ([stem + BEGINNING], {}, None, MOST_READ) for _, stem in stems}
-    store.foresee(*(("postings.bm25", lookup) for lookup in lookups.values()))
+    store.foresee(*(("postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)) for _, stem in stems))
     corrections = []
     for word, stem in stems:
-        units = [unit for unit, _ in store.postings.bm25(*lookups[stem])]
+        units = [unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)]
         correction = _find_whole_word(stem, word, units, store)
         corrections.append(Term(correction, "spelling", f"{word} ~ {correction}"))
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query

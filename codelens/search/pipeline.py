@@ -23,7 +23,7 @@ from codelens.search.lexicon import add_corrections, add_related_words, load_ali
 from codelens.search.order import adjust_scores, put_in_order
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
-from codelens.search.rankers import RANKERS, Ranking
+from codelens.search.rankers import Ranking, load_ranker
 from codelens.search.retrieve import retrieve
 from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
@@ -67,7 +67,7 @@ def rank(
         findings = retrieve(run)
         run.trace.lap("literal")
 
-        ranking = RANKERS[profile.ranker].rank(run, findings)
+        ranking = load_ranker(profile.ranker)(run, findings)
         run.trace.lap("features")
 
         ranking = put_in_order(adjust_scores(ranking))

@@ -127,10 +127,10 @@ class _Explainer:
     def explain(self, target: UserTarget) -> Explanation:
         """The place of the target in the order, or what it was lost by."""
         unit, document = target.unit, target.document
-        if unit is None and document is None:
-            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
-        if unit is None:
+        if unit is None and document is not None:
             return explain_loss(target, self._explain_no_unit(target, document))
+        if unit is None:
+            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
         place = self._ranking.rank_of(unit.id)
         if place is not None:
             return self._explain_candidate(target, place - 1)

@@ -201,37 +201,32 @@ WEAK = 0.5
 """Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top."""
 
 
-class EquivalenceChannel:
-    """Uses the user's own classes; the shipped ones too, if the profile gives the channel a weight."""
+def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
+    """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
 
-    name = "equivalence"
-    modes = ("hybrid", "keyword")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
-
-        Shipped classes need a strong match. Raises SettingsError for a file of classes with faults.
-        """
-        query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
-        own = load_user_classes(run.settings.classes) if run.settings.classes else ()
-        words = split_into_stems(query.texts) if own or uses_shipped else []
-        class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
-        learned = list(query.learned)
-        matches: dict[UnitId, Match] = {}
-        chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
-        lookups = {
-            (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
-            for match in chosen
-            for target in usable_targets(match.concept)
-        }
-        store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
-        for (match, target), lookup in lookups.items():
-            while learned and learned[0].raw_score > match.score:
-                matches.setdefault(learned[0].unit, learned.pop(0))
-            phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
-            reason = f"{phrases} of class {match.concept.name} names {target}"
-            for unit in store.units.find_by_name(*lookup):
-                matches.setdefault(unit, Match(unit, match.score, reason))
-        for match_of_use in learned:
-            matches.setdefault(match_of_use.unit, match_of_use)
-        return ChannelResult(list(matches.values())[:limit])
+    The user's own classes count; the shipped ones too, if the profile gives the channel a weight, but these need a strong match.
+    Raises SettingsError for a file of classes with faults.
+    """
+    query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
+    own = load_user_classes(run.settings.classes) if run.settings.classes else ()
+    words = split_into_stems(query.texts) if own or uses_shipped else []
+    class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
+    learned = list(query.learned)
+    matches: dict[UnitId, Match] = {}
+    chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
+    lookups = {
+        (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
+        for match in chosen
+        for target in usable_targets(match.concept)
+    }
+    store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
+    for (match, target), lookup in lookups.items():
+        while learned and learned[0].raw_score > match.score:
+            matches.setdefault(learned[0].unit, learned.pop(0))
+        phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
+        reason = f"{phrases} of class {match.concept.name} names {target}"
+        for unit in store.units.find_by_name(*lookup):
+            matches.setdefault(unit, Match(unit, match.score, reason))
+    for match_of_use in learned:
+        matches.setdefault(match_of_use.unit, match_of_use)
+    return ChannelResult(list(matches.values())[:limit])

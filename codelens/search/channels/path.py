@@ -23,28 +23,22 @@ AROUND, IN_FILE = 0.9, 0.5
 OTHER_FILE = 0.9  # Factor for a file of which the query has only the end of the path
 
 
-class PathChannel:
-    """All units of a file have its path, so this ranks files and folders more than units."""
+def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
+    """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
 
-    name = "path"
-    modes = ("hybrid", "keyword")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
-
-        The raw score is BM25, above 0, and above all of those for a place.
-        """
-        query, store = run.terms, run.store
-        most = COMMON_ON_PATHS * store.units.count()
-        frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
-        telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
-        proposing, columns = choose_rarest(telling), tuple(COLUMNS)
-        scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
-        best = max((score for _, score in scores), default=0.0)
-        at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
-        matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
-        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in scores if unit not in run.places]
-        return ChannelResult(matches[:limit])
+    The raw score is BM25, above 0, and above all of those for a place.
+    """
+    query, store = run.terms, run.store
+    most = COMMON_ON_PATHS * store.units.count()
+    frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
+    telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
+    proposing, columns = choose_rarest(telling), tuple(COLUMNS)
+    scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
+    best = max((score for _, score in scores), default=0.0)
+    at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
+    matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
+    matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in scores if unit not in run.places]
+    return ChannelResult(matches[:limit])
 
 
 def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:

@@ -18,25 +18,19 @@ OVERFETCH = (1.25, 3.0)
 then more are fetched. Three times is the marketplace's figure; a quarter more is chosen."""
 
 
-class VectorChannel:
-    """Uses the embedder of the index."""
-
-    name = "vector"
-    modes = ("hybrid", "vector")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
-        store, (vector, least) = run.store, query_vector(run)
-        if not vector:
-            return ChannelResult([])
-        best: dict[UnitId, float] = {}
-        for times in OVERFETCH:
-            pieces = store.vectors.nearest(vector, run.within, int(limit * times))
-            best, enough = _near(pieces, int(limit * times), least)
-            if enough or len(best) >= limit:
-                break
-        ranked = _ordered(best, run, limit)[:limit]
-        return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
+def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
+    """Units by their nearest piece, with the embedder of the index. The raw score is the cosine, its least or more."""
+    store, (vector, least) = run.store, query_vector(run)
+    if not vector:
+        return ChannelResult([])
+    best: dict[UnitId, float] = {}
+    for times in OVERFETCH:
+        pieces = store.vectors.nearest(vector, run.within, int(limit * times))
+        best, enough = _near(pieces, int(limit * times), least)
+        if enough or len(best) >= limit:
+            break
+    ranked = _ordered(best, run, limit)[:limit]
+    return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
 def query_vector(run: SearchRun) -> tuple[bytes, float]:

@@ -33,7 +33,7 @@ from codelens.search.channels.keywords import path_terms
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
 from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
-from codelens.search.rankers import Ranker, Ranking
+from codelens.search.rankers import Ranking
 from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, read_runtime_signals
 from codelens.search.run import SearchRun
 from codelens.search.terms import collect_words, load_words
@@ -74,53 +74,48 @@ class NumberedWalk:
         return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
 
-class WalkRanker:
-    """The channels' ranks only choose where the walk begins; the score says what the walk and the graph know of a unit.
-
-    Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
+def rank(run: SearchRun, findings: Findings) -> Ranking:
+    """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
+    decide. Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
+    Matches of a user's own class, and literal matches, are candidates wherever the walk went.
     """
-
-    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
-        decide. Matches of a user's own class, and literal matches, are candidates wherever the walk went.
-        """
-        evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
-        with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
-            walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
-            own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
-            certain = findings.literal.union(own_targets)
-            seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
-            walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
-            pool = _pool(run, walked, walking, seeds, certain)
-            hits, ways, surest, changed = store.at_once(
-                partial(_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
-                partial(_ways, pool, walked, walking, store),
-                partial(_surest_edges, pool, store),
-                partial(measure_recency_of_units, run, pool.values()),
-            )
-            mass = walked.mass_of_units()
-            most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-            running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
-            candidates = []
-            for unit, row in pool.items():
-                fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
-                candidate = Candidate(row, dict(fused.channels) if fused else {})
-                reason = seed.reason if seed and seed.direct else ""
-                read = ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
-                add_composite(candidate, GraphSignals(share, *read), weights, hits)
-                candidates.append(candidate)
-            trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
-            trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
-            noted = {event.unit.id for event in trace.events}
-            for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
-                if unit not in pool and unit not in noted:
-                    too_far = NO_SEED, f"match {place} of the channels is too far down for a seed"
-                    stage, text = seeds.losses.get(unit) or too_far
-                    trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
-            measure(candidates, evidence, run.weights, run.budget)
-            trace.lap("walk")
-            return Ranking(run, findings, candidates)
-        return Ranking(run, findings, fuse_matches(run, findings.matches))
+    evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
+    with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
+        walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
+        own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+        certain = findings.literal.union(own_targets)
+        seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
+        walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
+        pool = _pool(run, walked, walking, seeds, certain)
+        hits, ways, surest, changed = store.at_once(
+            partial(_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
+            partial(_ways, pool, walked, walking, store),
+            partial(_surest_edges, pool, store),
+            partial(measure_recency_of_units, run, pool.values()),
+        )
+        mass = walked.mass_of_units()
+        most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
+        running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
+        candidates = []
+        for unit, row in pool.items():
+            fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
+            candidate = Candidate(row, dict(fused.channels) if fused else {})
+            reason = seed.reason if seed and seed.direct else ""
+            read = ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
+            add_composite(candidate, GraphSignals(share, *read), weights, hits)
+            candidates.append(candidate)
+        trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
+        trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
+        noted = {event.unit.id for event in trace.events}
+        for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
+            if unit not in pool and unit not in noted:
+                too_far = NO_SEED, f"match {place} of the channels is too far down for a seed"
+                stage, text = seeds.losses.get(unit) or too_far
+                trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
+        measure(candidates, evidence, run.weights, run.budget)
+        trace.lap("walk")
+        return Ranking(run, findings, candidates)
+    return Ranking(run, findings, fuse_matches(run, findings.matches))
 
 
 def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
@@ -431,11 +426,11 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     for place, unit in enumerate(unquoted, start=1):
         losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
     first = "types" if size > seeding.dense else "those in the folder with the most matches"
-    rank = {unit.id: place for place, unit in enumerate(chosen, start=1)}
+    before = {unit.id: place for place, unit in enumerate(chosen, start=1)}
     for place, unit in enumerate(ordered[most:], start=most + 1):
-        stage = FOCUS if rank[unit.id] <= most else NO_SEED
+        stage = FOCUS if before[unit.id] <= most else NO_SEED
         but = f", and number {place} once {first} go first" if stage == FOCUS else ""
-        losses[unit.id] = (stage, f"number {rank[unit.id]} of the matches{but}; {most} are seeds")
+        losses[unit.id] = (stage, f"number {before[unit.id]} of the matches{but}; {most} are seeds")
     fall = (seeding.first_weight - seeding.last_weight) / max(1, min(most, len(ordered)) - 1)
     seeds = {
         unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
@@ -546,6 +541,3 @@ def _pairs(name: str) -> list[tuple[str, str]]:
     nothing = load_words().generic | load_words().stop
     words = [word for word in split_identifier(name) if word not in nothing]
     return list(pairwise(word for word in words if len(word) >= SHORTEST_PAIRED and not word.isdigit()))
-
-
-RANKER: Ranker = WalkRanker()

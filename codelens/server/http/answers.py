@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from codelens.config import Settings, load_weights
-from codelens.context.counters import counter_of
+from codelens.context.counters import open_counter
 from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import CodelensError, UsageError
 from codelens.fleet.holding import ShardLostError
@@ -283,7 +283,7 @@ def context(index: Index, request: ContextAsked) -> Record:
     options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
         source=FILES if request.files else TASK,
-        counter=counter_of("auto"),
+        counter=open_counter("auto"),
         options=options,
         budget=request.budget,
         forms=Forms(request.forms),
