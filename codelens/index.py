@@ -527,7 +527,7 @@ class GraphTopic:
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
         """All nodes and edges of the files in scope, read from the index while the caller consumes them."""
-        from codelens.graph.export import stream_graph
+        from codelens.graph.map import stream_graph
 
         with self._store.reading():
             yield stream_graph(self._view(options), options.kinds)

@@ -193,7 +193,6 @@ class Catalog:
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
         self._store = store
-        self._repository = repository
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codelens.config import load_weights
-from codelens.graph.hits import HitsScores
+from codelens.graph.walk import HitsScores
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.graph import TIERS

@@ -19,9 +19,20 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from codelens.graph.hits import ADJUSTMENTS, POOL, HitsScores, compute_hits
 from codelens.graph.surroundings import ContentNumbering, WholeGraph
-from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, Trails, find_heaviest, walk
+from codelens.graph.walk import (
+    ADJUSTMENTS,
+    POOL,
+    Adjacency,
+    HitsScores,
+    Neighbour,
+    Neighbours,
+    Node,
+    Trails,
+    compute_hits,
+    find_heaviest,
+    walk,
+)
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, replace
