@@ -184,9 +184,7 @@ class ShardedStore(Store):
         snapshot: str = "",
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """`place`: the index that answers name. `homes`: the repositories in the order of one index. `release` is called at the
-        end of each use. Raises UsageError if the shards were not built in the same way.
-        """
+        """`homes`: in the order of one index. `release`: called after each use. Raises UsageError for unlike shards."""
         self.path, self.ours, self._release = place, True, release
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         self.ask = ask = FanOut(transport, Numbers(homes))

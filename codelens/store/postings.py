@@ -181,10 +181,7 @@ class Postings(Tables):
             self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)")
 
     def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
-        """Add a row of terms for each unit, and trigrams of its name if the index has them.
-
-        Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
-        """
+        """Add terms of each unit but TODO comments, which would change statistics; and trigrams of its name."""
         rows = [(i, u, posting) for i, u, posting in zip(ids, units, postings, strict=True) if u.kind != TODO]
         sql = f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)"
         self._run_many(sql, [(i, *posting) for i, _, posting in rows])
@@ -209,9 +206,7 @@ class Postings(Tables):
     # Words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
-        prefix.
-        """
+        """Number of units with the stemmed term in any of the columns. `word*` stands for all words so begun."""
         return self._matching(self._phrases.any_in([term], columns))
 
     def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
@@ -332,9 +327,7 @@ class Postings(Tables):
     # Trigrams
 
     def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        """Documents that may match an expression over quoted trigrams (see `all_trigrams`), with the numbers of the
-        matching parts of large ones. Verify them on the text.
-        """
+        """Documents that may match trigrams (`all_trigrams`), with the parts of large ones. Verify on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
         return {**by_document(row[0] for row in self._rows(sql, expression)), **dict.fromkeys(self.unsearchable, ())}
 
@@ -430,10 +423,7 @@ def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, i
 
 
 class OccurrenceCounter(Tables):
-    """Counts words in units and their files.
-
-    One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
-    """
+    """Counts words in units and files. A function of ours reads FTS5's postings in one query, and no text."""
 
     def __init__(
         self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False, arrays: TermArrays | None = None
@@ -448,10 +438,7 @@ class OccurrenceCounter(Tables):
     def in_units(
         self, units: UnitSet, terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> Mapping[UnitId, Occurrences]:
-        """Unit → its counts of these words, which are stemmed; units without any are left out.
-
-        `check` is called for each unit; an exception that it raises ends the work.
-        """
+        """Unit → its counts of these stems, for those that have any. `check` is called for each, and may raise."""
         if not terms:
             return {}
         counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
