@@ -115,7 +115,7 @@ class Manifests:
     def owners(self, path: str) -> tuple[str, ...]:
         """The owners of a path, by CODEOWNERS."""
         self._record(*OWNERS)
-        owning = self._owners.of(path) if self._owners else None
+        owning = self._owners.find_owners(path) if self._owners else None
         return owning.owners if owning else ()
 
     def declares(self, path: str) -> bool:

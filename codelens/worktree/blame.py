@@ -1,13 +1,11 @@
-"""Which commit wrote each line of a folder's files: one pass over diffs, extended by new commits.
+"""Which commit wrote each line of a folder's files: one pass over the diffs of the first-parent line, extended by new commits.
 
-Only the first-parent line counts. There each diff applies to the one before it, so the result is exact, and the same at
-once or commit by commit. Lines that a merge brought belong to the merge, with the author of the last commit merged. git
-blame would follow every branch, one file at a time, and be many times slower.
+Each diff applies to the one before it, so the result is exact. Lines that a merge brought belong to the merge, with the author
+of the last commit merged. git blame would follow every branch, one file at a time, and be many times slower.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -29,8 +27,7 @@ _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")
 _HUNK_LINE = re.compile(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 """Lines of git's diffs; those of files begin with another character. With ^ instead of \\n a search takes five times as long."""
-_DIGITS = 15
-"""Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide."""
+_DIGITS = 15  # Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide
 
 _DIFF_TREE = (
     *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "-p", "--unified=0", "--find-renames", "-l400"),
@@ -66,12 +63,6 @@ class _LineageCommit:
     @property
     def number(self) -> int:
         return int(self.name[:_DIGITS], 16) or 1
-
-
-def line_terms(head: Head) -> str:
-    """A hash of everything except the head that decides what is read."""
-    parts = (RULES, str(MOST_COMMITS), head.terms)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:

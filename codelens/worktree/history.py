@@ -41,17 +41,20 @@ class Head:
 
     repository: Repository
     commit: str
-    below: str
-    """The indexed folder within the repository, as a path of the operating system; empty for the whole repository."""
+    below: str  # The indexed folder within the repository, as a path of the operating system; empty for the whole repository
     cut: frozenset[str]  # Commits at which a shallow clone ends
 
     @property
     def terms(self) -> str:
         """See `HistoryRead.terms`."""
-        import hashlib  # loads OpenSSL
+        return hash_terms(RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
 
-        parts = (RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+def hash_terms(*parts: str) -> str:
+    """16 hex digits over everything except a head that decides what is read."""
+    import hashlib  # loads OpenSSL
+
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 class TooSlow(GitError):

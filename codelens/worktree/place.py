@@ -102,8 +102,7 @@ def unfinished_index(index: Path) -> Path | None:
     return building if building.is_file() else None
 
 
-_PATHS_ARE_WHOLE = (2, 3)
-"""Versions of git's index file that store whole paths (gitformat-index); version 4 omits common prefixes."""
+_PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths; version 4 omits common prefixes
 
 
 def tracks(index: Path) -> bool:
