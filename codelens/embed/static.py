@@ -1,11 +1,9 @@
 """Embed by a table of word vectors: the weighted sum of the words' rows.
 
 A file of the same name that ends in .queries has rows of its own for words of queries: everyday words lie near the code that
-answers them. It changes no vector of code, so no index needs to be made again for it.
-
-A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a factor. Sums are
-integers, hence exact: numpy's batches and the query's plain Python give the same vector on every machine. A query reads about
-ten rows and does not import numpy (100 ms).
+answers them. It changes no vector of code. A word counts its learned weight times √count / √(length of the text); code is four
+such texts, each times a factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the
+import, agree.
 """
 
 from __future__ import annotations
@@ -123,8 +121,7 @@ class StaticBatch(dict[str, bytes]):
             self.clear()
             self._words.clear()
         vectors: list[bytes] = []
-        known: dict[str, bytes] = {}
-        """Rows of the texts of this call: names and enclosing names repeat within a file."""
+        known: dict[str, bytes] = {}  # Rows of the texts of this call: names and enclosing names repeat within a file
         rows, sizes, length = list[bytes](), list[int](), 0
         for number, entry in enumerate(entries, start=1):
             for text in entry:
