@@ -17,7 +17,6 @@ from codelens.linking.precise.edges import store_implementations
 from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes
 from codelens.model.budget import without_collector
 from codelens.model.code import DocumentId, RepositoryId
-from codelens.model.runs import Progress
 from codelens.model.search import Notice
 
 if TYPE_CHECKING:
@@ -68,8 +67,7 @@ def _link(
 
     def report_progress(links: Iterable[DocumentLinks]) -> Iterator[DocumentLinks]:
         for done, document_links in enumerate(links, start=1):
-            if run.progress:
-                run.progress(Progress("link", done, len(ordered), files[document_links.document].path))
+            update.report_progress("link", done, len(ordered), files[document_links.document].path)
             yield document_links
 
     workers = min(worker_count(run.settings), len(ordered) // DOCUMENTS_A_WORKER)

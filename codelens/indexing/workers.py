@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
 import sys
 from collections import deque
@@ -227,5 +226,4 @@ def derive_file(job: Job, settings: Settings, embedder: Embedder | None) -> Resu
     read = read_text(Path(job.root), job.seen, settings, job.known_hash)
     if not isinstance(read, ReadText):
         return read
-    is_moved = job.moved and job.moved.content_hash == read.content_hash
-    return derive(job, read, settings, embedder, pickle.loads(job.moved.extraction) if job.moved and is_moved else None)
+    return derive(job, read, settings, embedder)

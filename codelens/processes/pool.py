@@ -1,8 +1,8 @@
 """A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
-Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read. The pool is ours
-because ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path of its processes, because
-its processes outlive a parent that is killed, and because one that dies ends its whole pool.
+Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read.
+ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path, its processes outlive a parent
+that is killed, and one that dies ends its whole pool.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ from codelens.processes.python import environment, start
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
-SMALL_CALL = (
-    1000  # Bytes. A pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet holds a few such calls
-)
+SMALL_CALL = 1000
+"""Bytes. A pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet holds a few such calls."""
 GIVE_UP_SECONDS = 10.0
 """How long a closed pool waits for the thread of a worker. An interrupt at a bad moment leaves a lock that it waits for forever."""
 STREAM_AHEAD = 2  # Values of a stream that may wait for its reader

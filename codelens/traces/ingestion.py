@@ -1,8 +1,8 @@
-"""Imports files of spans, as OTLP/JSON: matches each with a symbol of the index, and stores how often and when last it ran.
+"""Imports files of spans, as OTLP/JSON: matches each with a symbol of the index, and stores how often and when last it ran, in a
+file of their own, because an index can be rebuilt at any time and traces cannot.
 
-Observations go to a file of their own, because an index can be rebuilt at any time and traces cannot. Paths in spans are
-those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is dropped: a
-wrong symbol would be worse.
+Paths in spans are those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is
+dropped: a wrong symbol would be worse.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ from codelens.watching.events import NoEvents, changes, ticks
 from codelens.worktree.place import INDEX_FOLDER, own_files
 from codelens.worktree.repository import enclosing_repository
 
-_MARKS = ("HEAD", "logs/HEAD")
-"""Files that git writes whenever HEAD moves; the second unless core.logAllRefUpdates is off."""
+_MARKS = ("HEAD", "logs/HEAD")  # Files that git writes whenever HEAD moves; the second only by default
 _AT_WORK = "index.lock"  # Exists while a checkout, merge or add changes files and git's index
 
 SETTINGS_FILE = ".codelens.toml"  # Controls how a tree is walked; a hidden file itself
@@ -214,9 +213,10 @@ class Watch:
             self._heard = self._heard + len(batch) if batch or self._first else 0
             if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
                 self._first, self._last = self._first or now, now
-            is_quiet = now - self._last >= self._options.debounce and not self._roots.git_is_at_work()
             is_overdue = is_due or now - self._first >= LONGEST_SECONDS
-            if self._first and now >= self._not_before and (is_quiet or is_overdue):
+            is_quiet = now - self._last >= self._options.debounce
+            is_pending = self._first and now >= self._not_before
+            if is_pending and (is_overdue or (is_quiet and not self._roots.git_is_at_work())):
                 if self._heard > STORM:
                     return
                 self._update()
