@@ -175,9 +175,8 @@ class EndpointEmbedder(Embedder):
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, provided the endpoint treats the texts of a request separately."""
         texts = [format_fields(entry) for entry in fields]
-        return [
-            v for at in range(0, len(texts), BATCH) for v in self._request_vectors(texts[at : at + BATCH], INDEXING)
-        ]
+        batches = (texts[at : at + BATCH] for at in range(0, len(texts), BATCH))
+        return [vector for batch in batches for vector in self._request_vectors(batch, INDEXING)]
 
     def embed_query(self, text: str) -> bytes:
         """The text's vector; an empty text is not sent and gives an empty vector."""

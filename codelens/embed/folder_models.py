@@ -104,7 +104,6 @@ def read_settings(path: Path) -> SentenceSettings:
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
-    """The prompts for queries and for code; empty if the model has none."""
     config = _read_mapping(path / "config_sentence_transformers.json")
     prompts, default = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict):
@@ -131,7 +130,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_installed(extra: str) -> bool:
-    """True if all modules of an extra are installed."""
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 
@@ -219,7 +217,6 @@ class GraphEmbedder(FolderEmbedder):
         self.query_prompt, self.code_prompt = self._settings.query_prompt, self._settings.code_prompt
 
     def knows(self, text: str) -> bool:
-        """True if any word is one token."""
         return knows_word(self._tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
@@ -320,7 +317,6 @@ class StaticTableEmbedder(FolderEmbedder):
         return int(self._model.dim)
 
     def knows(self, text: str) -> bool:
-        """True if any word has a row of its own."""
         return knows_word(self._model.tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:

@@ -105,7 +105,6 @@ class HashingEmbedder(Embedder):
         return self._fingerprint
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry; zeros if no field holds a token."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:

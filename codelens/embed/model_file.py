@@ -31,7 +31,6 @@ ALIGNMENT = 64
 
 
 def key_of(name: str) -> int:
-    """The key of a row."""
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
@@ -69,7 +68,6 @@ class ModelFile:
         self._words_at = start
 
     def row_of(self, name: str) -> int | None:
-        """Index of a row, or None."""
         key = key_of(name)
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None

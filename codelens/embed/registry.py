@@ -15,7 +15,6 @@ MODELS = Path(__file__).with_name("models")
 
 @cache
 def shipped_model() -> Path | None:
-    """The shipped model file, or None."""
     return next(iter(sorted(MODELS.glob(f"*{MODEL_ENDING}"))), None)
 
 
@@ -30,10 +29,8 @@ def find_model(setting: str) -> Path | None:
         return Path(setting)
     models = own_models()
     if setting not in models:
-        known = ", ".join((SHIPPED, HASHING, *models))
-        raise UsageError(
-            f"no model is called '{setting}'", f"known: {known}; a file is named by its path, as ./x.model"
-        )
+        hint = f"known: {', '.join((SHIPPED, HASHING, *models))}; a file is named by its path, as ./x.model"
+        raise UsageError(f"no model is called '{setting}'", hint)
     return models[setting]
 
 
@@ -48,7 +45,6 @@ def own_models() -> dict[str, Path]:
 
 
 def absolute_setting(setting: str) -> str:
-    """The setting in a form that means the same in every working directory."""
     return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
 
 

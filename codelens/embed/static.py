@@ -49,7 +49,6 @@ class StaticEmbedder:
         self.least_cosine = float(card.get("least_cosine", 0.0))
 
     def knows(self, text: str) -> bool:
-        """True if one of the words has a row of its own, without pieces."""
         return any(self._file.row_of(word) is not None for token in tokens(text) for word in words_of(token))
 
     def fingerprint(self) -> str:
@@ -57,7 +56,6 @@ class StaticEmbedder:
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry; zeros if no field holds a known word."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
@@ -148,9 +146,8 @@ class StaticBatch(dict[str, bytes]):
         sums = np.zeros((len(ends) - 1, self._rows.shape[1]))  # integers below 2^53
         for entry, (start, end) in enumerate(pairwise(ends)):
             if start < end:
-                np.matmul(
-                    numbers[start:end], self._rows.take(row[start:end], axis=0).astype(np.float64), out=sums[entry]
-                )
+                rows = self._rows.take(row[start:end], axis=0).astype(np.float64)
+                np.matmul(numbers[start:end], rows, out=sums[entry])
         norm = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
         unit = np.rint(sums * np.divide(127.0, norm, out=np.zeros_like(norm), where=norm > 0)).astype(np.int8)
         packed, size = unit.tobytes(), self._rows.shape[1]

@@ -26,6 +26,8 @@ from codelens.store.store import Store
 from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import memory_place, traces_place
 
+IsCurrent = Callable[[DocumentState], bool]  # True if a document's recipe is the current one
+
 
 @dataclass(slots=True)
 class UpdatePlan:
@@ -44,10 +46,10 @@ def compare(
     seen: Iterable[SeenFile | Skip],
     documents: Documents,
     repository: RepositoryId,
-    is_current: Callable[[DocumentState], bool],
+    is_current: IsCurrent,
     verify: bool = False,
 ) -> UpdatePlan:
-    """Sort the files of a walk. `is_current` says whether a document's recipe is the current one."""
+    """Sort the files of a walk."""
     plan, gone = UpdatePlan(), documents.states(repository)
     skipped = {skip.path: skip for skip in documents.skips(repository)}
     for entry in seen:
@@ -69,7 +71,7 @@ def compare(
     return plan
 
 
-def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]) -> None:
+def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
     """Move the suspects that have the indexed content to `unchanged`. A worker would take ten times as long for them."""
     suspects, plan.suspects = plan.suspects, []
     for seen, state in suspects:
@@ -82,9 +84,7 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[Documen
         plan.suspects.append((seen, state))
 
 
-def find_renames(
-    store: Store, root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]
-) -> dict[str, RenamedFile]:
+def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> dict[str, RenamedFile]:
     """New path → the removed document with the same content. Reads only files as large as a removed one."""
     gone: dict[int, list[DocumentState]] = defaultdict(list)
     for state in plan.removed:
@@ -195,7 +195,6 @@ class RepositoryUpdate:
         return path
 
     def report_progress(self, phase: str, done: int, total: int, path: str = "") -> None:
-        """Report the progress of the run if anybody listens."""
         if self.run.progress:
             self.run.progress(Progress(phase, done, total, path))
 

@@ -81,7 +81,6 @@ class Job:
 
     @property
     def file(self) -> Path:
-        """The file's path on disk."""
         return Path(self.root) / self.seen.os_path
 
 

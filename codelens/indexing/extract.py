@@ -119,9 +119,8 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     links_start = 0
     for _ in range(note.links_line - 1):
         links_start = text.utf8.find(b"\n", links_start) + 1
-    places = [
-        Reference("place", link.path, link.symbol, 0, links_start, note.links_line) for link in note.links if units
-    ]
+    line, links = note.links_line, note.links if units else ()
+    places = [Reference("place", link.path, link.symbol, 0, links_start, line) for link in links]
     outside = [reference for reference in mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
     return Extraction("", tuple(units), (*places, *outside), (), fault)
@@ -246,7 +245,6 @@ def _map_offsets(extraction: Extraction, there: Callable[[int], int]) -> Extract
 
 
 def map_units(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
-    """The units with their offsets mapped by `there`."""
     return tuple(
         replace(
             u,

@@ -83,8 +83,6 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 class Survey(NamedTuple):
-    """Facts from reading a file once."""
-
     content_hash: bytes
     digest: bytes  # SHA-256 of the file's own bytes
     encoding: str

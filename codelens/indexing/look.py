@@ -55,7 +55,6 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
 
 
 def times_key(repository: RepositoryRow) -> str:
-    """The key of `meta` for what `note_times` returns."""
     return f"times:{repository.name}"
 
 

@@ -40,18 +40,15 @@ from codelens.model.search import Notice
 from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.blame import RULES as LINE_RULES
-from codelens.worktree.blame import LinesRead, read_lines
-from codelens.worktree.history import MOST_COMMITS, TooSlow, collect_histories, hash_terms, head_of, read_changes
+from codelens.worktree.blame import LinesRead, line_terms, read_lines
+from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import own_files
 from codelens.worktree.repository import GitError
 from codelens.worktree.walk import walk
 
 
-def update_repositories(
-    store: Store, roots: Sequence[Path], run: IndexRun, is_resumed: bool = False
-) -> list[IndexReport]:
+def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool = False) -> list[IndexReport]:
     """Bring the index of these roots up to date, then what concerns the whole index. Returns a report for each root."""
     embedder_of(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
@@ -75,7 +72,7 @@ def update_repositories(
             tally.notices = (*nested, *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
             report = _report(store, repositories[root], run, tally)
-            reports.append(replace(report, resumed=is_resumed, seconds=time.perf_counter() - started))
+            reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
         note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
@@ -210,7 +207,7 @@ def update_line_authors(update: RepositoryUpdate) -> None:
     lines = LinesRead({}, {})
     try:
         head = head_of(repository.root)
-        read = (head.commit, hash_terms(LINE_RULES, str(MOST_COMMITS), head.terms), "")
+        read = (head.commit, line_terms(head), "")
         if before and not force and before[:2] == read[:2]:
             return
         update.report_progress("history", 0, 0)
@@ -229,7 +226,7 @@ def update_line_authors(update: RepositoryUpdate) -> None:
 def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Embed and record what concerns the whole index, after its repositories. Returns (documents embedded, those of them that
     had vectors of another embedder)."""
-    embedded = embed_again(store, run.settings, transaction, run.progress)
+    embedded = embed_again(store, run, transaction)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
     unlogged = run.settings.snapshots_kept and not store.log.rows()
     if transaction.writes or run.batches or unlogged:

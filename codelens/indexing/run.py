@@ -112,7 +112,6 @@ class LazyTransaction:
             self.commit()
 
     def commit(self) -> None:
-        """Commit what was written so far."""
         if self._open:
             self._store.commit()
         self._open, self._pending = False, 0
@@ -151,7 +150,6 @@ def skip_rules(settings: Settings) -> str:
 
 
 def skip_rules_key(repository: RepositoryRow) -> str:
-    """The key of `meta` for the rules by which this repository's files were judged."""
     return f"skip_rules:{repository.name}"
 
 
@@ -194,5 +192,4 @@ def _row_text(row: object) -> str:
 
 
 def current_recipe(language: str, settings: Settings) -> str:
-    """The recipe that a document derived now gets."""
     return recipe(language, settings.fuzzy, settings.least_confidence)

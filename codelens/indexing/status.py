@@ -24,7 +24,6 @@ from codelens.worktree.walk import WalkFilter, explain_path, walk
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
-    """The contents of the index; with `check` also how the trees differ, which reads files whose stamp differs."""
     settings = with_features(store, settings)
     return Status(
         index=info,

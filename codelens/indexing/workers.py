@@ -96,7 +96,6 @@ def _weight(job: Job) -> int:
 
 
 def worker_count(settings: Settings) -> int:
-    """Maximum number of workers of a run."""
     if settings.jobs:
         return settings.jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -71,8 +71,6 @@ class WorkerRules:
 
 
 class PendingCall(NamedTuple):
-    """A call that waits for its result."""
-
     future: Future[Any]
     message: bytes  # Pickled function, arguments and keywords
 
@@ -234,10 +232,8 @@ class _Worker:
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
                 is_trusted = self._pool.rules.trusted
-                answer: tuple[str, Any] = (
-                    pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
-                )
-                return answer
+                answer: Any = pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
+                return answer  # type: ignore[no-any-return]
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
         return "fault", WorkerDied(self._bury())
@@ -341,7 +337,6 @@ class _DataUnpickler(pickle.Unpickler):
     """Reads the package's data classes and exceptions, and nothing else that a pickle may name and call."""
 
     def find_class(self, module: str, name: str) -> type:
-        """The class. Raises UnpicklingError for any other."""
         if module in ("builtins", "codelens.errors") or module.startswith("codelens.model."):
             value: Any = super().find_class(module, name)
             is_own = isinstance(value, type) and value.__module__ == module

@@ -56,7 +56,6 @@ def guard_children() -> None:
 
 
 def environment() -> dict[str, str]:
-    """Our environment without the variables that configure Python."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
 

@@ -241,5 +241,4 @@ class IndexTraces:
         return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))
 
     def forget(self) -> bool:
-        """Remove the file; False if there was none."""
         return remove_database(self.path)

@@ -50,7 +50,6 @@ class Roots:
         self._identities = self._read_identities()
 
     def present(self) -> list[Path]:
-        """The roots that are folders now."""
         return [root for root in self.all if root in self._identities]
 
     def look(self) -> tuple[list[Path], list[Path]]:

@@ -17,7 +17,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import os_path_of, shown_path
-from codelens.worktree.history import LATEST, SECONDS, Head, git_within
+from codelens.worktree.history import LATEST, SECONDS, Head, git_within, hash_terms
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000
@@ -48,8 +48,6 @@ class LineChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinesRead:
-    """All line histories of a repository, up to a head."""
-
     commits: Mapping[int, LineCommit]
     files: Mapping[str, WrittenLines]
 
@@ -63,6 +61,10 @@ class _LineageCommit:
     @property
     def number(self) -> int:
         return int(self.name[:_DIGITS], 16) or 1
+
+
+def line_terms(head: Head) -> str:
+    return hash_terms(RULES, str(MOST_COMMITS), head.terms)
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:

@@ -151,7 +151,6 @@ class LineLengths:
         self._open = 0  # Bytes of the line that has not ended yet
 
     def add(self, block: bytes) -> LineLengths:
-        """Add the next block of the file."""
         self.within_long -= self._open if self._open > _LONG_LINE else 0  # the last line continues
         lines = block.split(b"\n")
         self.size += len(block)

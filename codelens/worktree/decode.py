@@ -39,8 +39,6 @@ _STATELESS = frozenset(_STATELESS_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """Typical text of one script."""
-
     codecs: tuple[str, ...]
     scores: Mapping[str, float]
     """Scores of the expected characters: from 1 for frequent ones down to .3 for the rest of an alphabet."""
@@ -214,7 +212,6 @@ def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> Decod
 
 
 def count_controls(raw: bytes) -> int:
-    """Number of bytes that text does not contain."""
     return len(raw) - len(raw.translate(None, _CONTROLS))
 
 

@@ -55,9 +55,8 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
     except OSError as fault:
         with suppress(OSError):
             temporary.unlink()
-        raise CannotWrite(
-            f"{target}: {fault.strerror or fault}", f"check permissions and free space of {target.parent}"
-        ) from None
+        hint = f"check permissions and free space of {target.parent}"
+        raise CannotWrite(f"{target}: {fault.strerror or fault}", hint) from None
 
 
 def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:

@@ -86,9 +86,8 @@ def remote_and_commit(repository: Repository) -> tuple[str, str]:
     """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
     `origin`, or the first by name. Its last known commit of the current branch comes before that of its own HEAD; a detached
     HEAD, as in a clone at a tag, is taken to be published."""
-    urls = {
-        k[7:-4]: v for k, v in read_configuration(repository).items() if k.startswith("remote.") and k.endswith(".url")
-    }
+    settings = read_configuration(repository).items()
+    urls = {key[7:-4]: value for key, value in settings if key.startswith("remote.") and key.endswith(".url")}
     name = "origin" if "origin" in urls else min(urls, default="")
     head = (read_regular(repository.git_folder / "HEAD") or b"").strip()
     branch = os.fsdecode(head.removeprefix(b"ref: refs/heads/")) if head.startswith(b"ref: ") else ""

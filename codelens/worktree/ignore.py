@@ -126,7 +126,6 @@ class TrackedFiles:
         return self.lead + path[self.cut :] in self._list()
 
     def holds_below(self, path: bytes) -> bool:
-        """True if git tracks a file in this folder."""
         self._list()
         return self.lead + path[self.cut :] in self._folders
 
@@ -137,9 +136,8 @@ class TrackedFiles:
                 with suppress(GitError):  # `tracking_fault` reports it
                     output = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
             self._files = frozenset(output.split(b"\0")[:-1])
-            self._folders = frozenset(
-                os.fsencode(str(parent)) for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents
-            )
+            parents = (parent for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents)
+            self._folders = frozenset(os.fsencode(str(parent)) for parent in parents)
         return self._files
 
 
@@ -217,9 +215,8 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     chosen = configuration.get("core.excludesfile")
     user = expand_home(chosen) if chosen is not None else user_folder() / "ignore"
     places = [repository.common / "info" / "exclude"] if repository else []
-    files = (
-        read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in (*places, scope.root / user)
-    )
+    places.append(scope.root / user)
+    files = (read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in places)
     scope = replace(scope, git=tuple(file for file in files if file))
     if repository is None:
         return scope

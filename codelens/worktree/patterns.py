@@ -186,8 +186,6 @@ _PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 class Ownership(NamedTuple):
-    """The owners of a path, and the line that names them."""
-
     owners: tuple[str, ...]
     line: int
 

@@ -74,12 +74,10 @@ def keep_out_of_git(folder: Path) -> None:
 
 
 def notes_folder(root: Path) -> Path:
-    """The folder of the notes about a tree."""
     return root / INDEX_FOLDER / NOTES_FOLDER
 
 
 def own_files(index: Path) -> frozenset[str]:
-    """All absolute paths that codelens may write for an index."""
     index = index.resolve()
     paths = {f"{index}{stage}{beside}" for stage in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
     records = (memory_place(index), traces_place(index))
@@ -87,17 +85,14 @@ def own_files(index: Path) -> frozenset[str]:
 
 
 def memory_place(index: Path) -> Path:
-    """The path of an index's memory, which may not exist."""
     return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
 
 
 def traces_place(index: Path) -> Path:
-    """The path of an index's traces, which may not exist."""
     return index.with_name(TRACES if index.name == INDEX_NAME else f"{index.stem}.{TRACES}")
 
 
 def unfinished_index(index: Path) -> Path | None:
-    """The unfinished build of this index, or None."""
     building = index.with_name(index.name + BUILDING)
     return building if building.is_file() else None
 

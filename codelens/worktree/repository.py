@@ -89,7 +89,6 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
 
 
 def user_folder() -> Path:
-    """The folder of the user's git configuration and excludes."""
     return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
 
 

@@ -35,7 +35,6 @@ class _Folder:
 
     @property
     def is_own(self) -> bool:
-        """True for a .codelens folder."""
         return f"/{self.path}".endswith(f"/{INDEX_FOLDER}/")
 
 
