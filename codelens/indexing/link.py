@@ -13,8 +13,7 @@ from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
 from codelens.linking.linker import DocumentLinks, Linker, in_batches, link_documents, write_links
-from codelens.linking.precise.edges import store_implementations
-from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes
+from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes, store_implementations
 from codelens.model.budget import without_collector
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.search import Notice

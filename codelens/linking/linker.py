@@ -21,8 +21,7 @@ from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
 from codelens.linking.facts import Definition, Key, find_folders, load_words, token
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
-from codelens.linking.precise.edges import find_meanings, find_other_edges
-from codelens.linking.precise.indexes import PreciseIndexes
+from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find_other_edges
 from codelens.linking.procedures import Procedures
 from codelens.linking.references import Resolver
 from codelens.model.code import DocumentId, RepositoryId, UnitId
