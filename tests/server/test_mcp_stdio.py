@@ -26,7 +26,7 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
-from codelens.server.mcp.schema import closed
+from codelens.server.mcp.schema import closed_object
 from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
@@ -214,7 +214,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
         return ToolAnswer("too late", {})
 
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
-    slow = Tool("slow", "Slow", "Answers late.", closed({}), {}, waits)
+    slow = Tool("slow", "Slow", "Answers late.", closed_object({}), {}, waits)
     server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 
     async def talk() -> list[Message]:

@@ -140,9 +140,9 @@ def test_a_file_that_was_just_written_is_read_again(own: Path) -> None:
     index = own / "index.db"
     written = index.stat().st_mtime_ns
     late, early = (IndexState(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
-    assert late.known() is None
+    assert late.cached_snapshot() is None
     assert late.read() == early.read()
-    assert late.known() == late.read()
-    assert early.known() is None
+    assert late.cached_snapshot() == late.read()
+    assert early.cached_snapshot() is None
     index.with_name("index.db-wal").touch()
-    assert late.known() is None
+    assert late.cached_snapshot() is None
