@@ -220,10 +220,6 @@ class ShardedStore(Store):
         """Roots as the shards have them: as an argument, each shard gets its own."""
         return RootNames(chain.from_iterable(own.items() for own in self.ask.numbers.names_by_root().values()))
 
-    def strays(self) -> list[RepositoryRow]:
-        """Shards hold repositories wherever these lay."""
-        return []
-
     def load_vectors(self) -> bool:
         """True: shards load the functions when they are opened."""
         return True

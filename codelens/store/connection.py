@@ -309,7 +309,7 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def writer_lock(path: Path) -> Iterator[None]:
-    """Hold the writer lock, which ends with the process: a system's lock on a file beside. Raises IndexBusy."""
+    """Hold the writer lock, which ends with the process: a system's lock on a file. Raises IndexBusy."""
     beside = path.with_name(path.name + LOCK)
     handle = _locked_file(beside)
     try:
