@@ -66,8 +66,11 @@ class Phrases:
         self._tokenizer: apsw.FTS5Tokenizer | None = None
         self._folder: apsw.FTS5Tokenizer | None = None
 
-    def make_phrases(self, term: str) -> tuple[str, ...]:
+    def make_phrases(self, term: str | InColumns) -> tuple[str, ...]:
         """The FTS5 phrases for a term; a text with the term matches at least one."""
+        if isinstance(term, InColumns):
+            columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
+            return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
         if not term.endswith(BEGINNING):
             return (quote_term(term),)
         if term not in self._known:
@@ -76,7 +79,7 @@ class Phrases:
 
     def any_of(self, terms: Iterable[str | InColumns]) -> str:
         """The FTS5 expression for a text with any of these terms."""
-        return " OR ".join(phrase for term in terms for phrase in self._phrases_of(term))
+        return " OR ".join(phrase for term in terms for phrase in self.make_phrases(term))
 
     def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
@@ -92,13 +95,7 @@ class Phrases:
     def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
         """An expression for each phrase of `any_in`, in the same order."""
         limited = f"{{{' '.join(columns)}}} : " if columns else ""
-        return [f"{limited}({phrase})" for term in terms for phrase in self._phrases_of(term)]
-
-    def _phrases_of(self, term: str | InColumns) -> tuple[str, ...]:
-        if isinstance(term, str):
-            return self.make_phrases(term)
-        columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
-        return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
+        return [f"{limited}({phrase})" for term in terms for phrase in self.make_phrases(term)]
 
     def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
