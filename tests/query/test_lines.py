@@ -74,7 +74,7 @@ def test_every_word_must_be_on_the_line(query: str, flags: dict[str, bool], expe
         ("abc", "-xx /z*/", []),
     ],
 )
-def test_ranges_are_in_order_and_apart(text: str, query: str, ranges: list[tuple[int, int]]) -> None:
+def test_ranges_of_a_line_are_sorted_and_disjoint(text: str, query: str, ranges: list[tuple[int, int]]) -> None:
     assert [line.ranges for line in found(text, query)] == [tuple(ranges)]
 
 
