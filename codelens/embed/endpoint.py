@@ -115,8 +115,7 @@ class _ErrorStatus(Exception):
 KEY = "CODELENS_API_KEY"
 RULES = "endpoint 1"  # Raise the number with any change of what is sent
 BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
-MOST_CHARACTERS = 8000
-"""Characters of a text. A piece has at most 2048 and a short head; the usual limit is 8192 tokens."""
+MOST_CHARACTERS = 8000  # Characters of a text; the usual limit is 8192 tokens
 INDEXING = RetryLimits(seconds=60, tries=6, in_all=300)
 ASKING = RetryLimits(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
 NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption

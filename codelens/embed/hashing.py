@@ -32,8 +32,7 @@ DIMENSIONS = 256
 _LOW, _BITS = DIMENSIONS - 1, DIMENSIONS.bit_length() - 1
 VERSION = "2"  # Change it with any change of a vector
 MOST_TEXTS = 512  # Entries per pass: 512 × 4 fields × 256 dimensions are 4 MB of sums
-MOST_TOKENS = 400_000
-"""Cached tokens, about 100 MB of source; then the cache is cleared, which bounds a worker's memory."""
+MOST_TOKENS = 400_000  # Cached tokens, about 100 MB of source; then the cache is cleared
 MOST_WORDS = 200_000  # Cached words, which tokens share
 
 # Fitted on 5 400 pairs of a docstring's first sentence and its function without it, the answer among up to 2 000 functions
@@ -50,8 +49,7 @@ WORD, FILLER_IN_CODE = 5, 1
 The whole identifier as well as its words, and less weight for keywords of languages, numbers or single letters gained nothing."""
 FIELD_FACTORS = {"name": 1.0, "context": 0.75, "signature": 0.75, "body": 1.0}
 """How much each field moves the vector. All 1: .505; name .75: .499."""
-FIXED_POINT = 1 << 20
-"""A normalised field is written in whole numbers of this scale, so that sums and squares stay exact in 64 bits."""
+FIXED_POINT = 1 << 20  # A normalised field is written in whole numbers of this scale: exact in 64 bits
 ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
 """Weight of a token by how often the text has it, √tf in 64ths; more often than the table is long counts as its end."""
 

@@ -50,8 +50,7 @@ def absolute_setting(setting: str) -> str:
 
 def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
     """The embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder, or an
-    endpoint's address. Raises UsageError if there is no such model, its package is missing, or it needs the network and that is
-    not allowed."""
+    endpoint's address. Raises UsageError if it is missing, its package is missing, or the network is not allowed."""
     if is_address(setting):
         from codelens.embed.endpoint import EndpointEmbedder, parse_address
 
@@ -95,9 +94,8 @@ def _open_stamped(path: Path | None, stamp: tuple[object, ...]) -> Embedder:
 
 
 def open_indexed_embedder(setting: str) -> Embedder:
-    """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
-    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises
-    UsageError."""
+    """The embedder that an index names. The index may be foreign, so only names and files count, which hold nothing but
+    numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises UsageError."""
     if is_address(setting) or Path(setting).is_dir():
         raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
     return open_embedder(setting)

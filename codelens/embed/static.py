@@ -1,9 +1,8 @@
 """Embed by a table of word vectors: the weighted sum of the words' rows.
 
 A file of the same name that ends in .queries has rows of its own for words of queries: everyday words lie near the code that
-answers them. It changes no vector of code. A word counts its learned weight times √count / √(length of the text); code is four
-such texts, each times a factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the
-import, agree.
+answers them. A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a
+factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the import, agree.
 """
 
 from __future__ import annotations

@@ -305,8 +305,7 @@ def remove_index(path: Path) -> None:
 
 def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
     """Bring the one file `below` a root up to date, without a walk, for a command that has written it. Returns whether it is in
-    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy, and what
-    opening an index raises."""
+    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy."""
     with report_write_faults(index), writer_lock(index), report_damage(index):
         store = Store.write(index, accepted=settings.trust_indexes)
         try:

@@ -18,8 +18,7 @@ from codelens.text.terms import tokens
 
 CHUNK_SIZE = 2048  # Maximum bytes of a chunk: about 512 tokens of 4 characters
 WINDOW, OVERLAP = 2048, 204  # Characters: 512 tokens, and 10 % of them
-MAX_WINDOWS = 64
-"""The store numbers a unit's vectors from unit × 64; text beyond 118 000 characters is found by its words only."""
+MAX_WINDOWS = 64  # The store numbers a unit's vectors from unit × 64; later text is found by its words only
 
 _SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")  # The start of a line that holds not only a closing bracket
 
@@ -64,8 +63,7 @@ def windows(text: str) -> list[str]:
     return [*pieces, text[start : start + WINDOW]]
 
 
-SECTION_SIZE = 16 * CHUNK_SIZE
-"""Bytes. A longer section is cut into pieces under the same heading: a megabyte of change log is too large to rank."""
+SECTION_SIZE = 16 * CHUNK_SIZE  # Bytes. A longer section is cut: a megabyte of change log is too large to rank
 REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
 MOST_REACHED_OVER = 512  # Bytes of such symbols that a code chunk may span at once
 

@@ -1,5 +1,4 @@
-"""A file's bytes and decoded text → everything that the index keeps of it. The result depends only on the bytes, the path and the
-recipe.
+"""A file's bytes and decoded text → everything that the index keeps of it. The result depends on bytes, path and recipe alone.
 
 A large file is derived in parts, which end where chunks end, to keep only a few of them in memory. It is not parsed and has no
 links: it is found by its words, substrings and vectors.
@@ -146,12 +145,10 @@ def postings_of(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple
     return tuple(postings)
 
 
-PART_SIZE = 1_000_000
-"""Characters of a part, plus at most a chunk or a section. Deriving a part of code takes about 25 MB."""
+PART_SIZE = 1_000_000  # Characters of a part, plus at most a chunk or a section: about 25 MB to derive
 LARGE_SIZE = 4_000_000  # Bytes above which a text is read in parts; twice the default of `max_file_size`
 MOST_HELD = 100_000  # Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it
-MOST_PARSED = 10_000_000
-"""Bytes up to which a whole file is parsed: the SQLite amalgamation has 9 MB. Parsing C takes 45 MB of memory per MB (measured)."""
+MOST_PARSED = 10_000_000  # Bytes up to which a whole file is parsed; parsing C takes 45 MB of memory per MB
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
 
 

@@ -148,9 +148,8 @@ def with_stored_model(store: Store, settings: Settings) -> Settings:
 
 
 def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
-    """Give all documents vectors of the embedder in the settings, without reading files or parsing: vectors of two embedders
-    cannot be compared. Slow embedders run only here, for many documents at once. Returns (documents embedded, those of them
-    that had vectors of another embedder). Raises EmbedderFault if an embedder changes its dimensions."""
+    """Give all documents vectors of the embedder in the settings, without reading files or parsing. Slow embedders run only
+    here. Returns (documents embedded, those of them that had vectors of another embedder). Raises EmbedderFault."""
     embedder = embedder_of(run.settings)
     if embedder is None:
         return 0, 0

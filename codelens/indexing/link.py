@@ -21,8 +21,7 @@ from codelens.model.search import Notice
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-DOCUMENTS_A_WORKER = 200
-"""Documents that justify another linking process: it must first read the list of all documents. Chosen."""
+DOCUMENTS_A_WORKER = 200  # Documents that justify another linking process, which reads the list of all documents
 DOCUMENTS_A_CALL = 256  # Documents that a worker links in one call: neighbours look up the same things
 CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on memory
 

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from codelens.indexing.run import IndexRun, LazyTransaction, Tally
     from codelens.worktree.walk import WalkFilter
 
-MOST_TIMES = 4000
-"""Times that one look asks for, in all trees of an index: 14 ms of CPU where a stat takes 3.5 µs (a virtual machine; half of it
-on hardware). What looks may cost is 20 ms."""
-MOST_FILES = 50
-"""Files whose time differs that are examined, in each tree: a look that finds changes may cost twice as much."""
+MOST_TIMES = 4000  # Times that one look asks for, in all trees of an index: at most 20 ms of CPU
+MOST_FILES = 50  # Files whose time differs that are examined, in each tree
 MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
 MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
 MOST_NAMES = 1000  # Names that are read from all of these

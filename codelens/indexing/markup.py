@@ -169,9 +169,8 @@ class CodeBlock:
     guessed: bool = False  # The block names no language; it counts only if it parses without an error
 
 
-Block = tuple[
-    str, int, int, bool
-]  # (language as written, first line, line after the last, whether the language is a guess)
+Block = tuple[str, int, int, bool]
+"""(language as written, first line, line after the last, whether the language is a guess)"""
 
 
 def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:

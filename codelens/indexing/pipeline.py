@@ -168,10 +168,8 @@ def update_repository(
 
 
 def update_histories(update: RepositoryUpdate) -> None:
-    """Bring the commits of each file up to HEAD; a forced run reads all again. A history that cannot be read is a line in `status`.
-
-    git is read only if HEAD differs from the commit that was read last.
-    """
+    """Bring the commits of each file up to HEAD, if that has moved; a forced run reads all again. A fault is a line in
+    `status`."""
     store, repository, force = update.store, update.repository, update.run.force
     with_messages = update.run.settings.history
     before = store.history.read(repository.id)

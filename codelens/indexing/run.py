@@ -21,8 +21,7 @@ from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.decode import encoding_rules
 
-RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"
-"""Increase a number when the result of deriving a document changes: documents are then derived again."""
+RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"  # Increase a number when the result changes
 CLASSIFYING = "classify 2"  # Increase the number when the rules that skip files by content change: all files are then judged again
 
 

@@ -34,14 +34,11 @@ from codelens.processes.python import environment, start
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
-SMALL_CALL = 1000
-"""Bytes. A pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet holds a few such calls."""
-GIVE_UP_SECONDS = 10.0
-"""How long a closed pool waits for the thread of a worker. An interrupt at a bad moment leaves a lock that it waits for forever."""
+SMALL_CALL = 1000  # Bytes. A pipe (4 kB or more) that its process does not read yet holds a few such calls
+GIVE_UP_SECONDS = 10.0  # How long a closed pool waits for a thread that an interrupt may have left waiting
 STREAM_AHEAD = 2  # Values of a stream that may wait for its reader
 WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of their limit
-KEY = "CODELENS_API_KEY"
-"""The key of a model's endpoint. Parsers do not need it, so a grammar that a hostile file has taken over finds none."""
+KEY = "CODELENS_API_KEY"  # Of a model's endpoint. A grammar that a hostile file has taken over finds none.
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
@@ -88,9 +85,8 @@ class WorkerPool:
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
-        """Call a module-level function in a worker. Raises what pickle raises. The future raises what the function raised,
-        WorkerDied if the worker died, and CodelensError if none could be started. The result of a generator function is a
-        CallStream."""
+        """Call a module-level function in a worker. The future raises what the function raised, WorkerDied if the worker died,
+        and CodelensError if none could be started. The result of a generator function is a CallStream."""
         call = PendingCall(Future(), pickle.dumps((function, arguments, keywords), pickle.HIGHEST_PROTOCOL))
         with self._changed:
             if self.is_closed:

@@ -122,13 +122,10 @@ DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (
 LONGEST_SECONDS = 10.0  # Longest delay of an update by files that keep changing, or by a lock that git left behind
 RETRY_SECONDS = 0.5  # Time between two attempts while another process writes the index
 FAULT_SECONDS = 30.0  # Time after which a failed update is tried again without a change: the disk may have room again
-RECHECK_SECONDS = 300.0
-"""Time after which the trees are walked without an event and the watch is set up again: not every file system sends all events."""
-STORM = 4000
-"""Changes in one pause above which the watch is set up again. The kernel drops events after 16 384, also of new folders."""
+RECHECK_SECONDS = 300.0  # Time after which trees are walked without an event: not every file system sends all
+STORM = 4000  # Changes in one pause above which the watch is set up again: the kernel drops some after 16 384
 POLL_SECONDS = 2.0  # Time between two walks if there are no events
-POLL_SHARE = 20
-"""The pause between two walks is at least this many times a walk's CPU time: polling a large tree takes 5 % of a core."""
+POLL_SHARE = 20  # A pause is at least this many times a walk's CPU time: 5 % of a core
 ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Faults that waiting cannot fix
 
 

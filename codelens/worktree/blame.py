@@ -20,8 +20,7 @@ from codelens.worktree.files import os_path_of, shown_path
 from codelens.worktree.history import LATEST, SECONDS, Head, git_within, hash_terms
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
-MOST_DIFFED = 10_000_000
-"""Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB."""
+MOST_DIFFED = 10_000_000  # Bytes of the largest file whose lines are tracked: a diff is held in memory
 RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")

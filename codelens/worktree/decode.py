@@ -17,15 +17,12 @@ from pathlib import Path
 from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
 
-_WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
-"""Text around non-ASCII bytes. It starts at least 24 bytes after the previous one, so never inside a character."""
+_WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")  # Text around non-ASCII bytes
 EVIDENCE = 20_000  # Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried.
 _PLAUSIBLE = 0.3  # Mean character score from which an encoding is plausible; wrong encodings stay below .15
-_LATIN_SURE = 0.9
-"""Below this score, what looks like cp1252 may be Polish in ISO 8859-2; German, French, Spanish and Danish score higher."""
+_LATIN_SURE = 0.9  # Below this score, what looks like cp1252 may be Polish in ISO 8859-2
 _ENOUGH = 100  # Number of non-ASCII bytes from which chardet names the right encoding...
-_CHARDET_RIGHT = 0.03
-"""...even if it reports a confidence of only .04 to .5 (chardet 7, the tutorials and menus of vim in 30 languages)."""
+_CHARDET_RIGHT = 0.03  # …even if it reports a confidence of only .04 to .5
 _HIGH = bytes(range(128, 256))
 _IMPOSSIBLE = -3.0  # Score of a letter that occurs in no word; one outweighs three good letters
 _STATELESS_NAMES = """
@@ -166,8 +163,7 @@ _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or 
 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:
     """The text, such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
-    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1, the last
-    resort."""
+    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1."""
     possible = readings(raw, len(raw), lambda: count_controls(raw), lambda: guess_legacy(raw, threshold))
     return next((text for name, sure, bom in possible if (text := exactly(raw, name, sure, bom))), None)
 

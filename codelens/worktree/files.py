@@ -60,9 +60,8 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
 
 
 def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
-    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs: a touch,
-    a checkout or a copy changes the stamp, and the file is fresh. One that became a link, a folder or unreadable has
-    changed."""
+    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs, after a
+    touch, a checkout or a copy. One that became a link, a folder or unreadable has changed."""
     path = root / os_path
     try:
         stats = path.lstat()

@@ -84,8 +84,7 @@ def commit_in_files(root: Path) -> str:
 
 def remote_and_commit(repository: Repository) -> tuple[str, str]:
     """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
-    `origin`, or the first by name. Its last known commit of the current branch comes before that of its own HEAD; a detached
-    HEAD, as in a clone at a tag, is taken to be published."""
+    `origin`, or the first by name; its current branch comes before its HEAD. A detached HEAD is taken to be published."""
     settings = read_configuration(repository).items()
     urls = {key[7:-4]: value for key, value in settings if key.startswith("remote.") and key.endswith(".url")}
     name = "origin" if "origin" in urls else min(urls, default="")

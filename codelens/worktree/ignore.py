@@ -83,9 +83,7 @@ class RuleFile:
         return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
 
-def read_rule_file(
-    path: Path, root: Path, folder: str = "", fold_case: bool = False, follow: bool = False
-) -> RuleFile | None:
+def read_rule_file(path: Path, root: Path, folder: str, fold_case: bool, follow: bool = False) -> RuleFile | None:
     """Read an ignore file; None if it has no rules. Its patterns start in `folder`, relative to the root: '', or a path ending
     in a slash, or '../' parts above the root. As in git, links are followed only outside the work tree (`follow`)."""
     raw = read_regular(path, follow)

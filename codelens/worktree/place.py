@@ -14,8 +14,7 @@ BUILDING = ".building"  # Suffix of an unfinished index, which a later run conti
 COMPACTED = ".compacted"  # Suffix of a finished build's copy without unused pages, which replaces the index
 BESIDE = ("-journal", "-wal", "-shm")  # Suffixes of the files that SQLite may create next to a database
 LOCK = ".lock"
-MEMORY = "memory.db"
-"""File of what users recorded about results: in the index's folder, or NAME.memory.db for an index with another name."""
+MEMORY = "memory.db"  # What users recorded about results; NAME.memory.db for an index with another name
 NOTES_FOLDER = "notes"  # Folder for notes inside the index's folder: the only files there that people write and commit
 IGNORE = "*\n!notes/\n!notes/**\n"
 _IGNORE_ALL = "*\n"  # The content before there were notes
@@ -101,9 +100,8 @@ _PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths
 
 
 def tracks(index: Path) -> bool:
-    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git
-    runs, for a tenth of a second, only if its index file may contain the path. If git cannot tell, such a path counts as
-    tracked."""
+    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git runs
+    only if its index file may contain the path. If git cannot tell, such a path counts as tracked."""
     index = index.resolve()
     repository = enclosing_repository(index.parent)
     if repository is None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 
-LONGEST_RULES = 4_000_000
-"""Size limit in bytes for configuration and ignore files. The largest honest one seen has 30 kB."""
+LONGEST_RULES = 4_000_000  # Bytes of configuration and ignore files. The largest honest one seen has 30 kB.
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +164,7 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
-_FOR_NETWORK = ("core.sshCommand", "credential.helper")
-"""Programs of the user's own configuration that reach a private repository. The repository there has no configuration."""
+_FOR_NETWORK = ("core.sshCommand", "credential.helper")  # The user's own programs that reach a private repository
 _NETWORK = {
     "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
     "GIT_ASKPASS": "",

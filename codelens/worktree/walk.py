@@ -66,9 +66,8 @@ def walk(
 def explain_path(
     root: Path, path: str, settings: Settings, own: frozenset[str] = frozenset()
 ) -> SeenFile | Skip | None:
-    """The walk's decision about a path below the root, or the Skip of the folder that contains it; None for a folder that is
-    walked. `path` is in the operating system's form, relative to the root or absolute. Raises UsageError if it does not exist
-    or lies outside the root."""
+    """The walk's decision about a path below the root, relative or absolute, or the Skip of the folder that contains it; None
+    for a folder that is walked. Raises UsageError if it does not exist or lies outside the root."""
     walker = _Walker(root, settings, own)
     root = walker.root
     below = os.path.relpath(root / path, root).replace(os.sep, "/")
