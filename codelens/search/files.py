@@ -120,7 +120,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
-    profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
+    profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _read_weights(options)
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
     run.trace.lap("scope")
@@ -142,7 +142,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     names = list(_possible_names(query))
     findings, named = store.at_once(
         partial(run_channels, run, chosen, lambda name, _: int(cuts[name])),
-        partial(files.compare, names, _ending_in),
+        partial(files.compare, names, _compare_endings),
     )
     if options.mode == "fuzzy":  # then all words are compared by their letters
         names = [*dict.fromkeys([*names, *query.words, *query.identifiers])]
@@ -152,7 +152,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         unknown = {term.text for term in terms.words if not store.files.on_path(term.text, "concepts")}
         names = [name for name in names if unknown & set(index_terms(name.rpartition("/")[2]).split())]
     if names:
-        named |= files.compare(names, _like_names)
+        named |= files.compare(names, _compare_letters)
     if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
         findings = findings._replace(literal=frozenset(map(_unit, files.rows())))
 
@@ -173,12 +173,12 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         return -math.inf if candidate.unit.id in spared else least
 
     candidates = drop_below(run.trace, candidates, lambda c: c.score, least_score, best)
-    ranking = finish_ranking(Ranking(run, findings, candidates), sort(candidates, options, run.scope))
+    ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
     run.trace.lap("order")
     return ranking
 
 
-def _weights(options: SearchOptions) -> dict[str, Any]:
+def _read_weights(options: SearchOptions) -> dict[str, Any]:
     """The table [PROFILE.files] of weights.toml, the default profile's where a profile has none, with --weights."""
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
@@ -304,7 +304,9 @@ def _possible_names(query: Query) -> Iterator[str]:
             yield name
 
 
-def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+def _compare_endings(
+    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
+) -> dict[DocumentId, tuple[float, str]]:
     """Documents whose path ends in a name → (value, reason). One word alone also names a file without its ending."""
     named: dict[DocumentId, tuple[float, str]] = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
@@ -321,7 +323,9 @@ def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) ->
     return named
 
 
-def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+def _compare_letters(
+    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
+) -> dict[DocumentId, tuple[float, str]]:
     """Documents with a name like one of these → (value, reason). Endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 

@@ -110,7 +110,7 @@ def find_terms(run: SearchRun) -> SearchRun:
         note_unknown_words(run, terms)
     terms = mark_common(terms, store)
     if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
-        terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
+        terms = replace(terms, learned=run.recollection.find_learned(terms.texts, run.within))
     trace.common = terms.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra, *terms.related)]
     text = query.text.strip()

@@ -118,10 +118,6 @@ class SearchScope:
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
 
-    def modified(self, document: int) -> int:
-        """When a document's file was last written, as indexed."""
-        return next(d.stamp.mtime_ns for d in self.texts.store.documents.rows([document]))  # type: ignore[list-item]
-
     def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Line → character ranges where the query's phrases and patterns hit the unit."""
         leaves = [leaf for leaf in positive_leaves(self.query.node) if is_exact(leaf)]

@@ -118,7 +118,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
         run.store.budget.limits.append(f"only the {most} best by their stems were read for whole words")
     idf = compute_idfs(run.store, terms)
     units = [unit for unit, _ in proposed]
-    counting = partial(_counts, terms=terms, weights=fields, texts=run.texts)
+    counting = partial(_count_words, terms=terms, weights=fields, texts=run.texts)
     counts_of = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
     counted = {unit: counts_of[unit] for unit in units if unit in counts_of}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
@@ -129,7 +129,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
     return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
 
 
-def _counts(
+def _count_words(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
     """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
@@ -139,7 +139,7 @@ def _counts(
     counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:
         store.budget.check()
-        fields = _fields(rows[unit], marks.get(unit, ()), texts.read(documents[rows[unit].document]))
+        fields = _read_fields(rows[unit], marks.get(unit, ()), texts.read(documents[rows[unit].document]))
         folded = " ".join(fields.values()).casefold()
         if folded.isascii() and not any(part in folded for part in parts):
             continue
@@ -158,7 +158,7 @@ def _counts(
     return Part(of=counts_of)
 
 
-def _fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
+def _read_fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
     """Column of the index → the text that its terms are made of; the body has those of the units inside it, too."""
     if row.is_quoted:
         return {"name": row.name}

@@ -60,17 +60,17 @@ def find_nearly(run: SearchRun, limit: int) -> ChannelResult:
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
     matches, typed, bearing, *near = run.store.at_once(
-        partial(_with_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
+        partial(_find_by_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
         partial(find_verbatim, run) if typing else VerbatimMatches,
-        partial(_bearing, find_fragment(run) if typing else "", run, limit),
-        *(partial(_resembling, word, run) for word in unknown),
+        partial(_find_in_names, find_fragment(run) if typing else "", run, limit),
+        *(partial(_find_resembling, word, run) for word in unknown),
     )
     fragments: dict[UnitId, Match] = {}
     if typing:
         for unit, find in typed.finds.items():
             if (unit not in matches or find.value > matches[unit].raw_score) and not (parts and find.token):
                 matches[unit] = Match(unit, find.value, f"has '{find.text}'")
-        for match in _with_fragment(run, typed, bearing):
+        for match in _match_fragment(run, typed, bearing):
             matches[match.unit] = match
         least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
         fragments = {m.unit: m for m in matches.values() if m.raw_score > least}
@@ -90,12 +90,12 @@ def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dic
     store = run.store
     terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
     terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-    store.foresee(*(_asking_for(term, run, limit) for term in terms if fold_identifier(term.text)))
+    store.foresee(*(_name_question(term, run, limit) for term in terms if fold_identifier(term.text)))
     for term in terms:
         part, said = fold_identifier(term.text), describe_name(term)
         store.budget.check()
         if len(part) >= TRIGRAM:
-            for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
+            for unit, _, letters in store.postings.names_with(*_name_question(term, run, limit)[1]):
                 matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
         elif part:
             for unit in store.units.find_by_prefix(part, run.within, limit):
@@ -121,7 +121,7 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
     return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
-def _asking_for(term: Term, run: SearchRun, limit: int) -> Expected:
+def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
     """The question which names hold a term, or begin with a short one."""
     part = fold_identifier(term.text)
     if len(part) < TRIGRAM:
@@ -134,12 +134,12 @@ def _share_of_name(part: str, letters: int) -> float:
     return HOLDS * (1.0 + len(part) / letters) / 2
 
 
-def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
+def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    asked = {text: _asking_for(term, run, MOST_NAMED) for text, term in terms.items()}
+    asked = {text: _name_question(term, run, MOST_NAMED) for text, term in terms.items()}
     store.foresee(*(question for question in asked.values() if question[0] == "postings.names_with"))
     for text, term in terms.items():
         part = fold_identifier(text)
@@ -167,7 +167,7 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
+def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
@@ -184,7 +184,7 @@ def _with_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId,
     ]
 
 
-def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
+def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     """Units with a name of which a text is a part → value of that."""
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
@@ -201,7 +201,7 @@ def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     return values
 
 
-def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
+def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
     """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
     store = run.store
     store.budget.check()

@@ -54,18 +54,20 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     may_be_found = run.allows()
     targets: dict[UnitId, QueryTarget] = {}
-    files = _files(path, run)
+    files = _find_files(path, run)
     run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
     for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
             run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
         units = [u for u in run.store.units.of_document(document.id) if may_be_found(u.id)]
         share = 1.0 if document.path == below else OTHER_FILE
-        targets |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
+        targets |= {
+            u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)
+        }
     return targets
 
 
-def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
+def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
     """(document, the path below its root that the query has) of the files that fit."""
     for row in run.store.documents.repositories():
         if path.startswith(f"{row.root.as_posix()}/"):
@@ -74,7 +76,7 @@ def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
     return [(document, path) for document in run.store.documents.find_ending_in(path, MOST_FILES)]
 
 
-def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
+def _place_units(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
     """(unit, value from 0 to 1, reason): the innermost at the line, those around it, then the others by distance."""
     if not line:
         return [(unit, 1.0, f"the query is {unit.path}") for unit in units]

@@ -97,11 +97,11 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
         certain = findings.literal.union(own_targets)
         seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
         walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
-        pool = _pool(run, walked, walking, seeds, certain)
+        pool = _collect_pool(run, walked, walking, seeds, certain)
         hits, ways, surest, changed = store.at_once(
-            partial(_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
-            partial(_ways, pool, walked, walking, store),
-            partial(_surest_edges, pool, store),
+            partial(_compute_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
+            partial(_describe_ways, pool, walked, walking, store),
+            partial(_read_confidences, pool, store),
             partial(measure_recency_of_units, run, pool.values()),
         )
         mass = walked.mass_of_units()
@@ -140,7 +140,7 @@ def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, stor
     return NumberedWalk(mass, rows, restarts, around, nodes)
 
 
-def _pool(
+def _collect_pool(
     run: SearchRun, walked: NumberedWalk, walking: WalkSettings, seeds: Seeds, certain: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
@@ -159,7 +159,7 @@ def _pool(
     return {row.id: row for row in sorted(pool, key=UnitRow.content_order)}
 
 
-def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
+def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
     members = ("edges.outgoing", (units, {"member_of"}))
     store.foresee(("edges.surest_into", (units,)), ("edges.find_nested", (units,)), members)
@@ -171,14 +171,14 @@ def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     return surest
 
 
-def _hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
+def _compute_hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
     among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
-    return compute_hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
+    return compute_hits(read_directed_edges(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
-def _ways(
+def _describe_ways(
     pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
 ) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
@@ -215,7 +215,7 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
     return rows_of
 
 
-def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
+def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
     store.foresee(("edges.outgoing", (among, stored)), ("edges.find_nested", (among,)))
@@ -413,7 +413,7 @@ class Seeds:
 def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> Seeds:
     """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
     query, store, trace = run.terms, run.store, run.trace
-    fused = _fused(run, rankings, seeding)
+    fused = _fuse_rankings(run, rankings, seeding)
     symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
     unquoted = [unit for unit in symbols if not unit.is_quoted] or symbols
     chosen = unquoted[: seeding.candidates]
@@ -447,7 +447,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
         unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
         for place, unit in enumerate(ordered[:most])
     }
-    for unit in _implementors(chosen, store) if seeding.implementors else ():
+    for unit in _find_implementors(chosen, store) if seeding.implementors else ():
         if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
     for unit, reason in find_on_paths(run, seeding.paths):
@@ -456,7 +456,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
 
 
-def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
+def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
     """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
     weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
     taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
@@ -484,7 +484,7 @@ def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
     return [*largest, *(unit for unit in units if unit.id not in first)]
 
 
-def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
+def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     """Implementations of the types among these units: type by type, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
     edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
@@ -501,7 +501,7 @@ CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it f
 MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
 
 
-def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
+def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
     files = store.documents.first_on_paths(word, MOST_FILES)
     return store.units.group_by_members(files, [other for other in words if other != word])
 
@@ -511,7 +511,7 @@ def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
     words, groups = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may_be_found = run.allows()
-    grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
+    grouped = run.store.at_once(*(partial(_read_groups, word, words, run.store) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
         for unit, group in units:

@@ -61,7 +61,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
         run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
         return Ranking(run, findings, fused)
     recollection = run.recollection
-    recorded = recollection.of(c.unit for c in fused) if recollection else {}
+    recorded = recollection.recall(c.unit for c in fused) if recollection else {}
     metadata = load_metadata(run.settings.metadata)
     read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
     return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
