@@ -195,7 +195,7 @@ def test_a_budget_below_the_frame_is_refused_and_names_what_it_takes(format: str
         packed(1, format)
 
 
-def test_a_huge_budget_is_no_other_case() -> None:
+def test_a_huge_budget_takes_everything() -> None:
     assert len(packed(10**15, "json").entries) == 12
 
 

@@ -109,7 +109,7 @@ def test_a_query_in_other_words_finds_and_why_names_the_entry(tree: Tree) -> Non
         assert not names(find(index, "bounce somewhere else", mode="exact"))
 
 
-def test_a_setting_switches_it_off(tree: Tree) -> None:
+def test_a_setting_switches_the_lexicon_off(tree: Tree) -> None:
     with Index.open(tree.db, replace(tree.settings, lexicon=False)) as index:
         assert not [term for term in ask(index, "bounce somewhere else").search.trace.terms if term[0] == "lexicon"]
 
