@@ -291,8 +291,9 @@ def _render(
     if form in ("json", "jsonl"):
         from codelens.render import records
 
-        render_records = records.render_json if form == "json" else records.render_jsonl
-        return bool(result.hits), render_records(result, result.exit_code, stats)
+        record = records.search_record(result, result.exit_code, stats)
+        texts = records.to_jsonl("hit", "results", record) if form == "jsonl" else iter([records.to_json(record)])
+        return bool(result.hits), texts
     if form == "screen":
         from codelens.render.terminal import render_terminal
 

@@ -278,18 +278,6 @@ Plan = Anything | Substring | AllOf | AnyOf
 ANY = Anything()
 
 
-def admits(plan: Plan, text: str) -> bool:
-    """True if a folded text satisfies a plan: the answer of the index, computed on the text itself."""
-    match plan:
-        case Substring(literal):
-            return literal in text
-        case AllOf(parts):
-            return all(admits(part, text) for part in parts)
-        case AnyOf(parts):
-            return any(admits(part, text) for part in parts)
-    return True
-
-
 def require_all(plans: Iterable[Plan]) -> Plan:
     """The plan that requires all of these plans."""
     nested = (plan.parts if isinstance(plan, AllOf) else (plan,) for plan in plans)

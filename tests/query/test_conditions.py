@@ -16,8 +16,9 @@ from codelens.query.facts import Facts, Matching
 from codelens.query.filters import path_glob
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
 from codelens.query.parser import parse_query
-from codelens.query.patterns import ANY, AllOf, AnyOf, Substring, admits
+from codelens.query.patterns import ANY, AllOf, AnyOf, Substring
 from codelens.text.terms import fold
+from tests.query.plans import admits
 from tests.search.trees import QUICK, Tree
 from tests.tiers import examples
 

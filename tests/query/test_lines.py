@@ -14,8 +14,9 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.query.lines import FoundLine, find_lines, line_query
 from codelens.query.nodes import Filter, Node
 from codelens.query.parser import parse_query
-from codelens.query.patterns import LineReach, admits, find_reach
+from codelens.query.patterns import LineReach, find_reach
 from codelens.text.terms import fold
+from tests.query.plans import admits
 
 TEXT = "foo bar\nbar foo\nFoo\nfoobar\n\nlast foo"
 

@@ -19,7 +19,6 @@ from codelens.query.patterns import (
     AnyOf,
     Plan,
     Substring,
-    admits,
     compile_pattern,
     find_all,
     has_upper,
@@ -27,6 +26,7 @@ from codelens.query.patterns import (
     required_literals,
 )
 from codelens.text.terms import fold
+from tests.query.plans import admits
 from tests.tiers import examples
 
 LETTERS = "abkKsSiIſ\u212aİıéÉßΣς中_ (){}[]:|"
