@@ -77,4 +77,4 @@ def test_path_styles(style: str, cwd: str, shown: str) -> None:
 
 
 def test_a_folder_keeps_its_slash() -> None:
-    assert PathStyle("cwd", str(Path(ROOT))).of(ROOT, "node_modules/") == "node_modules/"
+    assert PathStyle("cwd", str(Path(ROOT))).format_path(ROOT, "node_modules/") == "node_modules/"

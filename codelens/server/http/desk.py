@@ -162,9 +162,8 @@ class QueryDesk:
         Returns the JSON text, and for how many seconds it has been kept; None where it was made for this request.
         """
         text = request.model_dump_json(exclude_defaults=True)
-        stamp, settled = stamp_files(
-            self._deciding_files
-        )  # before the answer is made: so it is never older than its key
+        # Before the answer is made, so that it is never older than its key.
+        stamp, settled = stamp_files(self._deciding_files)
         may_keep, visible = endpoint.may_be_cached and settled, VISIBLE.get()
         try:
             if (snapshot := self._state.cached_snapshot()) is None:
