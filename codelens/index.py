@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from codelens.config import LoadedSettings, Settings, user_place
+from codelens.config import Settings, user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.code import (
     IndexedFile,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from codelens.memory.notebook import MemoryNotebook
     from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
     from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
-    from codelens.model.runs import IndexReport, Progress, Status
+    from codelens.model.runs import IndexReport, Status
     from codelens.notes.finder import AnchorFinder
     from codelens.query.nodes import Query
     from codelens.search.lines import LineSearch
@@ -80,38 +80,18 @@ class Index:
 
     @staticmethod
     def build(
-        path: Path,
-        roots: Sequence[Path],
-        settings: Settings,
-        *,
-        force: bool = False,
-        rebuild: bool = False,
-        verify: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-        settings_of: Callable[[Path], LoadedSettings] | None = None,
-        as_indexed: bool = False,
-        copy_from: Path | None = None,
+        path: Path, roots: Sequence[Path], settings: Settings, *, rebuild: bool = False, **options: Any
     ) -> tuple[IndexReport, ...]:
         """Bring the index at `path` up to date with these roots, or create it. Raises IndexBusy.
 
-        Each root is walked with the settings from `settings_of`; without it, with those of its last run if `as_indexed`,
-        else with `settings`. A new index of a linked worktree begins with a copy of another checkout's index; `copy_from`
-        names the index of another clone, or a folder that has one.
+        `options` are those of IndexRun. Each root is walked with the settings from `settings_of`; without it, with those of
+        its last run if `as_indexed`, else with `settings`. A new index of a linked worktree begins with a copy of another
+        checkout's index; `copy_from` names the index of another clone, or a folder that has one.
         """
         from codelens.indexing.build import build_index
         from codelens.indexing.run import IndexRun
 
-        run = IndexRun(
-            settings,
-            path,
-            force=force,
-            verify=verify,
-            progress=progress,
-            settings_of=settings_of,
-            as_indexed=as_indexed,
-            copy_from=copy_from,
-        )
-        return build_index(run, roots, rebuild)
+        return build_index(IndexRun(settings, path, **options), roots, rebuild)
 
     @staticmethod
     def accept(path: Path) -> str:
@@ -527,7 +507,7 @@ class GraphTopic:
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
         """All nodes and edges of the files in scope, read from the index while the caller consumes them."""
-        from codelens.graph.export import stream_graph
+        from codelens.graph.map import stream_graph
 
         with self._store.reading():
             yield stream_graph(self._view(options), options.kinds)

@@ -25,7 +25,7 @@ from codelens.cli.memory import record
 from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
 from codelens.cli.streams import say, say_notices, stdin_bytes, write_json
 from codelens.cli.workplace import Workplace, reading_place, scope_of
-from codelens.context.counters import KINDS, counter_of
+from codelens.context.counters import KINDS, open_counter
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -103,7 +103,7 @@ def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Ind
         if name := form or next(given, "root_scope" if root_scope else ""):
             flag = {"languages": "type", "languages_not": "type-not", "globs": "glob"}.get(name, name.replace("_", "-"))
             raise UsageError(f"--more without a task takes no --{flag}", "the token holds the filters of its pack")
-        return resume_request(flags.more, counter_of(flags.counter), flags.budget, str(place.cwd))
+        return resume_request(flags.more, open_counter(flags.counter), flags.budget, str(place.cwd))
     arguments = [Path(flags.task)] if source != TASK and flags.task is not None else []
     arguments += flags.paths or ()
     query = flags.task or ""
@@ -125,7 +125,7 @@ def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Ind
     values |= {"paths": scope.paths, "repositories": scope.repositories, "memory": place.settings.memory}
     request = ContextRequest(
         source=source,
-        counter=counter_of(flags.counter),
+        counter=open_counter(flags.counter),
         options=SearchOptions(**values),
         budget=BUDGETS[source] if flags.budget is None else flags.budget,
         forms=Forms(form) if form else Forms.AUTO,

@@ -9,7 +9,7 @@ from codelens.cli.workplace import named_index, settings_at, working_folder
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import codelens_command
-from codelens.worktree.hooks import NAMES, block_for, hooks_of, install, is_installed, remove
+from codelens.worktree.hooks import NAMES, hooks_of, install, is_installed, remove
 from codelens.worktree.place import find_index, git_top
 
 
@@ -29,8 +29,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
             "--shared installs them there; they do nothing in a repository without an index",
         )
-    block = block_for([*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
-    install(hooks.folder, block)
+    install(hooks.folder, [*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):

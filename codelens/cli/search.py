@@ -210,7 +210,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
         write_record(files_record(shown, len(listed), index.info()))
         return 0 if shown else 1
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
-    lines = [paths.of(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
+    lines = [paths.format_path(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
     if not flags.quiet:
         write(lines if flags.limit is None else lines[: options.limit], paged=not flags.no_pager)
     return 0 if lines else 1
@@ -286,13 +286,14 @@ def _render(
     """Render a result: (whether there is something to write, the texts)."""
     if form == "files_without":
         hits = {(hit.root, real_path(hit)) for hit in result.hits}
-        rest = [output.path_style.of(*file) for file in index.files(result.options) if file not in hits]
+        rest = [output.path_style.format_path(*file) for file in index.files(result.options) if file not in hits]
         return bool(rest), (path + ("\0" if output.null else "\n") for path in rest)
     if form in ("json", "jsonl"):
         from codelens.render import records
 
-        render_records = records.render_json if form == "json" else records.render_jsonl
-        return bool(result.hits), render_records(result, result.exit_code, stats)
+        record = records.search_record(result, result.exit_code, stats)
+        texts = records.to_jsonl("hit", "results", record) if form == "jsonl" else iter([records.to_json(record)])
+        return bool(result.hits), texts
     if form == "screen":
         from codelens.render.terminal import render_terminal
 

@@ -85,10 +85,7 @@ class FanOut:
         return answers
 
     def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of tasks. Each goes on until it needs shards; once all wait, one round asks for what they wait for.
-
-        One of them goes on at a time, in their order, so that nothing depends on chance. Raises the first fault.
-        """
+        """The results of tasks, in one round whenever all wait for shards. Raises the first fault."""
         started = [_TaskThread(task, self._thread_state) for task in tasks]
         running = started
         while running:

@@ -184,9 +184,7 @@ class ShardedStore(Store):
         snapshot: str = "",
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """`place`: the index that answers name. `homes`: the repositories in the order of one index. `release` is called at the
-        end of each use. Raises UsageError if the shards were not built in the same way.
-        """
+        """`homes`: in the order of one index. `release`: called after each use. Raises UsageError for unlike shards."""
         self.path, self.ours, self._release = place, True, release
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         self.ask = ask = FanOut(transport, Numbers(homes))
@@ -221,10 +219,6 @@ class ShardedStore(Store):
     def names_by_root(self) -> RootNames:
         """Roots as the shards have them: as an argument, each shard gets its own."""
         return RootNames(chain.from_iterable(own.items() for own in self.ask.numbers.names_by_root().values()))
-
-    def strays(self) -> list[RepositoryRow]:
-        """Shards hold repositories wherever these lay."""
-        return []
 
     def load_vectors(self) -> bool:
         """True: shards load the functions when they are opened."""

@@ -37,13 +37,20 @@ FileStates = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) o
 
 def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *setting_files: str) -> str:
     """The hash (64 hex digits) of everything that decides a pack. `setting_files` are the files that settings name."""
+    own = dict.fromkeys(
+        setting_files, ""
+    )  # Stays empty for a file that is missing or not named, which is reported elsewhere
+    for path in filter(None, own):
+        with suppress(OSError):
+            own[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    query = request.query  # blanks change the meaning of quotes alone
     parts = {
         "version": __version__,
         "weights": load_weights(),
-        "own": [[path, _hash_file(path)] for path in setting_files],
+        "own": [[path, own[path]] for path in setting_files],
         "index": [info.path, info.schema, info.snapshot, info.embedder, edges, [r.root for r in info.repositories]],
         "source": request.source,
-        "query": normalize_query(request.query),
+        "query": " ".join(query.split()) if QUOTES.isdisjoint(query) else query,
         "diff": hashlib.sha256(request.diff or b"").hexdigest(),
         "options": asdict(request.options),
         "budget": request.budget,
@@ -54,11 +61,6 @@ def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, e
         "sent": repr(request.sent),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def normalize_query(query: str) -> str:
-    """A task with each run of blanks as one blank, unless it has quotes: blanks do not change its meaning."""
-    return " ".join(query.split()) if QUOTES.isdisjoint(query) else query
 
 
 class PackCache:
@@ -115,7 +117,14 @@ class PackCache:
         }
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._write(self._folder / (key + ENDING), json.dumps(record))
+            handle, part = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(json.dumps(record))
+                Path(part).replace(self._folder / (key + ENDING))
+            except BaseException:
+                Path(part).unlink(missing_ok=True)
+                raise
             newest = sorted(self._packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
             for path in newest[MOST_KEPT:]:
                 path.unlink(missing_ok=True)
@@ -129,29 +138,11 @@ class PackCache:
             self._folder.rmdir()
         return len(packs)
 
-    def _write(self, place: Path, text: str) -> None:
-        handle, part = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(part).replace(place)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
-
     def _packs(self) -> list[Path]:
         try:
             return [path for path in self._folder.iterdir() if path.name.endswith(ENDING)]
         except OSError:
             return []
-
-
-def _hash_file(path: str) -> str:
-    """The hash of a file; empty if it is missing or not named, which is reported elsewhere."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
-    except OSError:
-        return ""
 
 
 def _hash_text(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -141,11 +141,10 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
         raise UsageError("this is not a unified diff", "pass the output of `git diff`")
     units: dict[UnitId, None] = {}
     files_of: dict[str, list[str]] = {}
-    bases = _list_bases(change, store)
+    find_documents = _make_document_finder(change, store)
     for file in files:
         # at its new path, else at its old one
-        paths = (document for path in file.paths for document in _find_documents(os.fsdecode(path), bases, store))
-        document = next(paths, None)
+        document = next((document for path in file.paths for document in find_documents(os.fsdecode(path))), None)
         if file.binary:
             codes = {"binary"}
         elif document is None:
@@ -161,6 +160,26 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
     return units, tuple(notices)
 
 
+def _make_document_finder(change: Change, store: Store) -> Callable[[str], Iterator[DocumentRow]]:
+    """A function that finds the documents that a path of the diff may mean: paths may be relative to tops of git repositories,
+    the working directory, and indexed roots."""
+    repositories = store.documents.repositories()
+    folders = [Path(change.cwd), *(r.root for r in repositories)]
+    tops = [found.top for folder in folders if (found := repository_of(folder)) is not None]
+    bases = [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, *folders])]
+    roots = {r.id: os.path.realpath(r.root) for r in repositories}
+
+    def find_documents(path: str) -> Iterator[DocumentRow]:
+        for base in bases:
+            whole = os.path.normpath(base / path)
+            for repository, root in roots.items():
+                if whole.startswith(root.rstrip(os.sep) + os.sep):
+                    below = shown_path(os.path.relpath(whole, root).replace(os.sep, "/"))
+                    yield from (d for d in store.documents.by_path(below) if d.repository == repository)
+
+    return find_documents
+
+
 def _add_units(
     file: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]
 ) -> set[str]:
@@ -173,20 +192,3 @@ def _add_units(
     numbers = [line for hunk in hunks for line in hunk.lines if 0 < line <= len(lines)]
     units.update(dict.fromkeys(holder for line in numbers if (holder := holders[line - 1]) is not None))
     return {hunk.state for hunk in hunks}
-
-
-def _list_bases(change: Change, store: Store) -> list[Path]:
-    """Folders to which the paths of a diff may be relative: tops of git repositories, the working directory, indexed roots."""
-    roots = [r.root for r in store.documents.repositories()]
-    tops = [found.top for folder in (Path(change.cwd), *roots) if (found := repository_of(folder)) is not None]
-    return [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, Path(change.cwd), *roots])]
-
-
-def _find_documents(path: str, bases: Sequence[Path], store: Store) -> Iterator[DocumentRow]:
-    roots = {r.id: os.path.realpath(r.root) for r in store.documents.repositories()}
-    for base in bases:
-        whole = os.path.normpath(base / path)
-        for repository, root in roots.items():
-            if whole.startswith(root.rstrip(os.sep) + os.sep):
-                below = shown_path(os.path.relpath(whole, root).replace(os.sep, "/"))
-                yield from (d for d in store.documents.by_path(below) if d.repository == repository)

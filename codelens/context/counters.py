@@ -33,7 +33,7 @@ VOCABULARIES = (
 )
 
 
-def counter_of(kind: str) -> Counter:
+def open_counter(kind: str) -> Counter:
     """The counter of this kind: auto, chars or tiktoken. Raises UsageError for an unknown or unavailable one."""
     if kind not in KINDS:
         raise UsageError(f"no counter '{kind}'", f"counters: {', '.join(KINDS)}")

@@ -58,40 +58,32 @@ class ChosenItem:
         return cost
 
 
-@dataclass(frozen=True, slots=True)
 class Packing:
-    """The result: `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body."""
+    """Items chosen for `room` tokens, best first; items that do not fit are skipped, and later ones are still tried.
 
-    chosen: tuple[ChosenItem, ...]
-    left: tuple[Item, ...]
-    covered: tuple[Item, ...]
-    tokens: int
+    `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body; `left` had no room.
+    """
 
-
-def pack(items: Sequence[Item], room: int) -> Packing:
-    """Give `room` tokens to the best items first. Items that do not fit are skipped; later ones are still tried."""
-    choice = _Choice(sorted(items, key=Item.order))
-    choice.add_bodies(room - int(room * SIGNATURES_SHARE), int(room * LARGEST_SHARE))
-    choice.add_signatures(room)
-    choice.add_bodies(room, room)
-    choice.add_signatures(room)
-    return choice.make_packing()
-
-
-def lies_within(inner: Place, outer: Place) -> bool:
-    """True if `inner` lies in `outer`; two at the same position lie in each other."""
-    return inner[0] == outer[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
-
-
-class _Choice:
-    """The choice among items, the best first, while it is made."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = items
-        self._spent = 0
+    def __init__(self, items: Sequence[Item], room: int) -> None:
+        self._items, self.tokens = sorted(items, key=Item.order), 0
         self._chosen: dict[int, list[ChosenItem]] = {}  # By document, since only symbols of one file lie in each other
+        self._add_bodies(room - int(room * SIGNATURES_SHARE), int(room * LARGEST_SHARE))
+        self._add_signatures(room)
+        self._add_bodies(room, room)
+        self._add_signatures(room)
+        chosen = [chosen for of_document in self._chosen.values() for chosen in of_document]
+        self.chosen = sorted(chosen, key=lambda chosen: (chosen.form is not Form.BODY, chosen.item.order()))
+        numbers = {chosen.item.number for chosen in chosen}
+        rest = [item for item in self._items if item.number not in numbers]
+        self.covered = [item for item in rest if self._is_covered(item)]
+        self.left = [item for item in rest if not self._is_covered(item)]
 
-    def add_bodies(self, room: int, largest: int) -> None:
+    @property
+    def is_incomplete(self) -> bool:
+        """True if another part could add a symbol, or the body of one of these."""
+        return bool(self.left) or any(c.form is Form.SIGNATURE and c.item.body is not None for c in self.chosen)
+
+    def _add_bodies(self, room: int, largest: int) -> None:
         """Add the bodies of at most `largest` tokens that fit, in place of the signatures within them."""
         for item in self._items:
             if item.body is None or item.body > largest or self._is_covered(item):
@@ -102,7 +94,7 @@ class _Choice:
                 outside = [c for c in neighbours if not lies_within(c.item.place, item.place)]
                 self._replace(item.place[0], [*outside, ChosenItem(item, Form.BODY)], room)
 
-    def add_signatures(self, room: int) -> None:
+    def _add_signatures(self, room: int) -> None:
         """Add the signatures that fit, of items that no packed body contains."""
         for item in self._items:
             neighbours = self._chosen.get(item.place[0], [])
@@ -110,25 +102,20 @@ class _Choice:
             if item.signature is not None and not is_chosen and not self._is_covered(item):
                 self._replace(item.place[0], [*neighbours, ChosenItem(item, Form.SIGNATURE)], room)
 
-    def make_packing(self) -> Packing:
-        """The end result."""
-        chosen = [chosen for of_document in self._chosen.values() for chosen in of_document]
-        chosen.sort(key=lambda chosen: (chosen.form is not Form.BODY, chosen.item.order()))
-        numbers = {chosen.item.number for chosen in chosen}
-        rest = [item for item in self._items if item.number not in numbers]
-        covered = tuple(item for item in rest if self._is_covered(item))
-        left = tuple(item for item in rest if not self._is_covered(item))
-        return Packing(tuple(chosen), left, covered, self._spent)
-
     def _is_covered(self, item: Item) -> bool:
         neighbours = self._chosen.get(item.place[0], ())
         return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in neighbours)
 
     def _replace(self, document: int, chosen: list[ChosenItem], room: int) -> None:
         """Take this choice for a document if it fits."""
-        spent = self._spent - _count_tokens(self._chosen.get(document, ())) + _count_tokens(chosen)
-        if spent <= room:
-            self._spent, self._chosen[document] = spent, chosen
+        tokens = self.tokens - _count_tokens(self._chosen.get(document, ())) + _count_tokens(chosen)
+        if tokens <= room:
+            self.tokens, self._chosen[document] = tokens, chosen
+
+
+def lies_within(inner: Place, outer: Place) -> bool:
+    """True if `inner` lies in `outer`; two at the same position lie in each other."""
+    return inner[0] == outer[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
 
 
 def _count_tokens(chosen: Sequence[ChosenItem]) -> int:
@@ -186,18 +173,20 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
         index=offers.index,
     )
     room = request.budget - _count_pack(empty, request, layout).tokens
+    too_small = f"a budget of {request.budget} tokens is too small: an empty pack takes"
+    hint = "use a larger --budget, or --format compact"
     if room < 0:
-        raise _report_small_budget(request, room)
-    packing, spare = pack(items, room), 0
-    if _is_incomplete(packing):
+        raise UsageError(f"{too_small} {request.budget - room}", hint)
+    packing, spare = Packing(items, room), 0
+    if packing.is_incomplete:
         longest = replace(empty, more=write_token(request, sent))
         spare = min(room, request.counter.count(layout.format_pack(longest)) - request.budget + room)
-        packing = pack(items, room - spare)
+        packing = Packing(items, room - spare)
     while (packed := _render_pack(packing, empty, offers, sent, request, layout)).tokens > request.budget:
         if spare >= room:
-            raise _report_small_budget(request, request.budget - packed.tokens)
+            raise UsageError(f"{too_small} {packed.tokens}", hint)
         spare = min(room, spare + max(packed.tokens - request.budget, 1 + room // MOST_ATTEMPTS))
-        packing = pack(items, room - spare)
+        packing = Packing(items, room - spare)
     return packed
 
 
@@ -221,11 +210,6 @@ def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layo
     return items
 
 
-def _is_incomplete(packing: Packing) -> bool:
-    """True if another part could add a symbol, or the body of one of these."""
-    return bool(packing.left) or any(c.form is Form.SIGNATURE and c.item.body is not None for c in packing.chosen)
-
-
 def select_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
     """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
     wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
@@ -243,7 +227,7 @@ def _render_pack(
         forms[item.number] = WHOLE
     for chosen in packing.chosen:
         forms[chosen.item.number] = WHOLE if chosen.form is Form.BODY else NAMED
-    more = packing.chosen and _is_incomplete(packing)
+    more = packing.chosen and packing.is_incomplete
     entries = []
     for chosen in packing.chosen:
         offer = offers.offers[chosen.item.number]
@@ -269,10 +253,3 @@ def _count_pack(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack
         seen.append(tokens)
         pack = replace(pack, tokens=max(seen[-2:]) if len(seen) > MOST_ROUNDS // 2 else tokens)
     return pack
-
-
-def _report_small_budget(request: ContextRequest, room: int) -> UsageError:
-    return UsageError(
-        f"a budget of {request.budget} tokens is too small: an empty pack takes {request.budget - room}",
-        "use a larger --budget, or --format compact",
-    )

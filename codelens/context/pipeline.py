@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.context.cache import FileStates, PackCache, hash_request
+from codelens.context.cache import PackCache, hash_request
 from codelens.context.changes import read_change
 from codelens.context.pack import Offers, fit, select_forms
 from codelens.context.parts import hash_state
@@ -33,8 +33,15 @@ def write_pack(
     if cache:
         setting_files = settings.classes, settings.weights, settings.aliases, settings.metadata
         key = hash_request(request, layout, info, store.edges.count(), *setting_files)
-        if (cached := cache.find(key, given)) and _read_states(cached[1], store) == cached[1]:
-            return cached[0]
+        if cached := cache.find(key, given):
+            names = {r.id: r.name for r in store.documents.repositories()}
+            known = {(name, path) for name, path, _ in cached[1]}  # files that are not indexed any more have no state
+            rows = [d for _, path in sorted(known) for d in store.documents.by_path(path)]
+            documents = {d.id: d for d in rows if (names[d.repository], d.path) in known}
+            now = document_states(documents.values(), store)
+            states = sorted((names[d.repository], d.path, str(now[d.id])) for d in documents.values())
+            if tuple(states) == cached[1]:
+                return cached[0]
     texts = Texts(store)
     if request.source == TASK:
         wanted, notices = find_for_task(request, store, settings)
@@ -60,16 +67,6 @@ def write_pack(
         units=tuple(entry.unit for entry in pack.entries) if request.options.memory else (),
     )
     if cache:
-        states = {(e.unit.repository, e.unit.path, str(e.freshness)) for e in pack.entries}
-        cache.keep(key, packed, tuple(sorted(states)))
+        states = sorted({(e.unit.repository, e.unit.path, str(e.freshness)) for e in pack.entries})
+        cache.keep(key, packed, tuple(states))
     return packed
-
-
-def _read_states(states: FileStates, store: Store) -> FileStates:
-    """The present states of these files; files that are not indexed are left out."""
-    names = {r.id: r.name for r in store.documents.repositories()}
-    wanted = {(name, path) for name, path, _ in states}
-    rows = [d for _, path in sorted(wanted) for d in store.documents.by_path(path)]
-    documents = {d.id: d for d in rows if (names[d.repository], d.path) in wanted}
-    now = document_states(documents.values(), store)
-    return tuple(sorted((names[d.repository], d.path, str(now[d.id])) for d in documents.values()))

@@ -7,7 +7,7 @@ tests that were not named. Without edges in the index there are no callers, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from codelens.config import Settings
 from codelens.context.changes import find_changed_units
@@ -92,25 +92,17 @@ FAINT = 0.02  # Least share of the walk's largest mass for a unit to count as re
 MOST_EDGES = 20_000  # Most edges read at once, so that a widely called function does not slow down a small change
 
 
-def find_callers(store: Store, units: Collection[UnitId]) -> dict[UnitId, set[UnitId]]:
-    """Caller → those of the units that it calls; without the units themselves."""
-    known, callers = frozenset[int](units), dict[UnitId, set[UnitId]]()
-    for edge in store.edges.incoming(known, CALLS, MOST_EDGES):
-        if is_unit(edge.source) and edge.source not in known:
-            callers.setdefault(UnitId(edge.source), set()).add(UnitId(edge.target))
-    return callers
+def find_neighbours(store: Store, units: Collection[UnitId], callees: bool = False) -> dict[UnitId, set[UnitId]]:
+    """Caller, or callee → those of the units that it calls, or that call it; without the units themselves."""
+    known, neighbours = frozenset[int](units), dict[UnitId, set[UnitId]]()
+    for edge in (store.edges.outgoing if callees else store.edges.incoming)(known, CALLS, MOST_EDGES):
+        unit, other = (edge.source, edge.target) if callees else (edge.target, edge.source)
+        if is_unit(other) and other not in known:
+            neighbours.setdefault(UnitId(other), set()).add(UnitId(unit))
+    return neighbours
 
 
-def find_callees(store: Store, units: Collection[UnitId]) -> dict[UnitId, set[UnitId]]:
-    """Callee → those of the units that call it; without the units themselves."""
-    known, callees = frozenset[int](units), dict[UnitId, set[UnitId]]()
-    for edge in store.edges.outgoing(known, CALLS, MOST_EDGES):
-        if is_unit(edge.target) and edge.target not in known:
-            callees.setdefault(UnitId(edge.target), set()).add(UnitId(edge.source))
-    return callees
-
-
-def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) -> dict[UnitId, float] | None:
+def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) -> dict[UnitId, float] | None:
     """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
@@ -129,14 +121,6 @@ def walk_from(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) ->
     return {unit: share for unit, share in shares.items() if share >= FAINT and unit not in seed_ids}
 
 
-def _read_confidences(store: Store, units: Collection[UnitId]) -> Mapping[int, float]:
-    """Unit → highest confidence among its incoming edges."""
-    best: dict[int, float] = {}
-    for edge in store.edges.incoming(units, limit=MOST_EDGES):
-        best[edge.target] = max(best.get(edge.target, 0.0), edge.confidence)
-    return best
-
-
 BLAST_RADIUS, CONFIDENCE, RECENCY, DISTANCE = 0.40, 0.25, 0.20, 0.15  # knowing's weights without HITS
 STATIC_RECENCY = 0.3  # Recency of a unit that no run-time trace has seen (knowing's)
 TEST_FACTOR = 0.3  # Factor for tests that were not named (knowing's)
@@ -147,7 +131,9 @@ Scoring = Callable[[UnitRow, float, int], float]
 
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
     """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
-    confidences = _read_confidences(store, [row.id for row in rows])
+    confidences: dict[int, float] = {}  # Unit → the highest of the edges that lead to it
+    for edge in store.edges.incoming([row.id for row in rows], limit=MOST_EDGES):
+        confidences[edge.target] = max(confidences.get(edge.target, 0.0), edge.confidence)
     running = read_runtime_signals(rows, store, now, notices)
 
     def score(row: UnitRow, blast: float, hops: int) -> float:
@@ -187,7 +173,7 @@ def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
             raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
     rows = store.units.rows(store.units.of_documents([d.id for d in documents_in_scope(store, options)]))
     units = {unit: row for unit, row in rows.items() if not row.local}
-    callers = _read_in_scope(store, find_callers(store, units), replace(options, paths=()))
+    callers = _read_in_scope(store, find_neighbours(store, units), replace(options, paths=()))
     counts = store.edges.degree([*units, *callers], CALLS)
     most = max(counts.values(), default=0) or 1
     score = _make_scoring(store, [*units.values(), *callers.values()], options.now, notices)
@@ -201,8 +187,8 @@ def find_for_change(request: ContextRequest, store: Store, texts: Texts) -> Want
     options, trace_notices = request.options, list[Notice]()
     changed_ids, diff_notices = find_changed_units(request.change, store, texts)
     changed = _read_in_scope(store, changed_ids, options)
-    callers, callees = find_callers(store, changed), find_callees(store, changed)
-    walked = walk_from(store, sorted(changed.values(), key=UnitRow.content_order), options)
+    callers, callees = find_neighbours(store, changed), find_neighbours(store, changed, callees=True)
+    walked = walk_around(store, sorted(changed.values(), key=UnitRow.content_order), options)
     touched = {unit: callers.get(unit, set()) | callees.get(unit, set()) for unit in (*callers, *callees)}
     if walked is None:
         most = max(map(len, touched.values()), default=1)

@@ -11,10 +11,10 @@ or below its folder if it is in the language's fixture file (pytest's conftest.p
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from codelens.context.changes import find_changed_units
-from codelens.graph.reach import Link, LinkReader, Reach, make_caller_reader, reach, resolve_and_read
+from codelens.graph.reach import Link, Reach, make_caller_reader, reach, resolve_and_read
 from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, add_contents
 from codelens.lang.registry import languages
@@ -93,56 +93,44 @@ class Fixtures:
         self._taking: dict[int, dict[str, list[Node]]] = {}
         self._test_files: list[DocumentRow] | None = None
 
-    def takers(self, node: Node) -> list[Link]:
+    def find_takers(self, node: Node) -> list[Link]:
         """The tests and fixtures that take a fixture as parameter; empty for other nodes."""
-        unit = self._view.unit(node)
+        view, unit = self._view, self._view.unit(node)
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or "test" not in unit.roles or language is None or not language.fixtures:
             return []
-        if not any(_MARK.search(mark) for mark in self._view.store.units.decorators([node]).get(unit.id, ())):
+        if not any(_MARK.search(mark) for mark in view.store.units.decorators([node]).get(unit.id, ())):
             return []
+        if self._test_files is None:
+            self._test_files = [d for d in view.store.documents.rows() if "test" in d.roles]
         folder, _, file = unit.path.rpartition("/")
-        takers: list[Node] = []
-        for document in self._list_test_files(unit):
+        home, takers = view.document(unit.document), list[Node]()
+        for document in self._test_files:
+            if home is None or (document.repository, document.language) != (home.repository, unit.language):
+                continue
             is_below = not folder or document.path.startswith(f"{folder}/")
             if document.path == unit.path or (file == language.fixtures and is_below):
-                takers += [n for n in self._takers_in(document).get(unit.name, ()) if n != node]
+                takers += [n for n in self._read_takers(document).get(unit.name, ()) if n != node]
         return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
 
-    def _list_test_files(self, unit: UnitRow) -> Iterator[DocumentRow]:
-        if self._test_files is None:
-            self._test_files = [d for d in self._view.store.documents.rows() if "test" in d.roles]
-        home = self._view.document(unit.document)
-        for document in self._test_files:
-            if home and (document.repository, document.language) == (home.repository, unit.language):
-                yield document
-
-    def _takers_in(self, document: DocumentRow) -> dict[str, list[Node]]:
-        """Parameter name → functions of a file that have it."""
-        if document.id not in self._taking:
-            taking: dict[str, list[Node]] = {}
-            for unit in self._view.store.units.of_document(document.id):
-                for name in _parameters(unit) if not unit.local else ():
-                    taking.setdefault(name, []).append(Node(unit.id))
-            self._taking[document.id] = taking
-        return self._taking[document.id]
-
-
-def _parameters(unit: UnitRow) -> Sequence[str]:
-    """The parameter names in a signature: the first name of each part of the outermost parentheses."""
-    if unit.kind not in ("function", "method"):
-        return ()
-    inside = unit.signature.partition("(")[2].rpartition(")")[0]
-    depth, part, parts = 0, "", []
-    for sign in inside:
-        depth += (sign in "([{") - (sign in ")]}")
-        if sign == "," and not depth:
-            parts.append(part)
-            part = ""
-        else:
-            part += sign
-    names = [re.match(r"\s*(\w+)", p) for p in [*parts, part]]
-    return [found[1] for found in names if found]
+    def _read_takers(self, document: DocumentRow) -> dict[str, list[Node]]:
+        """Parameter name → functions of a file that have it: the first name of each part of the outermost parentheses."""
+        if document.id in self._taking:
+            return self._taking[document.id]
+        taking = self._taking[document.id] = dict[str, list[Node]]()
+        for unit in self._view.store.units.of_document(document.id):
+            if unit.local or unit.kind not in ("function", "method"):
+                continue
+            depth, parts = 0, [""]
+            for sign in unit.signature.partition("(")[2].rpartition(")")[0]:
+                depth += (sign in "([{") - (sign in ")]}")
+                if sign == "," and not depth:
+                    parts.append("")
+                else:
+                    parts[-1] += sign
+            for name in filter(None, (re.match(r"\s*(\w+)", part) for part in parts)):
+                taking.setdefault(name[1], []).append(Node(unit.id))
+        return taking
 
 
 KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "overrides", "decorates", "throws")
@@ -173,41 +161,30 @@ def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth:
 def _reach_from(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
-    """(the changed or named code, all that it reaches, notices about the change)."""
+    """(the changed or named code, all that it reaches, notices about the change).
+
+    One step goes over all KINDS, to importers of a changed file, and from a fixture to its tests.
+    """
+    notices: tuple[Notice, ...] = ()
     if isinstance(targets, Change):
-        nodes, notices = _find_changed_nodes(view, targets)
+        units, notices = find_changed_units(targets, view.store, Texts(view.store))
+        nodes = dict.fromkeys(Node(unit) for unit in units)
+        for row in view.store.units.rows(units).values():
+            if row.kind in CHUNK_KINDS:  # outside of all symbols, it runs when the file is imported
+                nodes.setdefault(document_node(row.document))
     else:
-        nodes = list(dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes))
-        notices = ()
+        nodes = dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes)
     starts = add_contents(tuple(nodes), view, types_too=True)
-    reached = reach(view, starts, _make_ring(view, frozenset(starts)), DEPTH if depth is None else depth)
+    read_callers, read_importers = make_caller_reader(view, KINDS), make_caller_reader(view, ("imports",))
+    files, fixtures = {node for node in starts if node < 0}, Fixtures(view)
+
+    def read_links(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+        changed_files = [n for n in nodes if n in files]
+        links, importers = read_callers(nodes), read_importers(changed_files) if changed_files else {}
+        return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.find_takers(n)] for n in nodes}
+
+    reached = reach(view, starts, read_links, DEPTH if depth is None else depth)
     return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
-
-
-def _find_changed_nodes(view: GraphView, change: Change) -> tuple[list[Node], tuple[Notice, ...]]:
-    """The changed units. A change outside of all symbols counts for the file, because it runs when the file is imported."""
-    units, notices = find_changed_units(change, view.store, Texts(view.store))
-    nodes = dict.fromkeys(Node(unit) for unit in units)
-    for row in view.store.units.rows(units).values():
-        if row.kind in CHUNK_KINDS:
-            nodes.setdefault(document_node(row.document))
-    return list(nodes), notices
-
-
-def _make_ring(view: GraphView, starts: Collection[Node]) -> LinkReader:
-    """One step: over all KINDS, to importers of a changed file, and from a fixture to its tests."""
-    by_kind, importing, fixtures = (
-        make_caller_reader(view, KINDS),
-        make_caller_reader(view, ("imports",)),
-        Fixtures(view),
-    )
-
-    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
-        files = [n for n in nodes if n < 0 and n in starts]
-        links, importers = by_kind(nodes), importing(files) if files else {}
-        return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.takers(n)] for n in nodes}
-
-    return ring
 
 
 def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:

@@ -34,9 +34,9 @@ class Embedder(Protocol):
         ...
 
     def knows(self, text: str) -> bool:
-        """True if the model has learnt any of these words, so that the vector means something even if the index has none of
-        them."""
-        ...
+        """True if the model has learnt any of these words, so that the vector means something even if no text has them. False
+        if its vocabulary is unknown: then a query without any indexed word is not embedded."""
+        return False
 
     def fingerprint(self) -> str:
         """A hash of everything that decides its vectors; stored in the index and compared before a search."""

@@ -1,8 +1,7 @@
 """Embed by an endpoint with OpenAI's `/embeddings` API. This is the only place where text leaves the machine.
 
-Only a user's own setting names an endpoint, and each command must allow it. Its fingerprint is its address, so its vectors are
-assumed to stay the same; another number of dimensions is noticed. Requests go through urllib, which respects the machine's
-proxies; redirections are refused, because the key would follow them. Every wait has a limit, and so have all of them together.
+Only a user's own setting names an endpoint, and each command must allow it. Its fingerprint is its address; another number of
+dimensions is noticed. Redirections are refused, because the key would follow them. Every wait has a limit.
 """
 
 from __future__ import annotations
@@ -20,16 +19,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import xxhash
 
-from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, format_fields, to_int8_vector
+from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, Embedder, format_fields, to_int8_vector
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
-FIRST_WAIT, LONGEST_WAIT = (
-    0.5,
-    30.0,
-)  # Seconds before the second try, doubled each time; the most, whatever the server wants
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # Seconds before the second try, doubled each time; the most, whatever is asked
 MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
 MOST_TOLD = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536
@@ -119,9 +115,7 @@ class _ErrorStatus(Exception):
 KEY = "CODELENS_API_KEY"
 RULES = "endpoint 1"  # Raise the number with any change of what is sent
 BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
-MOST_CHARACTERS = (
-    8000  # Characters of a text. A piece has at most 2048 and a short head; the usual limit is 8192 tokens.
-)
+MOST_CHARACTERS = 8000  # Characters of a text; the usual limit is 8192 tokens
 INDEXING = RetryLimits(seconds=60, tries=6, in_all=300)
 ASKING = RetryLimits(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
 NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption
@@ -162,20 +156,15 @@ def parse_address(setting: str) -> EndpointAddress:
     return EndpointAddress(url, parts.netloc, parts.fragment, int(dimensions), parts.scheme == "https" or host in NEAR)
 
 
-class EndpointEmbedder:
+class EndpointEmbedder(Embedder):
     """Embeds by an endpoint. Its methods raise EmbedderFault."""
 
     slow = True
     least_cosine = LEAST_COSINE
+    dimensions = 0  # Known from the first answer on, unless they are requested
 
     def __init__(self, address: EndpointAddress) -> None:
-        self.name = f"{address.model} at {address.host}"
-        self.dimensions = address.dimensions
-        self._address = address
-
-    def knows(self, text: str) -> bool:
-        """False: the vocabulary is unknown, so a query without any indexed word is not sent."""
-        return False
+        self.name, self.dimensions, self._address = f"{address.model} at {address.host}", address.dimensions, address
 
     def fingerprint(self) -> str:
         """16 hex digits over address, model and requested dimensions."""
@@ -185,9 +174,8 @@ class EndpointEmbedder:
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, provided the endpoint treats the texts of a request separately."""
         texts = [format_fields(entry) for entry in fields]
-        return [
-            v for at in range(0, len(texts), BATCH) for v in self._request_vectors(texts[at : at + BATCH], INDEXING)
-        ]
+        batches = (texts[at : at + BATCH] for at in range(0, len(texts), BATCH))
+        return [vector for batch in batches for vector in self._request_vectors(batch, INDEXING)]
 
     def embed_query(self, text: str) -> bytes:
         """The text's vector; an empty text is not sent and gives an empty vector."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
@@ -45,8 +45,7 @@ def read_json(path: Path) -> Any:
 
 def stamp_files(path: Path) -> tuple[object, ...]:
     """(name, size, time) of each file of a model. Raises OSError."""
-    statuses = [(str(file), file.stat()) for file in model_files(path)]
-    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in statuses)
+    return tuple((str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in model_files(path))
 
 
 def model_files(path: Path) -> list[Path]:
@@ -54,20 +53,6 @@ def model_files(path: Path) -> list[Path]:
     others = ("*.json", "*.txt", "*.model", "*.safetensors", "*.onnx", "*.onnx_data", "*.onnx.data")
     patterns = (below + kind for kind in others for below in ("", "*/"))
     return sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
-
-
-def hash_files(rules: str, path: Path, files: Iterable[Path]) -> str:
-    """16 hex digits over the version of our rules and the files. Raises UsageError."""
-    digest = xxhash.xxh3_64(rules.encode())
-    try:
-        for file in files:
-            digest.update(f"\0{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
-            with file.open("rb") as content:
-                while block := content.read(_BLOCK):
-                    digest.update(block)
-    except OSError as fault:
-        raise UsageError(f"cannot read the model {path}: {fault}") from None
-    return digest.hexdigest()
 
 
 MEAN, CLS = "mean", "cls"
@@ -119,7 +104,6 @@ def read_settings(path: Path) -> SentenceSettings:
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
-    """The prompts for queries and for code; empty if the model has none."""
     config = _read_mapping(path / "config_sentence_transformers.json")
     prompts, default = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict):
@@ -146,7 +130,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_installed(extra: str) -> bool:
-    """True if all modules of an extra are installed."""
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 
@@ -157,8 +140,7 @@ def require_extra(extra: str, what: str) -> None:
         raise MissingExtra(what, missing, extra)
 
 
-_WORD = re.compile(r"[^\W\d_]{3,}")
-"""At least three letters: shorter words are in every vocabulary, and are pieces of others."""
+_WORD = re.compile(r"[^\W\d_]{3,}")  # At least three letters: shorter words are in every vocabulary
 UNKNOWN = frozenset({"[UNK]", "<unk>"})
 WHOLE_OUTPUT = "sentence_embedding"  # Name of an output that is already pooled
 MOST_THREADS = 8  # At most as many threads as index workers
@@ -167,14 +149,11 @@ FATAL = 4  # Log level of onnxruntime: its errors reach us as exceptions
 
 def knows_word(tokenizer: Tokenizer, text: str) -> bool:
     """True if any word of the text is a single known token: in pieces a model accepts every word."""
-    for word in _WORD.findall(text):
-        pieces = tokenizer.encode(word, add_special_tokens=False).tokens
-        if len(pieces) == 1 and pieces[0] not in UNKNOWN:
-            return True
-    return False
+    words = (tokenizer.encode(word, add_special_tokens=False).tokens for word in _WORD.findall(text))
+    return any(len(pieces) == 1 and pieces[0] not in UNKNOWN for pieces in words)
 
 
-class FolderEmbedder(ABC):
+class FolderEmbedder(Embedder):
     """Base of the embedders for folders. Raises UsageError if a package is missing, or the model does not embed texts."""
 
     slow = True
@@ -190,17 +169,22 @@ class FolderEmbedder(ABC):
         """Dimensions of the stored vectors."""
         return len(self._embed(""))
 
-    def knows(self, text: str) -> bool:
-        """False if the vocabulary is unknown."""
-        return False
-
     def fingerprint(self) -> str:
         """16 hex digits over its files; versions of packages are left out, because their rounding mostly vanishes in ours."""
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        return hash_files(self.rules, self._path, self._files())
+        digest = xxhash.xxh3_64(self.rules.encode())
+        try:
+            for file in self._files():
+                digest.update(f"\0{file.relative_to(self._path).as_posix()}\0{file.stat().st_size}\0".encode())
+                with file.open("rb") as content:
+                    while block := content.read(_BLOCK):
+                        digest.update(block)
+        except OSError as fault:
+            raise UsageError(f"cannot read the model {self._path}: {fault}") from None
+        return digest.hexdigest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """One vector per entry, after the model's prompt for documents. Each text by itself: padding would change rounding."""
@@ -233,7 +217,6 @@ class GraphEmbedder(FolderEmbedder):
         self.query_prompt, self.code_prompt = self._settings.query_prompt, self._settings.code_prompt
 
     def knows(self, text: str) -> bool:
-        """True if any word is one token."""
         return knows_word(self._tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
@@ -334,7 +317,6 @@ class StaticTableEmbedder(FolderEmbedder):
         return int(self._model.dim)
 
     def knows(self, text: str) -> bool:
-        """True if any word has a row of its own."""
         return knows_word(self._model.tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:

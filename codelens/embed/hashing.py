@@ -1,9 +1,8 @@
 """Embed by signed feature hashing of words and their stems, without training or model.
 
 A token is hashed to signed features: the dimensions it moves, and by how much. A text is the sum of its tokens' features, each
-times the root of its count; code is four such fields, normalised and weighted. All weights are integers, so sums are exact in any
-order: numpy's batches and the query's plain Python give the same vector on every machine. Queries are embedded in plain Python:
-importing numpy costs 100 ms. Hashes are xxh3, which depends neither on PYTHONHASHSEED nor on the platform.
+times the root of its count; code is four such fields, normalised and weighted. All weights are integers, so sums are exact in
+any order: numpy's batches and the query's plain Python, which saves the import, give the same vector on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from codelens.embed.base import EmbeddedFields
+from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.text.identifiers import is_cjk
 from codelens.text.terms import index_terms, token_counts
 
@@ -33,9 +32,7 @@ DIMENSIONS = 256
 _LOW, _BITS = DIMENSIONS - 1, DIMENSIONS.bit_length() - 1
 VERSION = "2"  # Change it with any change of a vector
 MOST_TEXTS = 512  # Entries per pass: 512 × 4 fields × 256 dimensions are 4 MB of sums
-MOST_TOKENS = (
-    400_000  # Cached tokens, about 100 MB of source; then the cache is cleared, which bounds a worker's memory
-)
+MOST_TOKENS = 400_000  # Cached tokens, about 100 MB of source; then the cache is cleared
 MOST_WORDS = 200_000  # Cached words, which tokens share
 
 # Fitted on 5 400 pairs of a docstring's first sentence and its function without it, the answer among up to 2 000 functions
@@ -52,8 +49,7 @@ WORD, FILLER_IN_CODE = 5, 1
 The whole identifier as well as its words, and less weight for keywords of languages, numbers or single letters gained nothing."""
 FIELD_FACTORS = {"name": 1.0, "context": 0.75, "signature": 0.75, "body": 1.0}
 """How much each field moves the vector. All 1: .505; name .75: .499."""
-FIXED_POINT = 1 << 20
-"""A normalised field is written in whole numbers of this scale, so that sums and squares stay exact in 64 bits."""
+FIXED_POINT = 1 << 20  # A normalised field is written in whole numbers of this scale: exact in 64 bits
 ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
 """Weight of a token by how often the text has it, √tf in 64ths; more often than the table is long counts as its end."""
 
@@ -87,7 +83,7 @@ def _word_features(word: str, filler: int) -> Sequence[int]:
     return features
 
 
-class HashingEmbedder:
+class HashingEmbedder(Embedder):
     """Embeds by hashing. Equal texts have equal vectors on every machine and in every index."""
 
     name = f"hashing-{DIMENSIONS}"
@@ -102,16 +98,11 @@ class HashingEmbedder:
         self._fingerprint = xxhash.xxh3_64_hexdigest(repr(rules).encode())
         self._batch = HashingBatch(FILLER_IN_CODE)
 
-    def knows(self, text: str) -> bool:
-        """False: a word's hash says only which texts contain it."""
-        return False
-
     def fingerprint(self) -> str:
         """16 hex digits over the rules' version, the word list, the weights and the factors."""
         return self._fingerprint
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry; zeros if no field holds a token."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:

@@ -31,7 +31,6 @@ ALIGNMENT = 64
 
 
 def key_of(name: str) -> int:
-    """The key of a row."""
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
@@ -48,7 +47,7 @@ class ModelFile:
             hint = "`codelens model list` shows the available models"
             raise UsageError(f"cannot read the model {path}: {error}", hint) from None
         if self._map[: len(MAGIC)] != MAGIC:
-            raise UsageError(f"{path} is not a model file of codelens", "`codelens model export` makes one")
+            raise UsageError(f"{path} is not a model file of codelens", "`codelens model train` makes one")
         self.path = path
         at, view, parts = len(MAGIC) + 4, memoryview(self._map), []
         length = int.from_bytes(self._map[at - 4 : at], "little")
@@ -69,7 +68,6 @@ class ModelFile:
         self._words_at = start
 
     def row_of(self, name: str) -> int | None:
-        """Index of a row, or None."""
         key = key_of(name)
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
@@ -163,39 +161,3 @@ def rows_of(word: str, find: Callable[[str], int | None]) -> list[int]:
         else:
             at += 1
     return rows
-
-
-PIECE_MARK = "##"
-"""Prefix of word pieces in exported text, where the file's own prefix would end the word."""
-
-
-def write_npz(file: ModelFile, path: Path) -> None:
-    """Write numpy arrays `names`, `rows` (int8, names × dimensions), `query_weights`, `code_weights` (uint16) and `factors`."""
-    import numpy as np
-
-    with path.open("wb") as out:
-        np.savez(
-            out,
-            names=np.array(_export_names(file)),
-            rows=np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions),
-            query_weights=np.frombuffer(file.query_weights, np.uint16),
-            code_weights=np.frombuffer(file.code_weights, np.uint16),
-            factors=np.array(file.factors),
-        )
-
-
-def write_text(file: ModelFile, path: Path) -> None:
-    """Write word2vec's text format: the sizes of the table, then a line per word with its row times its weight in code."""
-    import numpy as np
-
-    rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions) / 127
-    weights = np.frombuffer(file.code_weights, np.uint16) / 65535
-    with path.open("w", encoding="utf-8", newline="\n") as out:
-        out.write(f"{len(rows)} {file.dimensions}\n")
-        for name, row, weight in zip(_export_names(file), rows, weights.tolist(), strict=True):
-            out.write(f"{name} {' '.join(f'{value:.5g}' for value in (row * weight).tolist())}\n")
-
-
-def _export_names(file: ModelFile) -> list[str]:
-    names = (PIECE_MARK + name.removeprefix(PIECE) if name.startswith(PIECE) else name for name in file.names)
-    return [name.encode("utf-8", "backslashreplace").decode() for name in names]

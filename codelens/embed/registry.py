@@ -15,7 +15,6 @@ MODELS = Path(__file__).with_name("models")
 
 @cache
 def shipped_model() -> Path | None:
-    """The shipped model file, or None."""
     return next(iter(sorted(MODELS.glob(f"*{MODEL_ENDING}"))), None)
 
 
@@ -30,10 +29,8 @@ def find_model(setting: str) -> Path | None:
         return Path(setting)
     models = own_models()
     if setting not in models:
-        known = ", ".join((SHIPPED, HASHING, *models))
-        raise UsageError(
-            f"no model is called '{setting}'", f"known: {known}; a file is named by its path, as ./x.model"
-        )
+        hint = f"known: {', '.join((SHIPPED, HASHING, *models))}; a file is named by its path, as ./x.model"
+        raise UsageError(f"no model is called '{setting}'", hint)
     return models[setting]
 
 
@@ -48,14 +45,12 @@ def own_models() -> dict[str, Path]:
 
 
 def absolute_setting(setting: str) -> str:
-    """The setting in a form that means the same in every working directory."""
     return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
 
 
 def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
     """The embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder, or an
-    endpoint's address. Raises UsageError if there is no such model, its package is missing, or it needs the network and that is
-    not allowed."""
+    endpoint's address. Raises UsageError if it is missing, its package is missing, or the network is not allowed."""
     if is_address(setting):
         from codelens.embed.endpoint import EndpointEmbedder, parse_address
 
@@ -99,9 +94,8 @@ def _open_stamped(path: Path | None, stamp: tuple[object, ...]) -> Embedder:
 
 
 def open_indexed_embedder(setting: str) -> Embedder:
-    """The embedder that an index names. The index may come with a foreign repository, so only names and files count, which hold
-    nothing but numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises
-    UsageError."""
+    """The embedder that an index names. The index may be foreign, so only names and files count, which hold nothing but
+    numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises UsageError."""
     if is_address(setting) or Path(setting).is_dir():
         raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
     return open_embedder(setting)

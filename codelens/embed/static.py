@@ -1,11 +1,8 @@
 """Embed by a table of word vectors: the weighted sum of the words' rows.
 
 A file of the same name that ends in .queries has rows of its own for words of queries: everyday words lie near the code that
-answers them. It changes no vector of code, so no index needs to be made again for it.
-
-A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a factor. Sums are
-integers, hence exact: numpy's batches and the query's plain Python give the same vector on every machine. A query reads about
-ten rows and does not import numpy (100 ms).
+answers them. A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a
+factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the import, agree.
 """
 
 from __future__ import annotations
@@ -51,7 +48,6 @@ class StaticEmbedder:
         self.least_cosine = float(card.get("least_cosine", 0.0))
 
     def knows(self, text: str) -> bool:
-        """True if one of the words has a row of its own, without pieces."""
         return any(self._file.row_of(word) is not None for token in tokens(text) for word in words_of(token))
 
     def fingerprint(self) -> str:
@@ -59,7 +55,6 @@ class StaticEmbedder:
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry; zeros if no field holds a known word."""
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
@@ -123,8 +118,7 @@ class StaticBatch(dict[str, bytes]):
             self.clear()
             self._words.clear()
         vectors: list[bytes] = []
-        known: dict[str, bytes] = {}
-        """Rows of the texts of this call: names and enclosing names repeat within a file."""
+        known: dict[str, bytes] = {}  # Rows of the texts of this call: names and enclosing names repeat within a file
         rows, sizes, length = list[bytes](), list[int](), 0
         for number, entry in enumerate(entries, start=1):
             for text in entry:
@@ -151,9 +145,8 @@ class StaticBatch(dict[str, bytes]):
         sums = np.zeros((len(ends) - 1, self._rows.shape[1]))  # integers below 2^53
         for entry, (start, end) in enumerate(pairwise(ends)):
             if start < end:
-                np.matmul(
-                    numbers[start:end], self._rows.take(row[start:end], axis=0).astype(np.float64), out=sums[entry]
-                )
+                rows = self._rows.take(row[start:end], axis=0).astype(np.float64)
+                np.matmul(numbers[start:end], rows, out=sums[entry])
         norm = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
         unit = np.rint(sums * np.divide(127.0, norm, out=np.zeros_like(norm), where=norm > 0)).astype(np.int8)
         packed, size = unit.tobytes(), self._rows.shape[1]

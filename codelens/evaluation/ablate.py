@@ -11,7 +11,6 @@ from typing import Any
 
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
-from codelens.search.fuse import FUSIONS
 from codelens.search.retrieve import MODES
 from codelens.search.run import Profile
 
@@ -50,21 +49,16 @@ WALK = "walk"  # The walk's feature; profiles with a graph have a row for the wa
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """One line of the table: edits of the profile, and of the options."""
+    """One line of the table: edits of the profile."""
 
     name: str
     edits: tuple[Edit, ...] = ()
-    fusion: str = ""
 
     def __call__(self, profile: Profile) -> Profile:
         """Return the profile with the edits applied."""
         for (section, *keys), value in self.edits:
             profile = replace(profile, **{section: _edit(getattr(profile, section), keys, value)})
         return profile
-
-    def options(self, options: SearchOptions) -> SearchOptions:
-        """The search options of this row."""
-        return replace(options, fusion=self.fusion) if self.fusion else options
 
 
 def _edit(section: Any, keys: Sequence[str], value: Any) -> Any:
@@ -84,8 +78,6 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     ]
     if profile.composite:
         ablations += [Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes(profile, edit)]
-    else:
-        ablations += [Ablation(f"by {fusion}", fusion=fusion) for fusion in FUSIONS if fusion != options.fusion]
     return ablations
 
 

@@ -126,43 +126,21 @@ def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
     return tasks, notes
 
 
-_FIELD = re.compile(
-    r"<(num|title|desc|narr)>\s*(?:(?:Number|Topic|Description|Narrative):)?(.*?)(?=</?\w+>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-"""In many collections fields begin with a label, and in most they are not closed."""
-
-
 def read_topics(path: Path) -> dict[str, str]:
-    """Topic → query, from the title of `<top>` elements, from lines with number, tab and query, or from objects with id and
-    query.
-
-    Raises UsageError.
-    """
-    lines = list(_read_lines(path))
-    text = "\n".join(line for _, line in lines)
-    entries: list[tuple[int, str, str, str]] = []  # Line, topic, query, what is wrong if one of them is empty
-    for element in re.finditer(r"<top>(.*?)</top>", text, re.DOTALL | re.IGNORECASE):
-        fields = {name.lower(): " ".join(content.split()) for name, content in _FIELD.findall(element[1])}
-        topic, query = fields.get("num", ""), fields.get("title") or fields.get("desc", "")
-        fault = f"a topic has no {'title' if topic else 'number'}"
-        entries.append((text.count("\n", 0, element.start()) + 1, topic, query, fault))
-    has_elements = re.search(r"<top>", text, re.IGNORECASE)
-    for number, line in lines if not has_elements else ():
+    """Topic → query, from lines with number, tab and query, or from objects with id and query. Raises UsageError."""
+    topics: dict[str, str] = {}
+    for number, line in _read_lines(path):
+        if not line.strip():
+            continue
+        topic, _, query = map(str.strip, line.partition("\t"))
         if line.startswith("{"):
             try:
                 row = parse_json(line)
                 topic, query = str(row["id"]), str(row["query"])
             except (ValueError, KeyError, TypeError):
-                topic = query = ""
-        else:
-            topic, _, query = map(str.strip, line.partition("\t"))
-        if line.strip():
-            entries.append((number, topic, query, "not a topic's number, a tab and its query"))
-    topics: dict[str, str] = {}
-    for number, topic, query, fault in entries:
+                topic = ""
         if not (topic and query):
-            raise UsageError(f"{path}:{number}: {fault}")
+            raise UsageError(f"{path}:{number}: not a topic's number, a tab and its query")
         if topic in topics:
             raise UsageError(f"{path}:{number}: a second topic {topic}")
         topics[topic] = query

@@ -11,7 +11,7 @@ import xxhash
 from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
-from codelens.model.fast_dataclass import dataclass, field, names_of, replace, values_of
+from codelens.model.fast_dataclass import dataclass, field, names_of, replace
 from codelens.text.notation import parse_json
 
 MANIFEST = "manifest.json"
@@ -148,7 +148,7 @@ def to_json(record: object) -> bytes:
 
 def to_row(noun: Any) -> dict[str, Any]:
     """The fields of a record."""
-    return dict(zip(names_of(type(noun)), values_of(noun), strict=True))
+    return {name: getattr(noun, name) for name in names_of(type(noun))}
 
 
 def to_shard(row: Mapping[str, Any]) -> ShardEntry:

@@ -141,10 +141,7 @@ class FleetConnection:
         return Status(index.info(), tuple(repositories), size, {}, "", "")
 
     def _find_visible(self, place: FleetPlace) -> tuple[set[int], list[str]]:
-        """(the shards of which every repository may be seen, a sentence on repositories that share one with others).
-
-        A shard is seen as a whole or not at all: its counts decide scores, so a part of it would tell of the rest.
-        """
+        """(shards that may be seen: all their repositories may, since counts decide scores; a sentence on others)."""
         seen, cut = set(), 0
         for number, entry in enumerate(self.manifest.shards):
             may = [any(fnmatchcase(name, glob) for glob in place.visible) for name in entry.repositories]

@@ -70,10 +70,7 @@ class SourceLook:
 
 
 def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
-    """The repositories of a folder of clones, of a TOML file or of JSON Lines. Raises UsageError.
-
-    `besides` is the fleet's store, which may lie among the clones and is left out.
-    """
+    """The repositories of a folder of clones or a list, without the store `besides`. Raises UsageError."""
     if fleet.is_dir():
         store = None if besides is None else besides.resolve()
         folders = sorted(

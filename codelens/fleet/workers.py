@@ -33,10 +33,7 @@ SHARDS = "shards"  # Folder of a store
 
 @contextmanager
 def open_client(scheduler: str, workers: int) -> Iterator[Any]:
-    """A connection to a scheduler; without an address, to a cluster of processes on this machine that ends with it.
-
-    Raises MissingExtra if Dask is not installed, and UsageError if the scheduler does not answer.
-    """
+    """Connect to a scheduler, or to processes of this machine that end with it. Raises MissingExtra, UsageError."""
     distributed = _import_distributed("a cluster")
     for name in ("distributed", "distributed.client"):  # they log with tracebacks what codelens reports in a line
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -250,10 +247,7 @@ def _index_repositories(
 
 
 def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
-    """Copy the base, if it can be updated here, and sign the copy for this place.
-
-    It cannot where a repository would be indexed in another folder than before, or the base is damaged.
-    """
+    """Copy the base and sign it here. False if it is damaged, or a repository has another folder than before."""
     from codelens.store.store import Store
 
     if job.base is None:

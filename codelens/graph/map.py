@@ -1,18 +1,34 @@
-"""The map of a repository: the symbols that other files depend on most, as many as fit a budget of tokens.
+"""Questions about the whole graph: the map of a repository, and the graph as a stream of nodes, then of edges.
 
-Symbols are ranked by PageRank (Brin and Page, 1998): a walker follows uses from file to file. Uses within a file do not count,
-or the largest file would vote for itself; uses in tests do not count, because tests use everything. Vendored code comes last,
-and what it uses does not count.
+A map has the symbols that other files depend on most, as many as fit a budget of tokens. They are ranked by PageRank (Brin and
+Page, 1998): a walker follows uses from file to file. Uses within a file do not count, or the largest file would vote for itself;
+uses in tests do not count, because tests use everything. Vendored code comes last, and what it uses does not count.
+
+Nodes of a stream are numbered from 0 in the order of contents: files, each with its contents, then externals. So equal contents
+give equal streams, whatever the ids in the index. Only numbers are kept in memory, not the nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from codelens.graph.view import GraphView
+from codelens.graph.view import GraphView, make_external, outgoing
 from codelens.graph.walk import WeightedEdge, build_adjacency, walk
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
-from codelens.model.graph import RESOLVED, CentralSymbol, Node, RepositoryMap, document_node, is_unit
+from codelens.model.graph import (
+    EXTERNAL,
+    KINDS,
+    RESOLVED,
+    CentralSymbol,
+    Edge,
+    GraphLink,
+    GraphStream,
+    NamedNode,
+    Node,
+    RepositoryMap,
+    document_node,
+    is_unit,
+)
 
 MAP_KINDS = (
     *("calls", "references", "type_hint_of", "accesses_field"),
@@ -112,3 +128,40 @@ def _fill_budget(
         files.setdefault((named.repository, named.path), {}).update(new)
     in_order = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
     return in_order, -(-characters // CHARACTERS_A_TOKEN)
+
+
+EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containment
+
+
+def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
+    """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
+    documents = [d for d in view.documents_in_order() if view.includes(d.id)]
+    numbers: dict[Node, int] = {}
+
+    def read_edges(document: DocumentId) -> list[Edge]:
+        units = view.store.units.of_documents([document])
+        return outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
+
+    def list_nodes() -> Iterator[tuple[int, NamedNode]]:
+        externals: set[Node] = set()
+        for document in documents:
+            for node, named in view.nodes_in(document):
+                numbers[node] = len(numbers)
+                yield numbers[node], named
+            externals.update(e.target for e in read_edges(document.id) if e.target >= EXTERNAL)
+        names = view.store.edges.external_names(externals)
+        for node in sorted(names, key=lambda n: names[n]):
+            numbers[node] = len(numbers)
+            yield numbers[node], make_external(names[node])
+
+    def list_links() -> Iterator[GraphLink]:
+        for document in documents:
+            edges = [e for e in read_edges(document.id) if e.source in numbers and e.target in numbers]
+            links = (
+                GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
+                for e in edges
+                if e.confidence >= view.least
+            )
+            yield from sorted(set(links))
+
+    return GraphStream(list_nodes(), list_links())

@@ -1,11 +1,17 @@
-"""Random walks with restart over a weighted graph: power iteration, forward push, and the likeliest trail to a node.
+"""Algorithms on a weighted graph: random walks with restart (power iteration, forward push, the likeliest trail to a node),
+expansion of seeds, and authorities and hubs. None of them reads the store.
 
 A walker at a node returns to a seed with probability alpha, chosen by the seeds' weights, and otherwise follows an edge by its
 weight; from a dead end it returns to a seed. `walk` is knowing's power iteration with its stopping rules and touches every
 edge within reach at each step. `push_mass` finds nearly the same masses in a graph of any size, and reads only nodes where
-much mass waits.
+much mass waits. Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
 
-Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
+`expand` follows Graph Memory: each hop multiplies the score by a factor of the edge's kind. A node gets the best score of all paths
+within the depth, and keeps that path. Edges are followed in both directions, except imports: a popular file would bring in all
+its importers.
+
+`compute_hits` is Kleinberg's HITS: a node is an authority if good hubs point to it, and a hub if it points to good authorities.
+Weights have no effect, as in knowing, which runs HITS on the 200 best nodes of the walk.
 """
 
 from __future__ import annotations
@@ -265,3 +271,138 @@ class Trails:
         for hops in range(self._hops[node], 0, -1):
             stations.append(self._rings[hops][stations[-1]])
         return stations[::-1]
+
+
+class GraphStep(NamedTuple):
+    """An edge at a node. `outgoing` is False if the edge points to the node itself."""
+
+    target: Node
+    kind: str
+    outgoing: bool = True
+
+
+Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]  # Nodes → the steps from each, in any order
+
+
+class Hop(NamedTuple):
+    """One edge of a path, in the direction of the path; the edge itself points backward if `outgoing` is False."""
+
+    source: Node
+    target: Node
+    kind: str
+    outgoing: bool = True
+
+
+KEEPS: Mapping[str, float] = {"contains": 0.95, "extends": 0.85, "implements": 0.85, "imports": 0.70}
+KEEPS_ELSE = 0.8
+ONLY_OUTGOING = frozenset({"imports"})  # From Graph Memory: Search Algorithms, step 4
+DEPTH = 1
+MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedNode:
+    """A node's best score, the node before it on the best path and the edge between them; a seed has neither."""
+
+    node: Node
+    score: float
+    depth: int
+    before: ExpandedNode | None = None
+    kind: str = ""
+    outgoing: bool = True
+
+    def path(self) -> tuple[Hop, ...]:
+        """The hops from the seed; none for a seed."""
+        hops, at = [], self
+        while at.before is not None:
+            hops.append(Hop(at.before.node, at.node, at.kind, at.outgoing))
+            at = at.before
+        return tuple(reversed(hops))
+
+
+def expand(
+    edges_of: Steps,
+    seeds: Mapping[Node, float],
+    depth: int = DEPTH,
+    minimum: float = MINIMUM,
+    decay: float | None = None,
+) -> dict[Node, ExpandedNode]:
+    """All nodes with a score of at least `minimum` within `depth` hops of a seed, best first, including seeds.
+
+    KEEPS maps a kind of edge to the factor of the score, KEEPS_ELSE is that of others; `decay` replaces the factor of every
+    kind. Each hop makes one call of `edges_of`, for the nodes whose score improved and whose neighbours can still reach the
+    minimum. Of equal paths the shorter wins, then the smaller previous node, then the first kind by name. Raises ValueError for
+    a decay outside [0, 1].
+    """
+    most = max(*KEEPS.values(), KEEPS_ELSE) if decay is None else decay
+    if not 0 <= most <= 1:
+        raise ValueError("a factor of an edge must be between 0 and 1")
+    reached = {node: ExpandedNode(node, score, 0) for node, score in sorted(seeds.items()) if score >= minimum}
+    front = list(reached)
+    for hop in range(1, depth + 1):
+        leaving = {node: reached[node] for node in sorted(front) if reached[node].score * most >= minimum}
+        if not leaving:
+            break
+        steps = edges_of(list(leaving))
+        better: dict[Node, ExpandedNode] = {}
+        for node, before in leaving.items():
+            for step in sorted(steps.get(node, ()), key=lambda step: (step.target, step.kind, not step.outgoing)):
+                if not step.outgoing and step.kind in ONLY_OUTGOING:
+                    continue
+                score = before.score * (KEEPS.get(step.kind, KEEPS_ELSE) if decay is None else decay)
+                known = better.get(step.target) or reached.get(step.target)
+                if score >= minimum and (known is None or score > known.score):
+                    better[step.target] = ExpandedNode(step.target, score, hop, before, step.kind, step.outgoing)
+        reached |= better
+        front = list(better)
+    return {end.node: end for end in sorted(reached.values(), key=lambda end: (-end.score, end.node))}
+
+
+ITERATIONS = 10
+POOL = 200  # Number of nodes that take part, the walk's best. Both numbers are from knowing, section 5.
+
+
+class HitsScores(NamedTuple):
+    """Node → score; each of the two has length 1 (L2), or is all 0 where there is no edge."""
+
+    authority: dict[Node, float]
+    hub: dict[Node, float]
+
+
+class Adjustment(NamedTuple):
+    """A part of a score by HITS: what a score above a threshold adds to seeds, or to other nodes."""
+
+    name: str
+    side: str  # The score that counts: authority or hub
+    is_for_seeds: bool
+    threshold: float
+    factor: float
+
+
+ADJUSTMENTS = (
+    Adjustment("seed_authority", "authority", True, 0.05, 0.25),
+    Adjustment("common_authority", "authority", False, 0.2, -0.15),
+    Adjustment("seed_hub", "hub", True, 0.1, 0.10),
+)  # The table of knowing, section 5: seeds gain as authorities and hubs, others lose as common authorities
+
+
+def compute_hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> HitsScores:
+    """Scores by iteration. Every node starts as an equal hub; each step computes authorities, then hubs, each of length 1."""
+    targets = {node: sorted({target for target, _ in row}) for node, row in sorted(adjacency.items())}
+    nodes = sorted(targets.keys() | {target for row in targets.values() for target in row})
+    sources: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node, row in targets.items():
+        for target in row:
+            sources[target].append(node)
+    authority, hub = dict.fromkeys(nodes, 0.0), _scale_to_unit_length(dict.fromkeys(nodes, 1.0))
+    for _ in range(iterations):
+        authority = {node: math.fsum(hub[source] for source in sources[node]) for node in nodes}
+        authority = _scale_to_unit_length(authority)
+        hub = {node: math.fsum(authority[target] for target in targets.get(node, ())) for node in nodes}
+        hub = _scale_to_unit_length(hub)
+    return HitsScores(authority, hub)
+
+
+def _scale_to_unit_length(scores: dict[Node, float]) -> dict[Node, float]:
+    length = math.sqrt(math.fsum(score * score for score in scores.values()))
+    return {node: score / length for node, score in scores.items()} if length else scores

@@ -18,16 +18,14 @@ from codelens.errors import (
     SchemaTooNew,
     UsageError,
 )
-from codelens.indexing.changes import RepositoryUpdate
-from codelens.indexing.derive import Job
+from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
 from codelens.indexing.embedding import with_stored_model, workers_embedder
 from codelens.indexing.link import link_update
 from codelens.indexing.pipeline import finish_run, update_repositories, with_finish_time
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, with_features
 from codelens.indexing.walk_rules import with_stored_rules
 from codelens.indexing.workers import derive_file
-from codelens.model.code import SeenFile, Skip
-from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.model.code import SeenFile
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
@@ -86,6 +84,7 @@ class _Build:
     def __init__(self, run: IndexRun, roots: list[Path]) -> None:
         self.run, self.roots, self.path = run, roots, run.index
         self.building, self._compacted = (self.path.with_name(self.path.name + end) for end in (BUILDING, COMPACTED))
+        self._notices: list[Notice] = []  # About the whole index
         self.is_committed: Callable[[], bool] = lambda: False  # Whether the file at `path` has this run's result
 
     def update_or_build(self, rebuild: bool) -> tuple[IndexReport, ...]:
@@ -97,9 +96,8 @@ class _Build:
         if not path.exists() or path.stat().st_size == 0:
             return self._build(may_copy)
         if self.run.copy_from:
-            self._add_notice(
-                "not-copied", f"{self.run.copy_from} was not copied, since there is an index already: it was updated"
-            )
+            text = f"{self.run.copy_from} was not copied, since there is an index already: it was updated"
+            self._notices.append(Notice("not-copied", text))
         damage: IndexCorrupt | None = None
         if not rebuild:
             try:
@@ -119,12 +117,10 @@ class _Build:
             known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
         if damage:
             others = ", from this run's folders alone: which others it held cannot be read" if known is None else ""
-            self.run = replace(self.run, force=False, notices=(Notice("rebuilt", f"{damage}; it was rebuilt{others}"),))
+            self.run = replace(self.run, force=False)
+            self._notices = [Notice("rebuilt", f"{damage}; it was rebuilt{others}")]
         self.roots += [root for root in known or () if root not in self.roots]
         return self._build(may_copy=False)
-
-    def _add_notice(self, code: str, text: str) -> None:
-        self.run = replace(self.run, notices=(*self.run.notices, Notice(code, text)))
 
     def _update(self) -> tuple[IndexReport, ...]:
         """Raises IndexCorrupt, before anything is written, if a page is damaged or the index is not complete."""
@@ -142,10 +138,11 @@ class _Build:
             ):
                 if is_there and not is_wanted:
                     text = f"the index has {what} and keeps them: `--rebuild {option}` creates one without"
-                    self._add_notice("kept", text)
+                    self._notices.append(Notice("kept", text))
             self._add_trust_notice()
             if moved_from:
-                self._add_notice("moved", f"the index was made at {moved_from} and moved here with its folder")
+                text = f"the index was made at {moved_from} and moved here with its folder"
+                self._notices.append(Notice("moved", text))
             settings = with_features(store, settings)
             settings = with_stored_model(store, settings) if self.run.as_indexed else settings
             with store.reading():
@@ -161,20 +158,19 @@ class _Build:
 
     def _add_trust_notice(self) -> None:
         if not self.run.settings.trust_indexes and not can_sign():
-            text = "no key can be stored in your data folder: "
-            self._add_notice("unmarked", f"{text}searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set")
+            text = "no key can be stored in your data folder: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
+            self._notices.append(Notice("unmarked", text))
 
     def _complete(self, reports: Sequence[IndexReport]) -> tuple[IndexReport, ...]:
         """The reports with the index's size and the notices about all of it."""
-        size, notices = self.path.stat().st_size, self.run.notices
-        return tuple(replace(report, index_bytes=size, notices=(*notices, *report.notices)) for report in reports)
+        size = self.path.stat().st_size
+        return tuple(replace(each, index_bytes=size, notices=(*self._notices, *each.notices)) for each in reports)
 
     def _build(self, may_copy: bool) -> tuple[IndexReport, ...]:
         self._add_trust_notice()
         if self.run.settings.vector and not probe_abilities().vector:
-            self._add_notice(
-                "no-sqlite-vec", "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
-            )
+            text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
+            self._notices.append(Notice("no-sqlite-vec", text))
             self.run = replace(self.run, settings=replace(self.run.settings, vector=False))
 
         def file_id() -> int | None:
@@ -197,7 +193,7 @@ class _Build:
         try:
             source, notices = copy_index(self.run, self.roots[0], copied)
             if source is None:
-                self.run = replace(self.run, notices=(*self.run.notices, *notices))
+                self._notices += notices
                 return []
             store = Store.write(copied, self.path)
             try:
@@ -212,8 +208,8 @@ class _Build:
         finally:
             _delete(copied)
         read = report.added + report.changed
-        self._add_notice("copied", f"the index began as a copy of {source}; {read} of {report.seen} files were read")
-        self.run = replace(self.run, notices=(*self.run.notices, *notices))
+        text = f"the index began as a copy of {source}; {read} of {report.seen} files were read"
+        self._notices += [Notice("copied", text), *notices]
         return [report]
 
     def _build_beside(self) -> list[IndexReport]:
@@ -309,8 +305,7 @@ def remove_index(path: Path) -> None:
 
 def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
     """Bring the one file `below` a root up to date, without a walk, for a command that has written it. Returns whether it is in
-    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy, and what
-    opening an index raises."""
+    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy."""
     with report_write_faults(index), writer_lock(index), report_damage(index):
         store = Store.write(index, accepted=settings.trust_indexes)
         try:
@@ -325,25 +320,21 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
             state = store.documents.states(row.id).get(below)
             is_there = (root / below).exists()
             seen = explain_path(root, below, settings, own_files(store.path)) if is_there else None
+            plan = UpdatePlan()
+            if isinstance(seen, SeenFile) and state:
+                plan.suspects.append((seen, state))
+            elif isinstance(seen, SeenFile):
+                plan.new.append(seen)
+            elif state:
+                plan.removed.append(state)
             with LazyTransaction(store, None) as transaction:
                 update = RepositoryUpdate(store, row, run, transaction)
-                if state is not None:
-                    update.note(state)
-                result = None
-                if isinstance(seen, SeenFile):
-                    result = derive_file(Job(str(root), seen), settings, workers_embedder(settings))
-                is_indexed = False
-                if result is None or isinstance(result, Skip | Unchanged):
-                    if state is not None:
-                        store.remove_document(state.id)
-                else:
-                    transaction.begin()
-                    with suppress(UnfinishedFile):
-                        store.add_document(row.id, result, state.id if state else None)
-                        is_indexed = True
+                update.begin(plan, {})
+                for job in update.jobs():
+                    update.write(derive_file(job, settings, workers_embedder(settings)))
                 link_update(update)
                 finish_run(store, run, transaction)
-            return is_indexed
+            return below in store.documents.states(row.id)
         finally:
             _close(store)
 
@@ -406,21 +397,14 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
             raise UsageError(f"{index} holds {len(rows)} folders")
         if store.features() != Features(run.settings.fuzzy, run.settings.vector):
             raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
-        _require_kinship(rows[0].root, repository)
+        root = rows[0].root  # it must be a checkout of the same repository: one with a first commit in common
+        other, fault = repository_at(root), f"{root} and {repository.top} have no first commit in common"
+        try:
+            is_linked = other and other.common.resolve() == repository.common.resolve()
+            if not is_linked and not (other and first_commits(other) & first_commits(repository)):
+                raise UsageError(fault)
+        except GitError as error:
+            raise UsageError(f"{fault}: {error}") from None
         store.copy(into)
     with Store.write(into, run.index, accepted=True) as copy, copy.writing():
         copy.begin_as(repository.top)
-
-
-def _require_kinship(root: Path, repository: Repository) -> None:
-    """Raise UsageError unless a root is a checkout of the same repository: one with a first commit in common."""
-    other = repository_at(root)
-    fault = f"{root} and {repository.top} have no first commit in common"
-    try:
-        if other and other.common.resolve() == repository.common.resolve():
-            return
-        if other and first_commits(other) & first_commits(repository):
-            return
-    except GitError as error:
-        fault += f": {error}"
-    raise UsageError(fault)

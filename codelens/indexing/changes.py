@@ -15,24 +15,25 @@ from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, 
 from codelens.indexing.workers import Result
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
-from codelens.model.code import DocumentId, FileStamp, SeenFile, Skip, SkipReason
+from codelens.model.code import RepositoryId, SeenFile, Skip, SkipReason
 from codelens.model.extraction import Unchanged, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.runs import Progress
 from codelens.model.search import Notice
-from codelens.store.documents import DocumentState, RepositoryRow, name_by_roots
+from codelens.store.documents import Documents, DocumentState, RepositoryRow, name_by_roots
 from codelens.store.records import Memory, Traces
 from codelens.store.store import Store
 from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import memory_place, traces_place
+
+IsCurrent = Callable[[DocumentState], bool]  # True if a document's recipe is the current one
 
 
 @dataclass(slots=True)
 class UpdatePlan:
     """The result of comparing a walk with the index. `suspects` and `new` are sorted by path."""
 
-    unchanged: list[DocumentState] = field(default_factory=list)
-    restamped: list[tuple[DocumentId, FileStamp]] = field(default_factory=list)
-    """Unchanged documents with another stamp: touched files, or those whose change time was unknown until now."""
+    unchanged: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
     suspects: list[tuple[SeenFile, DocumentState]] = field(default_factory=list)
     """Known paths whose stamp or recipe differs."""
     new: list[SeenFile] = field(default_factory=list)
@@ -43,23 +44,22 @@ class UpdatePlan:
 
 def compare(
     seen: Iterable[SeenFile | Skip],
-    known: Mapping[str, DocumentState],
-    skipped: Mapping[str, Skip],
-    is_current: Callable[[DocumentState], bool],
+    documents: Documents,
+    repository: RepositoryId,
+    is_current: IsCurrent,
     verify: bool = False,
 ) -> UpdatePlan:
-    """Sort the files of a walk. `is_current` says whether a document's recipe is the current one."""
-    plan, gone = UpdatePlan(), dict(known)
+    """Sort the files of a walk."""
+    plan, gone = UpdatePlan(), documents.states(repository)
+    skipped = {skip.path: skip for skip in documents.skips(repository)}
     for entry in seen:
         if isinstance(entry, Skip):
             plan.skips.append(entry)
         elif state := gone.pop(entry.path, None):
             if verify or not state.stamp.agrees(entry.stamp) or not is_current(state):
                 plan.suspects.append((entry, state))
-                continue
-            plan.unchanged.append(state)
-            if state.stamp != entry.stamp:
-                plan.restamped.append((state.id, entry.stamp))
+            else:
+                plan.unchanged.append((entry, state))
         else:
             skip = None if verify else skipped.get(entry.path)
             is_readable = skip and skip.reason is not SkipReason.UNREADABLE  # other files are always tried again
@@ -71,7 +71,7 @@ def compare(
     return plan
 
 
-def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]) -> None:
+def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
     """Move the suspects that have the indexed content to `unchanged`. A worker would take ten times as long for them."""
     suspects, plan.suspects = plan.suspects, []
     for seen, state in suspects:
@@ -79,16 +79,12 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: Callable[[Documen
             if is_current(state) and seen.stamp.size == state.stamp.size:
                 let_clock_tick(seen.stamp.mtime_ns)
                 if hash_of_file(root / seen.os_path) == state.content_hash:
-                    plan.unchanged.append(state)
-                    if state.stamp != seen.stamp:
-                        plan.restamped.append((state.id, seen.stamp))
+                    plan.unchanged.append((seen, state))
                     continue
         plan.suspects.append((seen, state))
 
 
-def find_renames(
-    store: Store, root: Path, plan: UpdatePlan, is_current: Callable[[DocumentState], bool]
-) -> dict[str, RenamedFile]:
+def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> dict[str, RenamedFile]:
     """New path → the removed document with the same content. Reads only files as large as a removed one."""
     gone: dict[int, list[DocumentState]] = defaultdict(list)
     for state in plan.removed:
@@ -163,8 +159,8 @@ class RepositoryUpdate:
         for gone in plan.removed:
             self.note(gone)
             self.store.remove_document(gone.id)
-        for document, stamp in plan.restamped:
-            self._restamp(document, stamp)
+        for seen, state in plan.unchanged:
+            self._restamp(state, seen)
 
     def jobs(self) -> Iterator[Job]:
         """The files to read, sorted by path, so that ids do not depend on which worker is faster."""
@@ -180,8 +176,7 @@ class RepositoryUpdate:
         if isinstance(result, Unchanged):
             assert state is not None
             self.tally.changed, self.tally.unchanged = self.tally.changed - 1, self.tally.unchanged + 1
-            if state.stamp != result.seen.stamp:
-                self._restamp(state.id, result.seen.stamp)
+            self._restamp(state, result.seen)
             return path
         if state:
             self.note(state)
@@ -199,14 +194,20 @@ class RepositoryUpdate:
         self.transaction.batch(result.seen.stamp.size)
         return path
 
+    def report_progress(self, phase: str, done: int, total: int, path: str = "") -> None:
+        if self.run.progress:
+            self.run.progress(Progress(phase, done, total, path))
+
     def note(self, state: DocumentState) -> None:
         """Note what a document offers to others, before it is replaced or removed."""
         self.transaction.begin()
         self.invalidation.note(state.id)
 
-    def _restamp(self, document: DocumentId, stamp: FileStamp) -> None:
-        self.transaction.begin()
-        self.store.documents.set_stamp(document, stamp)
+    def _restamp(self, state: DocumentState, seen: SeenFile) -> None:
+        """Note the stamp of a file that was touched, or whose change time was unknown until now."""
+        if state.stamp != seen.stamp:
+            self.transaction.begin()
+            self.store.documents.set_stamp(state.id, seen.stamp)
 
     def _skip(self, skip: Skip, state: DocumentState | None) -> None:
         """Correct the counts for a file that is skipped for its content."""

@@ -18,11 +18,9 @@ from codelens.text.terms import tokens
 
 CHUNK_SIZE = 2048  # Maximum bytes of a chunk: about 512 tokens of 4 characters
 WINDOW, OVERLAP = 2048, 204  # Characters: 512 tokens, and 10 % of them
-MAX_WINDOWS = 64
-"""The store numbers a unit's vectors from unit × 64; text beyond 118 000 characters is found by its words only."""
+MAX_WINDOWS = 64  # The store numbers a unit's vectors from unit × 64; later text is found by its words only
 
-_SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")
-"""The start of a line that holds something other than a closing bracket."""
+_SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")  # The start of a line that holds not only a closing bracket
 
 
 def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple[int, int]]:
@@ -31,33 +29,26 @@ def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple
     The best seam is the least indented line start, after a blank line if possible, the last of equals: a top-level key
     of YAML, TOML, INI and JSON, a paragraph, a statement. An endless line is cut after a blank or between characters.
     """
+
+    def rate(seam: re.Match[bytes]) -> tuple[int, bool, int]:
+        place = seam.start()
+        blank_before = utf8[place - 1] in b"\n" or utf8[max(place - 2, 0) : place] == b"\n\r"
+        return seam.end() - seam.start(1), not blank_before, -place
+
     pieces: list[tuple[int, int]] = []
     while end - start > size:
-        middle = _seam(utf8, start + size // 2, start + size) or _inside_line(utf8, start, start + size)
+        limit = start + size
+        if seam := min(map(rate, _SEAM.finditer(utf8, start + size // 2, limit)), default=None):
+            middle = 1 - seam[2]
+        else:
+            middle = max(utf8.rfind(b"\n", start + 1, limit), utf8.rfind(b" ", limit - size // 4, limit)) + 1
+        if middle <= start:
+            middle = limit
+            while middle > start + 1 and utf8[middle] & 0xC0 == 0x80:  # inside a character
+                middle -= 1
         pieces.append((start, middle))
         start = middle
     return [*pieces, (start, end)] if end > start else pieces
-
-
-def _seam(utf8: bytes, low: int, high: int) -> int | None:
-    best: tuple[int, int, int] | None = None
-    for line_start in _SEAM.finditer(utf8, low, high):
-        place = line_start.start()
-        blank_before = utf8[place - 1] in b"\n" or utf8[max(place - 2, 0) : place] == b"\n\r"
-        score = (line_start.end() - line_start.start(1), not blank_before, -place)
-        if best is None or score < best:
-            best = score
-    return 1 - best[2] if best else None
-
-
-def _inside_line(utf8: bytes, start: int, limit: int) -> int:
-    middle = max(utf8.rfind(b"\n", start + 1, limit), utf8.rfind(b" ", limit - (limit - start) // 4, limit)) + 1
-    if middle > start:
-        return middle
-    middle = limit
-    while middle > start + 1 and utf8[middle] & 0xC0 == 0x80:  # inside a character
-        middle -= 1
-    return middle
 
 
 def windows(text: str) -> list[str]:
@@ -72,8 +63,7 @@ def windows(text: str) -> list[str]:
     return [*pieces, text[start : start + WINDOW]]
 
 
-SECTION_SIZE = 16 * CHUNK_SIZE
-"""Bytes. A longer section is cut into pieces under the same heading: a megabyte of change log is too large to rank."""
+SECTION_SIZE = 16 * CHUNK_SIZE  # Bytes. A longer section is cut: a megabyte of change log is too large to rank
 REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
 MOST_REACHED_OVER = 512  # Bytes of such symbols that a code chunk may span at once
 

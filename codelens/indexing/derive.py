@@ -1,13 +1,13 @@
-"""A file's bytes and decoded text → everything that the index keeps of it.
+"""A file's bytes and decoded text → everything that the index keeps of it. The result depends on bytes, path and recipe alone.
 
-The result depends only on the bytes, the path and the recipe, never on other documents. A large file is derived in parts, to
-keep only a few of them in memory. Parts end where chunks end, so the chunks do not depend on where parts end. A large file is
-not parsed and has no links: it is found by its words, substrings and vectors.
+A large file is derived in parts, which end where chunks end, to keep only a few of them in memory. It is not parsed and has no
+links: it is found by its words, substrings and vectors.
 """
 
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -80,19 +80,16 @@ class Job:
 
     @property
     def file(self) -> Path:
-        """The file's path on disk."""
         return Path(self.root) / self.seen.os_path
 
 
-def derive(
-    job: Job, read: ReadText, settings: Settings, embedder: Embedder | None, reuse: Extraction | None = None
-) -> DerivedDocument:
-    """Everything about one file, without vectors if there is no `embedder`. `reuse` is the extraction of the same content under
-    the path `job.moved.old_path`."""
+def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | None) -> DerivedDocument:
+    """Everything about one file, without vectors if there is no `embedder`."""
     path, raw, decoded = job.seen.path, read.raw, read.decoded
     language = detect_language(path, raw)
     text = TextMap(decoded)
-    extraction = _rename(reuse, job, decoded) or extract(text, path, language, job.grammar_fault)
+    is_moved = job.moved and job.moved.content_hash == read.content_hash
+    extraction = (is_moved and _rename(job, decoded)) or extract(text, path, language, job.grammar_fault)
     texts = searched_texts(text, language, extraction.units)
     mapped = in_original(extraction, text, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
@@ -122,9 +119,9 @@ def derive(
     )
 
 
-def _rename(reuse: Extraction | None, job: Job, decoded: DecodedText) -> Extraction | None:
+def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
     """The old extraction with the new file name in its chunks; None if the file must be extracted again."""
-    path, old = job.seen.path, from_original(reuse, decoded) if reuse else None
+    path, old = job.seen.path, from_original(pickle.loads(job.moved.extraction), decoded) if job.moved else None
     if not job.moved or not old or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
         return None  # the kind of a note depends on its folder
     old_name, name = job.moved.old_path.rpartition("/")[2], path.rpartition("/")[2]
@@ -148,16 +145,11 @@ def postings_of(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple
     return tuple(postings)
 
 
-PART_SIZE = (
-    1_000_000  # Characters of a part, plus at most a chunk or a section. Deriving a part of code takes about 25 MB.
-)
+PART_SIZE = 1_000_000  # Characters of a part, plus at most a chunk or a section: about 25 MB to derive
 LARGE_SIZE = 4_000_000  # Bytes above which a text is read in parts; twice the default of `max_file_size`
 MOST_HELD = 100_000  # Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it
-MOST_PARSED = 10_000_000
-"""Bytes up to which a whole file is parsed: the SQLite amalgamation has 9 MB. Parsing C takes 45 MB of memory per MB (measured)."""
+MOST_PARSED = 10_000_000  # Bytes up to which a whole file is parsed; parsing C takes 45 MB of memory per MB
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
-LEVELLED = frozenset({"rst", "restructuredtext"})
-"""Languages whose heading levels depend on earlier headings; large files of these have no sections."""
 
 
 def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> DerivedDocument | Skip | Unchanged | None:
@@ -270,7 +262,8 @@ class _PartReader:
 
     @property
     def _has_headings(self) -> bool:
-        return self.row.chunks == "headings" and self.row.name not in LEVELLED
+        """True if the text has sections. In reStructuredText the levels of headings depend on all earlier ones."""
+        return self.row.chunks == "headings" and self.row.name != "restructuredtext"
 
     def _pieces(self, utf8: bytes) -> list[Piece]:
         """Chunks as `chunk_text` cuts them; the last one may change when more text follows. Empty if the text has sections."""

@@ -15,12 +15,12 @@ from codelens.embed.registry import absolute_setting, open_embedder, open_indexe
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.chunk import windows
 from codelens.indexing.extract import map_units, quoted_units, searched_texts
-from codelens.indexing.run import LazyTransaction
+from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TODO
 from codelens.model.extraction import DecodedText, Extraction, Import, Unit
 from codelens.model.fast_dataclass import replace
-from codelens.model.runs import Progress, ProgressSink
+from codelens.model.runs import Progress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -40,7 +40,6 @@ class CachingEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """The embedder's dimensions, which it may learn from its first answer."""
         return self._embedder.dimensions
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
@@ -85,9 +84,8 @@ def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequen
     if row and row.prose:
         sections = (unit.name for unit in units if unit.kind == "section" and unit.name != path.rpartition("/")[2])
         return EmbeddedFields(name, spaced, next(sections, ""), "")
-    exported = [
-        u.name for u in units if u.kind in EXPORTED_KINDS and u.parent is None and not u.local and u.name[0] != "_"
-    ]
+    outer = (unit for unit in units if unit.kind in EXPORTED_KINDS and unit.parent is None and not unit.local)
+    exported = [unit.name for unit in outer if unit.name[0] != "_"]
     used = [" ".join(filter(None, (import_.module, import_.name.strip("*")))) for import_ in imports]
     exports, imported = (" ".join(list(dict.fromkeys(names))[:MOST_SUMMARISED]) for names in (exported, used))
     return EmbeddedFields(name, spaced, exports, imported)
@@ -149,13 +147,10 @@ def with_stored_model(store: Store, settings: Settings) -> Settings:
     return settings
 
 
-def embed_again(
-    store: Store, settings: Settings, transaction: LazyTransaction, progress: ProgressSink | None
-) -> tuple[int, int]:
-    """Give all documents vectors of the embedder in the settings, without reading files or parsing: vectors of two embedders
-    cannot be compared. Slow embedders run only here, for many documents at once. Returns (documents embedded, those of them
-    that had vectors of another embedder). Raises EmbedderFault if an embedder changes its dimensions."""
-    embedder = embedder_of(settings)
+def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
+    """Give all documents vectors of the embedder in the settings, without reading files or parsing. Slow embedders run only
+    here. Returns (documents embedded, those of them that had vectors of another embedder). Raises EmbedderFault."""
+    embedder = embedder_of(run.settings)
     if embedder is None:
         return 0, 0
     before = store.documents.embedded_by_others(embedder.fingerprint())
@@ -183,11 +178,11 @@ def embed_again(
             store.embed_again(document.id, of_units, b"".join(of_file), embedder.fingerprint())
             transaction.batch(document.stamp.size)
             document_vectors, number = [], number + 1
-            if progress:
-                progress(Progress("embed", number, len(others), document.path))
+            if run.progress:
+                run.progress(Progress("embed", number, len(others), document.path))
     transaction.set_meta("embedder", embedder.name)
     transaction.set_meta("embedder_fingerprint", embedder.fingerprint())
-    transaction.set_meta("embedder_setting", absolute_setting(settings.model))
+    transaction.set_meta("embedder_setting", absolute_setting(run.settings.model))
     transaction.set_meta("embedder_width", str(width) if embedder.slow and width else "")
     return len(others), before
 

@@ -44,24 +44,17 @@ class _NotebookContent:
 
     def add(self, cell: Extraction, source: Excerpt) -> None:
         """Add the results of one cell, with offsets of the file."""
-        first = len(self.units)
-
-        def here(place: int | None) -> int | None:
-            return None if place is None else first + place
-
-        def line(start: int) -> int:
-            return self.text.line_column(start)[0]
-
+        here: dict[int | None, int | None] = {i: len(self.units) + i for i in range(len(cell.units))} | {None: None}
         for unit in cell.units:
-            self.units.append(replace(move_to_text(unit, source, self.text), parent=here(unit.parent)))
+            self.units.append(replace(move_to_text(unit, source, self.text), parent=here[unit.parent]))
         for r in cell.references:
             start = source.place(r.start)
-            self.references.append(r._replace(unit=here(r.unit), start=start, line=line(start)))
+            self.references.append(r._replace(unit=here[r.unit], start=start, line=self.text.line_column(start)[0]))
         for i in cell.imports:
             start = source.place(i.start)
-            self.imports.append(i._replace(start=start, line=line(start)))
+            self.imports.append(i._replace(start=start, line=self.text.line_column(start)[0]))
         for b in cell.bindings:
-            self.bindings.append(b._replace(unit=here(b.unit), start=source.place(b.start)))
+            self.bindings.append(b._replace(unit=here[b.unit], start=source.place(b.start)))
         self.faults += [cell.fault] if cell.fault else []
 
 
@@ -126,9 +119,8 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     links_start = 0
     for _ in range(note.links_line - 1):
         links_start = text.utf8.find(b"\n", links_start) + 1
-    places = [
-        Reference("place", link.path, link.symbol, 0, links_start, note.links_line) for link in note.links if units
-    ]
+    line, links = note.links_line, note.links if units else ()
+    places = [Reference("place", link.path, link.symbol, 0, links_start, line) for link in links]
     outside = [reference for reference in mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
     return Extraction("", tuple(units), (*places, *outside), (), fault)
@@ -253,7 +245,6 @@ def _map_offsets(extraction: Extraction, there: Callable[[int], int]) -> Extract
 
 
 def map_units(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:
-    """The units with their offsets mapped by `there`."""
     return tuple(
         replace(
             u,

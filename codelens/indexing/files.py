@@ -17,16 +17,7 @@ from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.extraction import DecodedText, Unchanged
 from codelens.worktree.classify import LineLengths, Reason, classify_bytes, classify_text
-from codelens.worktree.decode import (
-    EVIDENCE,
-    HEAD,
-    controls,
-    decode,
-    guess_legacy,
-    readings,
-    too_many_controls,
-    windows_of,
-)
+from codelens.worktree.decode import EVIDENCE, HEAD, count_controls, decode, guess_legacy, readings, windows_of
 from codelens.worktree.files import BLOCK, content_hash
 
 TICK_NS = 10_000_000  # The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer
@@ -92,8 +83,6 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 class Survey(NamedTuple):
-    """Facts from reading a file once."""
-
     content_hash: bytes
     digest: bytes  # SHA-256 of the file's own bytes
     encoding: str
@@ -112,18 +101,13 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
         content.update(block)
         digest.update(block)
         lengths.add(block)
-        odd += controls(block)
+        odd += count_controls(block)
         if len(evidence) < EVIDENCE:
             whole, newline, tail = (tail + block).rpartition(b"\n")
             if not newline and len(tail) > EVIDENCE:
                 whole, tail = tail, b""
             evidence += b"\n".join([*windows_of(whole), b""])  # whole lines, because a block may end inside a character
-    possible = readings(
-        head,
-        lengths.size,
-        lambda: too_many_controls(odd, lengths.size),
-        lambda: guess_legacy(bytes(evidence) + tail, threshold),
-    )
+    possible = readings(head, lengths.size, lambda: odd, lambda: guess_legacy(bytes(evidence) + tail, threshold))
     for encoding, confidence, bom in possible:
         lines, last = 0, "\n"
         try:

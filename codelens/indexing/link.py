@@ -13,18 +13,15 @@ from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
 from codelens.linking.linker import DocumentLinks, Linker, in_batches, link_documents, write_links
-from codelens.linking.precise.edges import store_implementations
-from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes
+from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes, store_implementations
 from codelens.model.budget import without_collector
 from codelens.model.code import DocumentId, RepositoryId
-from codelens.model.runs import Progress
 from codelens.model.search import Notice
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-DOCUMENTS_A_WORKER = 200
-"""Documents that justify another linking process: it must first read the list of all documents. Chosen."""
+DOCUMENTS_A_WORKER = 200  # Documents that justify another linking process, which reads the list of all documents
 DOCUMENTS_A_CALL = 256  # Documents that a worker links in one call: neighbours look up the same things
 CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on memory
 
@@ -68,8 +65,7 @@ def _link(
 
     def report_progress(links: Iterable[DocumentLinks]) -> Iterator[DocumentLinks]:
         for done, document_links in enumerate(links, start=1):
-            if run.progress:
-                run.progress(Progress("link", done, len(ordered), files[document_links.document].path))
+            update.report_progress("link", done, len(ordered), files[document_links.document].path)
             yield document_links
 
     workers = min(worker_count(run.settings), len(ordered) // DOCUMENTS_A_WORKER)

@@ -1,9 +1,8 @@
-"""A cheap look at a tree before an answer: has it changed since it was indexed?
+"""A cheap look at a tree before an answer: has it changed since it was indexed? A full answer is `codelens status`.
 
 A run notes the times of the folders and files that are most likely to change (`note_times`). A look asks the system for the
-same times: of a folder, since a new, deleted, renamed or replaced file changes it, and of a file, since an edit in place
-does not change its folder. Only what differs is examined: a folder is listed, a file is hashed unless its size differs. All
-steps are bounded by number, never by time, so that the same state gives the same answer. A full answer is `codelens status`.
+same times: a new, deleted, renamed or replaced file changes its folder's, an edit in place its own. All steps are bounded by
+number, never by time, so that the same state gives the same answer.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
     from codelens.indexing.run import IndexRun, LazyTransaction, Tally
     from codelens.worktree.walk import WalkFilter
 
-MOST_TIMES = 4000
-"""Times that one look asks for, in all trees of an index: 14 ms of CPU where a stat takes 3.5 µs (a virtual machine; half of it
-on hardware). What looks may cost is 20 ms."""
-MOST_FILES = (
-    50  # Files whose time differs that are examined, in each tree: a look that finds changes may cost twice as much
-)
+MOST_TIMES = 4000  # Times that one look asks for, in all trees of an index: at most 20 ms of CPU
+MOST_FILES = 50  # Files whose time differs that are examined, in each tree
 MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
 MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
 MOST_NAMES = 1000  # Names that are read from all of these
@@ -57,7 +52,6 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
 
 
 def times_key(repository: RepositoryRow) -> str:
-    """The key of `meta` for what `note_times` returns."""
     return f"times:{repository.name}"
 
 
@@ -126,7 +120,22 @@ class _Look:
             files, times = self._store.documents.totals(self._row.id)[0], -1
         if not self._row.root.is_dir():
             return TreeLook(TreeState.GONE, files, 0)
-        checked, differing, folders = self._compare_times(lines[:most])
+        checked, differing, folders = 0, list[str](), list[str]()
+        top, is_windows = self._root.rstrip("/") + "/", os.name == "nt"
+        for line in lines[:most]:
+            noted, _, path = line.partition(" ")
+            if ".." in path and ".." in path.split("/"):  # written with intent: it would lead out of the root
+                continue
+            is_folder = path.endswith("/")
+            try:
+                stat = os.lstat(top + os_path_of(path).rstrip("/"))
+                now = stat.st_mtime_ns if is_folder or is_windows else stat.st_ctime_ns  # as in `stamp_of`
+                is_same = now == int(noted)
+            except (OSError, ValueError):
+                is_same = False
+            if not is_same:
+                (folders if is_folder else differing).append(path)
+            checked += is_same and not is_folder
         for path in differing[:MOST_FILES]:
             document = self._store.documents.find_at(self._row.id, path)
             checked += document is None or self._compare_content(document)
@@ -142,27 +151,6 @@ class _Look:
         head = history.head if history else ""
         head_moved = bool(head) and commit_in_files(self._row.root) not in ("", head)
         return TreeLook(TreeState.UNKNOWN, files, checked, head_moved=head_moved)
-
-    def _compare_times(self, lines: Iterable[str]) -> tuple[int, list[str], list[str]]:
-        """(number of files with the noted time, other files, folders with another time)"""
-        same, files, folders = 0, list[str](), list[str]()
-        top, lstat, windows = self._root.rstrip("/") + "/", os.lstat, os.name == "nt"
-        for line in lines:
-            noted, _, path = line.partition(" ")
-            if ".." in path and ".." in path.split("/"):  # written with intent: it would lead out of the root
-                continue
-            is_folder = path.endswith("/")
-            try:
-                stat = lstat(top + os_path_of(path).rstrip("/"))
-                now = stat.st_mtime_ns if is_folder or windows else stat.st_ctime_ns  # as in `stamp_of`
-                is_same = now == int(noted)
-            except (OSError, ValueError):
-                is_same = False
-            if not is_same:
-                (folders if is_folder else files).append(path)
-            elif not is_folder:
-                same += 1
-        return same, files, folders
 
     def _compare_content(self, document: DocumentRow) -> bool:
         """Compare a document with its file; False if that would read too much."""

@@ -59,8 +59,7 @@ def lines_of(utf8: bytes) -> list[Line]:
 
 def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
     fence = b""
-    paragraph: int | None = None
-    """First line of a paragraph, which a setext underline would make a heading."""
+    paragraph: int | None = None  # First line of a paragraph, which a setext underline would make a heading
     first = 0
     if lines[0][1].rstrip() == b"---":  # front matter
         first = next((i + 1 for i in range(1, len(lines)) if lines[i][1].rstrip() in (b"---", b"...")), 0)
@@ -71,10 +70,10 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
         elif opened := _FENCE.match(line):
             fence, paragraph = opened[1], None
         elif match := _ATX.match(line):
-            yield _heading(lines, i, i, match, len(match[1]))
+            yield _heading(lines, i, match, len(match[1]))
             paragraph = None
         elif paragraph == i - 1 and (under := _SETEXT.match(line)):
-            yield _heading(lines, i - 1, i, None, 1 if under[1][:1] == b"=" else 2)
+            yield _heading(lines, i - 1, None, 1 if under[1][:1] == b"=" else 2)
             paragraph = None
         else:
             follows = i and lines[i - 1][1].strip() and paragraph is None and not _ATX.match(lines[i - 1][1])
@@ -95,7 +94,7 @@ def _restructured_headings(lines: list[Line]) -> Iterator[Heading]:
         if len(under) < min(len(title.decode("utf-8", "replace")), 4):
             continue
         level = levels.setdefault((under[:1], over), len(levels) + 1)
-        yield _heading(lines, i - 1, i, None, level, first=i - 2 if over else i - 1)
+        yield _heading(lines, i - 1, None, level, first=i - 2 if over else i - 1)
 
 
 def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
@@ -106,7 +105,7 @@ def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
         elif listing := _LISTING.match(line):
             block = listing[1]
         elif match := _ASCIIDOC.match(line):
-            yield _heading(lines, i, i, match, len(match[1]))
+            yield _heading(lines, i, match, len(match[1]))
 
 
 def _org_headings(lines: list[Line]) -> Iterator[Heading]:
@@ -115,12 +114,11 @@ def _org_headings(lines: list[Line]) -> Iterator[Heading]:
         if block := _ORG_BLOCK.match(line):
             inside = block[1].upper() == b"BEGIN"
         elif not inside and (match := _ORG.match(line)):
-            yield _heading(lines, i, i, match, len(match[1]))
+            yield _heading(lines, i, match, len(match[1]))
 
 
 _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
     "markdown": _markdown_headings,
-    "rst": _restructured_headings,
     "restructuredtext": _restructured_headings,
     "asciidoc": _asciidoc_headings,
     "org": _org_headings,
@@ -128,25 +126,23 @@ _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
 
 
 def _heading(
-    lines: list[Line], title: int, last: int, match: re.Match[bytes] | None, level: int, first: int | None = None
+    lines: list[Line], at: int, match: re.Match[bytes] | None, level: int, first: int | None = None
 ) -> Heading:
-    """The heading in line `title` (all of it, or group 2 of a match) that ends in line `last`."""
-    start, line = lines[title]
+    """The heading in the line `at`: group 2 of a match, or without one all of the line, which is underlined then."""
+    start, line = lines[at]
     left, right = match.span(2) if match else (len(line) - len(line.lstrip()), len(line.rstrip()))
+    last = at if match else at + 1
+    title = line[left:right].decode("utf-8", "replace")
+    # Without links, roles, emphasis and anchors; as written if nothing is left
+    words = _MARKS.sub("", _ROLE.sub(r"\1", _LINK.sub(r"\1", title))).split() or title.split()
     return Heading(
-        start=lines[title if first is None else first][0],
+        start=lines[at if first is None else first][0],
         name_start=start + left,
         name_end=start + right,
         end=lines[last + 1][0] if last + 1 < len(lines) else lines[last][0] + len(lines[last][1]),
         level=level,
-        name=plain_words(line[left:right].decode("utf-8", "replace")),
+        name=" ".join(words),
     )
-
-
-def plain_words(title: str) -> str:
-    """A title without links, roles, emphasis and anchors; as written if nothing is left."""
-    words = _MARKS.sub("", _ROLE.sub(r"\1", _LINK.sub(r"\1", title)))
-    return " ".join(words.split()) or " ".join(title.split())
 
 
 MOST_BLOCKS = 500  # Limit for one document. The longest guides have about two hundred, and each costs a parse.

@@ -1,13 +1,13 @@
 """walk → decode → parse → extract → chunk → embed → store → link, for the repositories of a run.
 
-Worker processes read, decode and derive files; this process compares and writes. An update is one transaction, begun
-with its first write. A first build commits in batches, so that a killed build loses only the last one.
+Worker processes read, decode and derive files; this process compares and writes. An update is one transaction. A first build
+commits in batches, so that a killed build loses only the last one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from codelens.indexing.changes import (
     repositories_at,
 )
 from codelens.indexing.embedding import embed_again, embedder_of
-from codelens.indexing.history import update_history
 from codelens.indexing.link import link_update
 from codelens.indexing.look import note_run
 from codelens.indexing.run import (
@@ -35,19 +34,21 @@ from codelens.indexing.run import (
 from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
 from codelens.model.fast_dataclass import replace
-from codelens.model.runs import IndexReport, Progress
+from codelens.model.history import HistoryRead, PastCommit
+from codelens.model.runs import IndexReport
 from codelens.model.search import Notice
 from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
+from codelens.worktree.blame import LinesRead, line_terms, read_lines
+from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
 from codelens.worktree.ignore import tracking_fault
 from codelens.worktree.place import own_files
+from codelens.worktree.repository import GitError
 from codelens.worktree.walk import walk
 
 
-def update_repositories(
-    store: Store, roots: Sequence[Path], run: IndexRun, is_resumed: bool = False
-) -> list[IndexReport]:
+def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool = False) -> list[IndexReport]:
     """Bring the index of these roots up to date, then what concerns the whole index. Returns a report for each root."""
     embedder_of(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
@@ -71,7 +72,7 @@ def update_repositories(
             tally.notices = (*nested, *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
             report = _report(store, repositories[root], run, tally)
-            reports.append(replace(report, resumed=is_resumed, seconds=time.perf_counter() - started))
+            reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
         note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
@@ -139,8 +140,7 @@ def update_repository(
     verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk(root, run.settings, own_files(run.index), folders)
-    known_skips = {skip.path: skip for skip in store.documents.skips(repository.id)}
-    plan = compare(tree, store.documents.states(repository.id), known_skips, run.is_current, verify)
+    plan = compare(tree, store.documents, repository.id, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
     if not verify:
@@ -149,9 +149,7 @@ def update_repository(
     update.begin(plan, find_renames(store, root, plan, run.is_current))
     total = len(plan.new) + len(plan.suspects)
     for number, result in enumerate(derive_all(update.jobs(), run.settings, kept=workers), start=1):
-        path = update.write(result)
-        if run.progress:
-            run.progress(Progress("index", number, total, path))
+        update.report_progress("index", number, total, update.write(result))
     update.write_skips()
     if run.batches:
         transaction.commit()  # a killed build resumes with linking
@@ -159,7 +157,8 @@ def update_repository(
 
     update.tally.notices = link_update(update)
     clock.end("link")
-    update_history(update)
+    update_histories(update)
+    update_line_authors(update)
     clock.end("history")
 
     update.tally.folders, update.tally.walk_seconds = folders, walk_seconds
@@ -168,10 +167,64 @@ def update_repository(
     return update.tally
 
 
+def update_histories(update: RepositoryUpdate) -> None:
+    """Bring the commits of each file up to HEAD, if that has moved; a forced run reads all again. A fault is a line in
+    `status`."""
+    store, repository, force = update.store, update.repository, update.run.force
+    with_messages = update.run.settings.history
+    before = store.history.read(repository.id)
+    read, commits = HistoryRead("", ""), tuple[PastCommit, ...]()
+    stored: Mapping[int, PastCommit] = {}
+    try:
+        head = head_of(repository.root)
+        terms = head.terms if with_messages else f"{head.terms} without messages"
+        if before and not force and (before.head, before.terms) == (head.commit, terms):
+            return
+        read = HistoryRead(head.commit, terms)
+        update.report_progress("history", 0, 0)
+        stored = store.history.commits(repository.id)
+        is_usable = before and not force and before.terms == terms
+        read, commits = read_changes(head, {commit.name: commit for commit in stored.values()} if is_usable else None)
+        read = replace(read, terms=terms)
+        if not with_messages:
+            commits = tuple(commit._replace(subject="", body="") for commit in commits)
+    except TooSlow as fault:  # stored with the commit: it would be too slow again
+        read = replace(read, fault=str(fault))
+    except GitError as fault:
+        read = HistoryRead("", "", fault=str(fault))
+    if read != before or force:
+        update.transaction.begin()
+        stored = stored or store.history.commits(repository.id)
+        store.history.replace(repository.id, read, commits, collect_histories(commits), stored)
+
+
+def update_line_authors(update: RepositoryUpdate) -> None:
+    """Bring the commits that wrote each line up to HEAD, like `update_histories`."""
+    store, repository, force = update.store, update.repository, update.run.force
+    before = store.lines.read(repository.id)
+    lines = LinesRead({}, {})
+    try:
+        head = head_of(repository.root)
+        read = (head.commit, line_terms(head), "")
+        if before and not force and before[:2] == read[:2]:
+            return
+        update.report_progress("history", 0, 0)
+        is_usable = before and not force and before[1] == read[1] and not before[2]
+        known = store.lines.by_path(repository.id) if is_usable else None
+        lines = read_lines(head, before[0] if before else "", known)
+    except TooSlow as fault:
+        read = (*read[:2], str(fault))
+    except GitError as fault:
+        read = ("", "", str(fault))
+    if read != before or force:
+        update.transaction.begin()
+        store.lines.replace(repository.id, read, lines.commits, lines.files)
+
+
 def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Embed and record what concerns the whole index, after its repositories. Returns (documents embedded, those of them that
     had vectors of another embedder)."""
-    embedded = embed_again(store, run.settings, transaction, run.progress)
+    embedded = embed_again(store, run, transaction)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
     unlogged = run.settings.snapshots_kept and not store.log.rows()
     if transaction.writes or run.batches or unlogged:

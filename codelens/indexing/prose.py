@@ -1,13 +1,8 @@
 """Prose → the names and files that it mentions, and the functions and types in its code blocks.
 
-Mentions are code between backticks, Sphinx roles, directives and tables of contents, and links to files, found by one
-pattern. A plain lowercase word counts only with brackets, a dot, an underscore or a role: between backticks it is as
-often a value or a command.
-
-A quoted definition is local to its section, whose text still holds it, and found only by its name (`quoted_units`):
-nDCG@10 of 80 commits of flask and jekyll is .513 without such units, .511 so, and .506 if they take their words from
-the section. Nothing is linked to them. Variables and constants are left out: nobody searches for the `app = …` of a
-hundred examples.
+A plain lowercase word between backticks counts only with brackets, a dot, an underscore or a role: it is as often a value or a
+command. A quoted definition is local to its section, whose text still holds it, and found only by its name (`quoted_units`).
+Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a hundred examples.
 """
 
 from __future__ import annotations

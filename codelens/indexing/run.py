@@ -21,10 +21,8 @@ from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.decode import encoding_rules
 
-RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"
-"""Increase a number when the result of deriving a document changes: documents are then derived again."""
-CLASSIFYING = "classify 2"
-"""Increase the number when the rules that skip files by content change: all files are then judged again."""
+RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"  # Increase a number when the result changes
+CLASSIFYING = "classify 2"  # Increase the number when the rules that skip files by content change: all files are then judged again
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,10 @@ class IndexRun:
     """Settings for each root, with their origins; without it `settings` apply to all roots."""
     as_indexed: bool = False  # Walk each root by the rules of its last run
     copy_from: Path | None = None  # The index with whose copy a new one begins, or a folder that has one
-    notices: tuple[Notice, ...] = ()  # Notices about the whole index
-    _recipes: dict[str, str] = field(default_factory=dict, init=False)
-    """Language → its current recipe, once it was asked for."""
 
     def is_current(self, state: DocumentState) -> bool:
         """True if a document's rows can stay as they are."""
-        if state.language not in self._recipes:
-            self._recipes[state.language] = current_recipe(state.language, self.settings)
-        return not self.force and state.recipe == self._recipes[state.language]
+        return not self.force and state.recipe == current_recipe(state.language, self.settings)
 
 
 @dataclass(slots=True)
@@ -118,7 +111,6 @@ class LazyTransaction:
             self.commit()
 
     def commit(self) -> None:
-        """Commit what was written so far."""
         if self._open:
             self._store.commit()
         self._open, self._pending = False, 0
@@ -157,7 +149,6 @@ def skip_rules(settings: Settings) -> str:
 
 
 def skip_rules_key(repository: RepositoryRow) -> str:
-    """The key of `meta` for the rules by which this repository's files were judged."""
     return f"skip_rules:{repository.name}"
 
 
@@ -200,5 +191,4 @@ def _row_text(row: object) -> str:
 
 
 def current_recipe(language: str, settings: Settings) -> str:
-    """The recipe that a document derived now gets."""
     return recipe(language, settings.fuzzy, settings.least_confidence)

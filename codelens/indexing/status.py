@@ -16,7 +16,7 @@ from codelens.indexing.run import IndexRun, with_features
 from codelens.indexing.walk_rules import WalkRules, choose_walk_rules, stored_walk_rules, with_stored_rules
 from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
-from codelens.store.documents import DocumentState, RepositoryRow
+from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.files import hash_of_file
 from codelens.worktree.place import own_files, unfinished_index
@@ -24,7 +24,6 @@ from codelens.worktree.walk import WalkFilter, explain_path, walk
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
-    """The contents of the index; with `check` also how the trees differ, which reads files whose stamp differs."""
     settings = with_features(store, settings)
     return Status(
         index=info,
@@ -42,7 +41,9 @@ def is_stale(store: Store, settings: Settings) -> bool:
     for row in store.documents.repositories():
         if not row.root.is_dir():
             continue
-        plan = _compare_tree(store, row, with_stored_rules(store, row.name, settings))
+        row_settings = with_stored_rules(store, row.name, settings)
+        tree = walk(row.root, row_settings, own_files(store.path))
+        plan = compare(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
         if plan.suspects or plan.removed or _new_files(store, row, plan):
             return True
     return False
@@ -54,7 +55,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     changes = None
     if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
-        plan = _compare_tree(store, row, settings, lambda _: True)
+        plan = compare(walk(row.root, settings, own_files(store.path)), store.documents, row.id, lambda _: True)
         changed = []
         for seen, state in plan.suspects:
             try:
@@ -81,15 +82,6 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         history=store.history.read(row.id),
         gone=not row.root.is_dir(),
     )
-
-
-def _compare_tree(
-    store: Store, row: RepositoryRow, settings: Settings, is_current: Callable[[DocumentState], bool] | None = None
-) -> UpdatePlan:
-    skipped = {skip.path: skip for skip in store.documents.skips(row.id)}
-    tree = walk(row.root, settings, own_files(store.path))
-    is_current = is_current or IndexRun(settings, store.path).is_current
-    return compare(tree, store.documents.states(row.id), skipped, is_current)
 
 
 def _new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:

@@ -15,33 +15,25 @@ WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
 
 
 class WalkRules(NamedTuple):
-    """How one repository is walked. The index keeps it, so that later runs and freshness checks walk the tree by the same
-    rules."""
+    """How one repository is walked. The index keeps it, so that later runs and freshness checks walk it by the same rules."""
 
     values: Mapping[str, Any]
-    explicit: frozenset[str] = frozenset()
-    """Keys that a flag or environment variable set for one run; they stay in force for later runs."""
+    explicit: frozenset[str] = frozenset()  # Keys set by a flag or environment variable, for later runs, too
 
     def apply_to(self, settings: Settings) -> Settings:
-        """The settings with these rules in place of their own."""
         return replace(settings, **self.values)
 
     def as_text(self) -> str:
-        """JSON with sorted keys, as stored in the index."""
         return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
 
 
 def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
     """The rules of the repository's last run; None before its first run."""
-    text = store.meta(f"walk:{repository}")
-    if not text:
-        return None
-    stored = json.loads(text)
-    return WalkRules(stored["values"], frozenset(stored["said"]))
+    stored = json.loads(store.meta(f"walk:{repository}") or "null")
+    return WalkRules(stored["values"], frozenset(stored["said"])) if stored else None
 
 
 def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
-    """The settings with the stored walk rules of this repository."""
     rules = stored_walk_rules(store, repository)
     return rules.apply_to(settings) if rules else settings
 

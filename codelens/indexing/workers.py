@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
 import sys
 from collections import deque
@@ -32,16 +31,11 @@ if TYPE_CHECKING:
 AHEAD_JOBS = 256  # Files that the workers may be ahead of the consumer
 AHEAD_BYTES = 3_000_000  # The same in bytes of source: a result is about four times its source, so at most 12 MB wait
 QUEUED = 4  # Jobs that a worker holds, so that it need not wait while this process writes to the database
-BYTES_A_WORKER = 400_000
-"""Bytes of source that justify another worker: about what one derives in the time a worker takes to start."""
+BYTES_A_WORKER = 400_000  # Bytes of source that one worker derives in the time that another takes to start
 JOBS_A_WORKER = 100  # The same in files, for trees of small ones
-MOST_WORKERS = 8
-"""Limit unless the setting `jobs` is larger. In a prototype the writing process was the limit from three workers on."""
-WALL_FACTOR, WALL_EXTRA = 10.0, 20.0
-"""Wall-clock seconds before a worker is killed: parse_seconds × 10 + 20. The CPU limit normally comes first, so both
-are generous, for a busy machine."""
-KEPT_BYTES = 1_000_000
-"""Bytes of source of a repository after which workers are kept for the next one. After a larger one, linking needs their memory."""
+MOST_WORKERS = 8  # Limit unless the setting `jobs` is larger; with more, the writing process is the limit
+WALL_FACTOR, WALL_EXTRA = 10.0, 20.0  # A worker is killed after parse_seconds × 10 + 20 s; the CPU limit comes first
+KEPT_BYTES = 1_000_000  # Bytes of a repository up to which workers stay for the next one; else linking needs the memory
 
 Result = DerivedDocument | Skip | Unchanged  # The result of one file
 
@@ -97,7 +91,6 @@ def _weight(job: Job) -> int:
 
 
 def worker_count(settings: Settings) -> int:
-    """Maximum number of workers of a run."""
     if settings.jobs:
         return settings.jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -227,5 +220,4 @@ def derive_file(job: Job, settings: Settings, embedder: Embedder | None) -> Resu
     read = read_text(Path(job.root), job.seen, settings, job.known_hash)
     if not isinstance(read, ReadText):
         return read
-    is_moved = job.moved and job.moved.content_hash == read.content_hash
-    return derive(job, read, settings, embedder, pickle.loads(job.moved.extraction) if job.moved and is_moved else None)
+    return derive(job, read, settings, embedder)

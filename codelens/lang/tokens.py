@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from codelens.lang.macros import blank_macros
 from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shorten_expression
-from codelens.lang.parser import GrammarMissing, load_parser
+from codelens.lang.parser import GrammarMissing, blank_macros, load_parser
 from codelens.lang.registry import Language, languages
 
 TEXT = "text"  # Role of a name in a comment, a string or prose

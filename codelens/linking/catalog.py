@@ -115,7 +115,7 @@ class Manifests:
     def owners(self, path: str) -> tuple[str, ...]:
         """The owners of a path, by CODEOWNERS."""
         self._record(*OWNERS)
-        owning = self._owners.of(path) if self._owners else None
+        owning = self._owners.find_owners(path) if self._owners else None
         return owning.owners if owning else ()
 
     def declares(self, path: str) -> bool:
@@ -193,7 +193,6 @@ class Catalog:
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
         self._store = store
-        self._repository = repository
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}

@@ -38,9 +38,7 @@ rpc                      the names of all remote procedures"""
 HOLDERS = (*TYPE_KINDS, "module")  # Kinds with members, which are found by the holder's name
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
-MOST_CLOSED = (
-    50  # Bindings of one name in functions without a name that are examined before a place: tests have hundreds
-)
+MOST_CLOSED = 50  # Bindings of a name in unnamed functions that are examined before a place: tests have hundreds
 PROCEDURES = "rpc"  # The key of the names of all remote procedures
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
 

@@ -21,8 +21,7 @@ from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
 from codelens.linking.facts import Definition, Key, find_folders, load_words, token
 from codelens.linking.inheritance import Inheritance, owner_of, types_at
-from codelens.linking.precise.edges import find_meanings, find_other_edges
-from codelens.linking.precise.indexes import PreciseIndexes
+from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find_other_edges
 from codelens.linking.procedures import Procedures
 from codelens.linking.references import Resolver
 from codelens.model.code import DocumentId, RepositoryId, UnitId
@@ -31,9 +30,7 @@ from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
 RULES = "link 14"  # Increase the number with each change of the rules that decide which edges a document has
-AT_ONCE = (
-    256  # Documents whose edges are written together: their rows lie on fewer pages than those of single documents
-)
+AT_ONCE = 256  # Documents whose edges are written together: rows of several lie on fewer pages
 
 EdgeRow = tuple[int, int, int | str, int, int]
 """(source, number of the kind, target or the name of an external, line, number of the tier)"""

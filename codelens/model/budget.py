@@ -53,8 +53,6 @@ class TimeBudget:
     @property
     def left(self) -> float:
         """Seconds until the current part must end; negative if it is overdue."""
-        if not self.limited:
-            return math.inf
         return self._began + self.seconds * self.share - self._clock()
 
     def over(self) -> bool:

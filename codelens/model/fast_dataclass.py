@@ -36,7 +36,12 @@ else:
         """Like dataclasses.dataclass, with the two options that codelens uses."""
 
         def define(cls: type) -> type:
-            own = {name: _rule(cls, name) for name in cls.__annotations__}
+            own = {}
+            for name in cls.__annotations__:
+                given = cls.__dict__.get(name, MISSING)
+                if given.__class__.__hash__ is None:
+                    raise ValueError(f"{cls.__name__}.{name}: a default that can change needs a default_factory")
+                own[name] = given if isinstance(given, FieldRule) else FieldRule(given)
             rules = {n: r for base in cls.__mro__[:0:-1] for n, r in base.__dict__.get("field_rules", {}).items()} | own
             shared = {
                 "__doc__": cls.__doc__ or cls.__name__,
@@ -74,11 +79,6 @@ def names_of(cls: type) -> tuple[str, ...]:
     return tuple(cls.field_rules)  # type: ignore[attr-defined]
 
 
-def values_of(instance: Any) -> tuple[Any, ...]:
-    """The values of an object's fields, in order, as they are."""
-    return tuple(getattr(instance, name) for name in instance.field_rules)
-
-
 class _FastParameters:
     """Read by the standard decorator where a class of its own inherits from one of ours."""
 
@@ -104,13 +104,6 @@ class _StandardFields:
             standard._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
         self._cls.__dataclass_fields__ = made
         return made
-
-
-def _rule(cls: type, name: str) -> FieldRule:
-    given = cls.__dict__.get(name, MISSING)
-    if given.__class__.__hash__ is None:
-        raise ValueError(f"{cls.__name__}.{name}: a default that can change needs a default_factory")
-    return given if isinstance(given, FieldRule) else FieldRule(given)
 
 
 def _with_defaults(cls: Any, own: Mapping[str, FieldRule], shared: Mapping[str, Any]) -> Any:

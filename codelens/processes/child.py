@@ -14,8 +14,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
-LOOK_SECONDS = 0.5
-"""Time between two checks for the parent where the kernel does not report its end: a fourth of the promised two seconds."""
+LOOK_SECONDS = 0.5  # Time between two checks for the parent: a fourth of the promised two seconds
 GRACE_SECONDS = 1.0  # Time that a process gets to end in order after its parent is gone
 _PR_SET_PDEATHSIG = 1
 

@@ -1,8 +1,8 @@
 """A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
-Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read. The pool is ours
-because ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path of its processes, because
-its processes outlive a parent that is killed, and because one that dies ends its whole pool.
+Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read.
+ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path, its processes outlive a parent
+that is killed, and one that dies ends its whole pool.
 """
 
 from __future__ import annotations
@@ -34,15 +34,11 @@ from codelens.processes.python import environment, start
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
 END_SECONDS = 2.0  # How long an idle worker may take to end when the pool is closed
-SMALL_CALL = (
-    1000  # Bytes. A pipe (64 kB on Linux, 4 kB elsewhere) that its process does not read yet holds a few such calls
-)
-GIVE_UP_SECONDS = 10.0
-"""How long a closed pool waits for the thread of a worker. An interrupt at a bad moment leaves a lock that it waits for forever."""
+SMALL_CALL = 1000  # Bytes. A pipe (4 kB or more) that its process does not read yet holds a few such calls
+GIVE_UP_SECONDS = 10.0  # How long a closed pool waits for a thread that an interrupt may have left waiting
 STREAM_AHEAD = 2  # Values of a stream that may wait for its reader
 WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of their limit
-KEY = "CODELENS_API_KEY"
-"""The key of a model's endpoint. Parsers do not need it, so a grammar that a hostile file has taken over finds none."""
+KEY = "CODELENS_API_KEY"  # Of a model's endpoint. A grammar that a hostile file has taken over finds none.
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
@@ -72,8 +68,6 @@ class WorkerRules:
 
 
 class PendingCall(NamedTuple):
-    """A call that waits for its result."""
-
     future: Future[Any]
     message: bytes  # Pickled function, arguments and keywords
 
@@ -91,9 +85,8 @@ class WorkerPool:
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
-        """Call a module-level function in a worker. Raises what pickle raises. The future raises what the function raised,
-        WorkerDied if the worker died, and CodelensError if none could be started. The result of a generator function is a
-        CallStream."""
+        """Call a module-level function in a worker. The future raises what the function raised, WorkerDied if the worker died,
+        and CodelensError if none could be started. The result of a generator function is a CallStream."""
         call = PendingCall(Future(), pickle.dumps((function, arguments, keywords), pickle.HIGHEST_PROTOCOL))
         with self._changed:
             if self.is_closed:
@@ -235,10 +228,8 @@ class _Worker:
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
                 is_trusted = self._pool.rules.trusted
-                answer: tuple[str, Any] = (
-                    pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
-                )
-                return answer
+                answer: Any = pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
+                return answer  # type: ignore[no-any-return]
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
         return "fault", WorkerDied(self._bury())
@@ -342,7 +333,6 @@ class _DataUnpickler(pickle.Unpickler):
     """Reads the package's data classes and exceptions, and nothing else that a pickle may name and call."""
 
     def find_class(self, module: str, name: str) -> type:
-        """The class. Raises UnpicklingError for any other."""
         if module in ("builtins", "codelens.errors") or module.startswith("codelens.model."):
             value: Any = super().find_class(module, name)
             is_own = isinstance(value, type) and value.__module__ == module

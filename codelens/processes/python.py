@@ -1,6 +1,5 @@
 """Starts a function of codelens in another process, isolated from the current folder, which is somebody's repository, and the
-user's Python settings. No other module starts Python; a lint rule on `sys.executable` and a contract on `subprocess` ensure
-that."""
+user's Python settings. No other module starts Python: a lint rule on `sys.executable` ensures that."""
 
 from __future__ import annotations
 
@@ -56,7 +55,6 @@ def guard_children() -> None:
 
 
 def environment() -> dict[str, str]:
-    """Our environment without the variables that configure Python."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
 

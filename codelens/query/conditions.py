@@ -44,7 +44,7 @@ from codelens.query.nodes import (
     positive_leaves,
     required_parts,
 )
-from codelens.query.patterns import ANY, Plan, all_of, any_of, required_literals, required_text
+from codelens.query.patterns import ANY, Plan, require_all, require_any, required_literals, required_text
 from codelens.store.documents import DocumentRow
 from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import Brief
@@ -115,7 +115,7 @@ def join_alternatives(node: Node | None, matching: Matching) -> Any:
 
 def _is_plain(node: Node) -> bool:
     """True for one word of letters, digits and underscores, which cannot span a dotted name."""
-    return isinstance(node, Word | Identifier) and not getattr(node, "begun", "") and is_one_word(node.text)
+    return isinstance(node, Word | Identifier) and not getattr(node, "prefix", "") and is_one_word(node.text)
 
 
 def has_many_alternatives(node: Node) -> bool:
@@ -162,7 +162,7 @@ def _decide(node: Node | AnyWord, facts: Facts, matching: Matching) -> Verdict:
             value = _decide(part, facts, matching).value
             value = None if value is None else not value
         case Word(word) | Identifier(word):
-            value = _mentions(word, getattr(node, "begun", ""), facts, matching)
+            value = _mentions(word, getattr(node, "prefix", ""), facts, matching)
         case Filter(name, values):
             value = FIELD_TESTS[name](facts, values, matching)
         case AnyWord(words):
@@ -209,27 +209,27 @@ def literal_requirements(node: Node | None) -> Plan:
     """
     match node:
         case And(parts):
-            return all_of(literal_requirements(part) for part in parts if not isinstance(part, Word | Identifier))
+            return require_all(literal_requirements(part) for part in parts if not isinstance(part, Word | Identifier))
         case Word() | Identifier():
             return ANY
-    return _required(node)
+    return _plan_node(node)
 
 
-def _required(node: Node | None) -> Plan:
+def _plan_node(node: Node | None) -> Plan:
     match node:
         case Word(text) | Identifier(text):
-            word = node.begun or text if isinstance(node, Word) else text
+            word = node.prefix or text if isinstance(node, Word) else text
             return required_text(word) if is_one_word(word) else ANY
         case Phrase(text):
             return required_text(text)
         case Pattern(source):
             return required_literals(source)
         case Filter("content", values):
-            return any_of(map(required_text, values))
+            return require_any(map(required_text, values))
         case And(parts):
-            return all_of(map(_required, parts))
+            return require_all(map(_plan_node, parts))
         case Or(parts):
-            return any_of(map(_required, parts))
+            return require_any(map(_plan_node, parts))
     return ANY
 
 
@@ -240,7 +240,7 @@ def demanded_words(node: Node | None) -> frozenset[str]:
             return frozenset().union(*(demanded_words(p) for p in parts if not isinstance(p, Word | Identifier)))
         case Or():
             of_words = (leaf for leaf in positive_leaves(node) if isinstance(leaf, Word | Identifier))
-            return frozenset(leaf.begun or leaf.text if isinstance(leaf, Word) else leaf.text for leaf in of_words)
+            return frozenset(leaf.prefix or leaf.text if isinstance(leaf, Word) else leaf.text for leaf in of_words)
     return frozenset()
 
 
@@ -262,10 +262,10 @@ class Conditions:
 
     def facts_of(self, document: DocumentRow) -> Facts:
         repository = self.repositories[document.repository]
-        metadata = self.metadata.of(repository, document.path)
+        metadata = self.metadata.values_for(repository, document.path)
         return Facts(document.path, repository, document.language, document.roles, metadata)
 
-    def matching_of(self, document: DocumentRow) -> Matching:
+    def make_matching(self, document: DocumentRow) -> Matching:
         return replace(self.matching, last=self.changes.of_document(document)) if self.changes else self.matching
 
     def matchings_of(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
@@ -277,7 +277,7 @@ class Conditions:
 
     def decide(self, document: DocumentRow, node: Node | None) -> Verdict:
         """Evaluate a part of the query on what is known of a document."""
-        return evaluate(node, self.facts_of(document), self.matching_of(document))
+        return evaluate(node, self.facts_of(document), self.make_matching(document))
 
 
 @dataclass(slots=True)
@@ -320,7 +320,7 @@ def add_satisfying(
         if document in large and part not in parts.get(document, (part,)):
             continue
         facts = conditions.facts_of(row)
-        node = find_undecided(rest, facts, conditions.matching_of(row))
+        node = find_undecided(rest, facts, conditions.make_matching(row))
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
             continue

@@ -50,7 +50,7 @@ class Metadata:
     columns: frozenset[str]
     newest: int  # The latest time in the column `updated`; 0 if it has none
 
-    def of(self, repository: str, path: str) -> Mapping[str, Scalar]:
+    def values_for(self, repository: str, path: str) -> Mapping[str, Scalar]:
         """The values for a file: its own, else its folder's, else its repository's."""
         parts = path.split("/")
         values: dict[str, Scalar] = {}

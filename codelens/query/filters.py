@@ -69,7 +69,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
         for value in values:
             if find_day_start(value) is None:
                 raise BadValueError(f"'{field}:{excerpt(value)}' is not a day, as in {field}:2026-01-31;")
-    noun, known = _known(field, languages)
+    noun, known = _list_known_values(field, languages)
     if not known:
         return Filter(field, tuple(values))
     if field == "case" and (not outside or len(values) > 1):
@@ -83,7 +83,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
     return Filter(field, tuple(dict.fromkeys(known[value.lower()] for value in values)))
 
 
-def _known(field: str, languages: Collection[str]) -> tuple[str, Mapping[str, str]]:
+def _list_known_values(field: str, languages: Collection[str]) -> tuple[str, Mapping[str, str]]:
     """(noun, spelling → canonical value) of fields with a fixed set of values; empty for other fields."""
     match field:
         case "lang":
@@ -211,7 +211,7 @@ def _symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bool |
     return False
 
 
-def _after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if changed on that day or later. No part of a file is younger than the file."""
     last = matching.last
     if last is None or last.time < min(find_day_start(value) or 0 for value in values):
@@ -219,7 +219,7 @@ def _after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None
     return None if last.whole_file else last.exact
 
 
-def _before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if changed before that day and not since."""
     last = matching.last
     if last is None:
@@ -229,7 +229,7 @@ def _before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | Non
     return None if last.whole_file else False
 
 
-def _author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_by_author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if the name or address of the last change's author contains a value."""
     last = matching.last
     if last is None:
@@ -254,9 +254,9 @@ FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | No
     ),
     "is": lambda facts, values, _: not facts.roles.isdisjoint(values),
     "meta": lambda facts, values, _: any(_compares(facts.metadata, value) for value in values),
-    "after": _after,
-    "before": _before,
-    "author": _author,
+    "after": _is_after,
+    "before": _is_before,
+    "author": _is_by_author,
 }  # Field → its test: True, False, or None if more facts are needed
 CHANGE_FIELDS = frozenset({"after", "before", "author"})  # Fields that need the last change
 

@@ -33,14 +33,14 @@ from codelens.query.patterns import (
     LineReach,
     Plan,
     Ranges,
-    all_of,
-    any_of,
     compile_pattern,
     find_all,
     find_first_in_lines,
     find_in_lines,
     find_reach,
     has_upper,
+    require_all,
+    require_any,
     required_literals,
     required_text,
 )
@@ -125,7 +125,7 @@ def _line_node(node: Node) -> LineNode:
         case Filter():
             return LinePlace(node)
         case Word(text):
-            return Pattern(rf"(?<!\w){re.escape(node.begun)}\w*") if node.begun else Phrase(text)
+            return Pattern(rf"(?<!\w){re.escape(node.prefix)}\w*") if node.prefix else Phrase(text)
     return node
 
 
@@ -136,9 +136,9 @@ def _plan(node: LineNode) -> Plan:
         case Pattern(source):
             return required_literals(source)
         case And(parts):
-            return all_of(map(_plan, parts))
+            return require_all(map(_plan, parts))
         case Or(parts):
-            return any_of(map(_plan, parts))
+            return require_any(map(_plan, parts))
     return ANY
 
 
@@ -150,12 +150,12 @@ Lines = Mapping[int, FoundLine]
 def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) -> list[FoundLine]:
     """The lines of a text that satisfy the query, in order. Raises OutOfTime if a pattern takes longer than the budget."""
     lines = _Lines(text, query, places, budget)
-    found = lines.all() if query.text is None else lines.of(query.text)
+    matching_lines = lines.list_all() if query.text is None else lines.find(query.text)
     if query.invert:
-        found = lines.without(found)
+        matching_lines = lines.list_others(matching_lines)
     if query.place is not None:
-        found = lines.narrowed(found, query.place)
-    return [found[number] for number in sorted(found)]
+        matching_lines = lines.narrow(matching_lines, query.place)
+    return [matching_lines[number] for number in sorted(matching_lines)]
 
 
 class _Lines:
@@ -165,7 +165,7 @@ class _Lines:
         self.text, self.query, self.places, self.budget = text, query, places, budget
         self.returns = "\r\n" in text
 
-    def of(self, node: LineNode) -> Lines:
+    def find(self, node: LineNode) -> Lines:
         match node:
             case Phrase(text) | Identifier(text):
                 whole_word = isinstance(node, Identifier) or self.query.whole_word
@@ -173,36 +173,36 @@ class _Lines:
             case Pattern(source):
                 return self._on_lines(self._matches(source))
             case LinePlace(condition):
-                return self.within(self.all(), condition)
+                return self.keep_in_place(self.list_all(), condition)
             case Not(part):
-                return self.without(self.of(part))
+                return self.list_others(self.find(part))
             case Or(parts):
                 lines: dict[int, FoundLine] = {}
                 for part in parts:
-                    for number, line in self.of(part).items():
-                        lines[number] = _joined(lines[number], line) if number in lines else line
+                    for number, line in self.find(part).items():
+                        lines[number] = _merge_ranges(lines[number], line) if number in lines else line
                 return lines
             case And(parts):  # places and negations only narrow down what the texts found, so they come last
                 first, *others = sorted(parts, key=lambda part: isinstance(part, Not | LinePlace))
-                return reduce(self.narrowed, others, self.of(first))
+                return reduce(self.narrow, others, self.find(first))
         raise TypeError(node)
 
-    def narrowed(self, lines: Lines, node: LineNode) -> Lines:
+    def narrow(self, lines: Lines, node: LineNode) -> Lines:
         """Those of the lines that satisfy a part of the query."""
         match node:
             case LinePlace(condition):
-                return self.within(lines, condition)
+                return self.keep_in_place(lines, condition)
             case Not(part):
-                others = self.narrowed(lines, part)
+                others = self.narrow(lines, part)
                 return {number: line for number, line in lines.items() if number not in others}
             case And(parts):
-                return reduce(self.narrowed, parts, lines)
+                return reduce(self.narrow, parts, lines)
         if not lines:
             return lines
-        others = self.of(node)
-        return {number: _joined(line, others[number]) for number, line in lines.items() if number in others}
+        others = self.find(node)
+        return {number: _merge_ranges(line, others[number]) for number, line in lines.items() if number in others}
 
-    def all(self) -> Lines:
+    def list_all(self) -> Lines:
         lines: dict[int, FoundLine] = {}
         begin = 0
         while begin < len(self.text):
@@ -212,10 +212,10 @@ class _Lines:
             begin = end + 1
         return lines
 
-    def without(self, lines: Lines) -> Lines:
-        return {number: line for number, line in self.all().items() if number not in lines}
+    def list_others(self, lines: Lines) -> Lines:
+        return {number: line for number, line in self.list_all().items() if number not in lines}
 
-    def within(self, lines: Lines, condition: Node) -> Lines:
+    def keep_in_place(self, lines: Lines, condition: Node) -> Lines:
         """Those of the lines where a condition on file and units holds."""
         spans = self.places(condition)
         if spans is None:
@@ -285,7 +285,7 @@ def _in_word(text: str, at: int) -> bool:
     return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 
-def _joined(line: FoundLine, other: FoundLine) -> FoundLine:
+def _merge_ranges(line: FoundLine, other: FoundLine) -> FoundLine:
     """The line with the ranges of both, in order; those that overlap become one."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted((*line.ranges, *other.ranges)):

@@ -45,7 +45,7 @@ class Word:
     start: int = 0
 
     @property
-    def begun(self) -> str:
+    def prefix(self) -> str:
         """The prefix that a word with a star at its end stands for; empty for other words."""
         return beginning_of(self.text.rstrip(PUNCTUATION))
 
@@ -249,12 +249,12 @@ def without_phrases(query: Query) -> Query | None:
     return replace(query, node=And(tuple(loose)))
 
 
-def without(node: Node | None, left_out: Node) -> Node | None:
+def remove_node(node: Node | None, left_out: Node) -> Node | None:
     """The tree without one of its nodes; None if nothing remains."""
     if node is left_out or node is None:
         return None
     if isinstance(node, And | Or):
-        rest = tuple(part for part in (without(p, left_out) for p in node.parts) if part is not None)
+        rest = tuple(part for part in (remove_node(p, left_out) for p in node.parts) if part is not None)
         return type(node)(rest) if len(rest) > 1 else next(iter(rest), None)
     return node
 
@@ -286,29 +286,29 @@ def describe(node: Node) -> str:
         case Word(text):
             written = text
         case Phrase(text):
-            written = _quoted(text)
+            written = _quote(text)
         case Identifier(text):
             written = f"`{text}`"
         case Pattern(source):
             written = f"/{source}/"
         case Filter(field, values):
             written = f"{field}:" + ",".join(
-                _quoted(value) if re.search(r'[\s,()"]', value) else value for value in values
+                _quote(value) if re.search(r'[\s,()"]', value) else value for value in values
             )
         case Not(part):
             dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
-            written = ("-" if dash else "NOT ") + _grouped(part)
+            written = ("-" if dash else "NOT ") + _describe_group(part)
         case And(parts):
-            written = " ".join(describe(p) if not isinstance(p, Or) else _grouped(p) for p in parts)
+            written = " ".join(describe(p) if not isinstance(p, Or) else _describe_group(p) for p in parts)
         case Or(parts):
             written = " OR ".join(map(describe, parts))
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in written)
 
 
-def _grouped(node: Node) -> str:
+def _describe_group(node: Node) -> str:
     return f"({describe(node)})" if isinstance(node, And | Or) else describe(node)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

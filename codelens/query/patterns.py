@@ -262,14 +262,14 @@ class Substring:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part must hold; made by `all_of`, which keeps it flat."""
+    """Every part must hold; made by `require_all`, which keeps it flat."""
 
     parts: tuple[Plan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One part must hold; made by `any_of`, which keeps it flat."""
+    """One part must hold; made by `require_any`, which keeps it flat."""
 
     parts: tuple[Plan, ...]
 
@@ -278,26 +278,14 @@ Plan = Anything | Substring | AllOf | AnyOf
 ANY = Anything()
 
 
-def admits(plan: Plan, text: str) -> bool:
-    """True if a folded text satisfies a plan: the answer of the index, computed on the text itself."""
-    match plan:
-        case Substring(literal):
-            return literal in text
-        case AllOf(parts):
-            return all(admits(part, text) for part in parts)
-        case AnyOf(parts):
-            return any(admits(part, text) for part in parts)
-    return True
-
-
-def all_of(plans: Iterable[Plan]) -> Plan:
+def require_all(plans: Iterable[Plan]) -> Plan:
     """The plan that requires all of these plans."""
     nested = (plan.parts if isinstance(plan, AllOf) else (plan,) for plan in plans)
     parts = tuple(part for part in dict.fromkeys(chain.from_iterable(nested)) if part != ANY)
     return AllOf(parts) if len(parts) > 1 else next(iter(parts), ANY)
 
 
-def any_of(plans: Iterable[Plan]) -> Plan:
+def require_any(plans: Iterable[Plan]) -> Plan:
     """The plan that requires one of these; ANY if one of them requires nothing."""
     nested = (plan.parts if isinstance(plan, AnyOf) else (plan,) for plan in plans)
     parts = tuple(dict.fromkeys(chain.from_iterable(nested)))
@@ -328,11 +316,11 @@ def _without_i(plan: Plan) -> Plan:
     """The plan with literals cut at every i. Ignoring case, i may match İ and ı, which the index does not fold."""
     match plan:
         case Substring(text):
-            return all_of(Substring(part) for part in text.split("i") if len(part) >= SHORTEST)
+            return require_all(Substring(part) for part in text.split("i") if len(part) >= SHORTEST)
         case AllOf(parts):
-            return all_of(map(_without_i, parts))
+            return require_all(map(_without_i, parts))
         case AnyOf(parts):
-            return any_of(map(_without_i, parts))
+            return require_any(map(_without_i, parts))
     return ANY
 
 
@@ -374,7 +362,7 @@ class _LiteralRun:
 
     def plan(self) -> Plan:
         self.end()
-        return all_of(self.plans)
+        return require_all(self.plans)
 
     def walk(self, items: tuple[tuple[str, Any], ...]) -> _LiteralRun:
         for operator, argument in items:
@@ -393,7 +381,7 @@ class _LiteralRun:
 def _plan_of_item(operator: str, argument: Any) -> Plan:
     """The plan of an item that ends a run of literals."""
     if operator == "BRANCH":
-        return any_of(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
+        return require_any(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
     if repeat := read_repetition(operator, argument):
         return _LiteralRun().walk(repeat[2]).plan() if repeat[0] > 0 else ANY
     if operator in _OPAQUE:
@@ -407,5 +395,5 @@ _OPAQUE = frozenset(("IN", "NOT_LITERAL", "ANY", "ASSERT", "ASSERT_NOT", "GROUPR
 def _one_letter(members: Any) -> str | None:
     """The letter of a set with both cases of one letter, [Ff]; None for other sets."""
     folded = {fold(chr(argument)) if str(operator) == "LITERAL" else "" for operator, argument in members}
-    one = folded.pop() if len(folded) == 1 else ""
-    return one if one and is_safe(one) else None
+    letter = folded.pop() if len(folded) == 1 else ""
+    return letter if letter and is_safe(letter) else None

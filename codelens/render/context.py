@@ -51,7 +51,7 @@ class _Layout:
         self.name = f"{type(self).__name__} {paths.style} {paths.cwd} {next_part}"
 
     def path(self, root: str, unit: UnitRow) -> str:
-        return one_line(self.paths.of(root, unit.path))
+        return one_line(self.paths.format_path(root, unit.path))
 
     def format_summary(self, pack: Pack) -> str:
         """The numbers of symbols and tokens in the pack, and the counter."""

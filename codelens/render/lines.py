@@ -35,7 +35,7 @@ class OutputOptions(NamedTuple):
         return self.paths.raw() if self.null else self.paths
 
     def path_of_file(self, file: FileLines) -> str:
-        return self.path_style.of(file.root, file.os_path)
+        return self.path_style.format_path(file.root, file.os_path)
 
 
 def format_paths(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:

@@ -26,11 +26,11 @@ def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> lis
 
 def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
     """The fields of a note, one a line; then a blank line and its text."""
-    one = note.note
-    fields = {"id": one.id, "file": note.path} | fields_of(one, "title kind status tags created")
-    fields["tags"] = ", ".join(one.tags)
-    yield from (f"{key + ':':9}{value}\n" for key, value in fields.items() if value)
-    for place, link in zip(_describe_places(note, found), one.links, strict=True):
+    fields = note.note
+    shown = {"id": fields.id, "file": note.path} | fields_of(fields, "title kind status tags created")
+    shown["tags"] = ", ".join(fields.tags)
+    yield from (f"{key + ':':9}{value}\n" for key, value in shown.items() if value)
+    for place, link in zip(_describe_places(note, found), fields.links, strict=True):
         symbol = f"  {link.symbol}" if link.symbol and link.symbol != place else ""
         yield f"{'at:':9}{place}{symbol}\n"
     if note.body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from codelens.model.code import RepositoryInfo, UnitRow
@@ -39,30 +40,23 @@ class PathStyle(NamedTuple):
 
     def of_hit(self, hit: Hit) -> str:
         """The path of a hit's file in this style, with the file's own bytes."""
-        return self.of(hit.root, real_path(hit))
+        return self.format_path(hit.root, real_path(hit))
 
     def of_unit(self, unit: UnitRow) -> str:
         """path:line of the name of a unit."""
         root = next((r.root for r in self.repositories if r.name == unit.repository), "")
-        return f"{self.of(root, unit.path)}:{unit.name_line or unit.start_line}"
+        return f"{self.format_path(root, unit.path)}:{unit.name_line or unit.start_line}"
 
-    def of(self, root: str, path: str) -> str:
+    def format_path(self, root: str, path: str) -> str:
         """Write a path that is relative to `root`; a folder's trailing slash stays."""
-        text = self._of(root, path)
-        return quoted_path(text) if self.quoted else text
-
-    def _of(self, root: str, path: str) -> str:
+        text = whole = os.path.join(root, path)  # noqa: PTH118 - a Path would lose the trailing slash
         if self.style == "root":
             name = next((r.name for r in self.repositories if r.root == root), "") if len(self.repositories) > 1 else ""
-            return f"{name}/{path}" if name else path
-        whole = os.path.join(root, path)  # noqa: PTH118 - a Path would lose the trailing slash
-        if self.style == "absolute":
-            return whole
-        try:
-            text = os.path.relpath(whole, self.cwd)
-        except ValueError:  # another drive
-            return whole
-        return text + "/" if path.endswith("/") else text
+            text = f"{name}/{path}" if name else path
+        elif self.style == "cwd":
+            with suppress(ValueError):  # another drive
+                text = os.path.relpath(whole, self.cwd) + ("/" if path.endswith("/") else "")
+        return quoted_path(text) if self.quoted else text
 
 
 def real_path(hit: Hit) -> str:

@@ -42,16 +42,6 @@ def _to_plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
 
 
-def render_json(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
-    """One object; `results` is empty where nothing was found."""
-    yield to_json(search_record(result, exit_code, stats))
-
-
-def render_jsonl(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Iterator[str]:
-    """One object a hit, then one of type `end` with the other fields of --json."""
-    return to_jsonl("hit", "results", search_record(result, exit_code, stats))
-
-
 def to_jsonl(kind: str, field: str, record: Record) -> Iterator[str]:
     """An object of type `kind` for each element of a field of the record, then one of type `end` with the other fields."""
     yield from (to_json({"type": kind} | element) for element in record.pop(field))

@@ -95,7 +95,7 @@ def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
     known: set[str] = set()
     for relation in result.relations:
         place = relation.place
-        head = f"{paths.of(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
+        head = f"{paths.format_path(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
         text = place.text.rstrip("\r\n")
         if relation.provenance == UNRESOLVED or result.question in ("callers", "callees"):
             text = f"{relation.listed.qualified_name}: {text.strip()}"
@@ -108,7 +108,7 @@ def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
 
 
 RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
-    "path": lambda r, paths: paths.of(r.place.root, r.place.os_path),
+    "path": lambda r, paths: paths.format_path(r.place.root, r.place.os_path),
     "line": lambda r, _: r.place.line,
     "column": lambda r, _: r.place.column,
     "text": lambda r, _: r.place.text.strip(),
@@ -155,7 +155,7 @@ def format_remark(relation: Relation) -> str:
 def map_lines(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
     """A path, and below it the lines of its symbols."""
     for file in result.files:
-        yield f"{for_line(paths.of(file[0].named.root, file[0].named.os_path))}\n"
+        yield f"{for_line(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
         yield from (f"{for_line(central.text)}\n" for central in file)
 
 
@@ -198,7 +198,7 @@ def quote_for_dot(text: str) -> str:
 
 
 def path_of_test(reaching: ReachingTest, paths: PathStyle) -> str:
-    return paths.of(reaching.test.root, reaching.test.os_path)
+    return paths.format_path(reaching.test.root, reaching.test.os_path)
 
 
 def pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:

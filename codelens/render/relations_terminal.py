@@ -43,7 +43,7 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     console = make_console(color)
     for file in result.files:
         named = file[0].named
-        lines = [Text(for_terminal(paths.of(named.root, named.os_path)), HEADING)]
+        lines = [Text(for_terminal(paths.format_path(named.root, named.os_path)), HEADING)]
         for central in file:
             number, rest = central.text[:5], central.text[7:]
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
@@ -61,7 +61,7 @@ def _reference_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[
         files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
     width = max((len(r.kind) for r in result.relations), default=0)
     for i, ((_, *file), relations) in enumerate(files.items()):
-        heading = Text("").append(for_terminal(paths.of(*file)), HEADING)
+        heading = Text("").append(for_terminal(paths.format_path(*file)), HEADING)
         if relations[0].place.freshness is not Freshness.FRESH:
             heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)
         lines = [*([Text("")] if i else []), heading]
@@ -78,7 +78,7 @@ def _label(named: NamedNode, paths: PathStyle) -> Text:
     label = Text("").append(for_terminal(named.qualified_name), BOLD)
     label.append(f"  {named.kind}", DIM)
     if named.line and named.path != named.qualified_name:
-        label.append(f"  {for_terminal(paths.of(named.root, named.os_path))}:{named.line}", DIM)
+        label.append(f"  {for_terminal(paths.format_path(named.root, named.os_path))}:{named.line}", DIM)
     return label
 
 

@@ -1,4 +1,4 @@
-"""What a search will ask, told ahead: a store of several indexes then asks each of them once, and one index ignores it."""
+"""Prefetches what a search will ask: a store of several indexes then asks each of them once, and one index ignores it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codelens.text.identifiers import fold_identifier
 
 
 def prefetch_frequencies(run: SearchRun) -> None:
-    """How many units, and messages, have the query's own words, whatever stands in for these."""
+    """Prefetch how many units, and messages, have the query's own words, whatever stands in for these."""
     terms, weighs_messages = run.terms, run.profile.features.get("messages")
     run.store.foresee(
         *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
@@ -33,7 +33,7 @@ def prefetch_frequencies(run: SearchRun) -> None:
 
 
 def prefetch_matches(run: SearchRun) -> None:
-    """What channels begin with: the names that the query says, the nearest vectors, and whether words are tokens."""
+    """Prefetch the first questions of channels: what has the query's names, the nearest vectors, and which words are tokens."""
     if run.store.is_one:
         return
     profile, terms = run.profile, run.terms

@@ -21,8 +21,8 @@ from codelens.model.graph import document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, ExpandedQuery, Match, SearchResult, in_order
 from codelens.query.nodes import Query
-from codelens.search.channels import Channel, ChannelResult, Findings
-from codelens.search.channels.vector import VectorChannel, query_vector
+from codelens.search.channels import Channel, ChannelResult
+from codelens.search.channels.vector import find_by_meaning, query_vector
 from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse, normalise_weights
 from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
@@ -51,7 +51,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
     documents, names = store.files.totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
     store.foresee(
-        *((f"files.{field}", (term,)) for term in weights for field in ("importing", "naming")),
+        *((f"files.{field}", (term,)) for term in weights for field in ("find_imports", "count_named")),
         *(("files.on_path", (term, field)) for term in weights for field in ("concepts", "path")),
     )
     counts_of = {term: _count_in_fields(term, store) for term in weights}
@@ -72,7 +72,12 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
             for name in counts:
                 matched.setdefault(document, {}).setdefault(name, []).append(term)
     scores = {document: score_text(terms, K1, K1 + 1) for document, terms in parts.items()}
-    return {document: (score, _describe_words(score, matched[document])) for document, score in scores.items()}
+
+    def describe(document: DocumentId) -> str:
+        fields = (f"{LABELS[n]} {', '.join(matched[document][n])}" for n in FIELDS if n in matched[document])
+        return f"BM25 {scores[document]:.2f}: {'; '.join(fields)}"
+
+    return {document: (score, describe(document)) for document, score in scores.items()}
 
 
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
@@ -85,11 +90,6 @@ def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId
         "names": store.files.count_named(term),
         "imports": dict.fromkeys(importing, 1),
     }
-
-
-def _describe_words(score: float, matched: Mapping[str, Sequence[str]]) -> str:
-    parts = [f"{LABELS[name]} {', '.join(matched[name])}" for name in FIELDS if name in matched]
-    return f"BM25 {score:.2f}: {'; '.join(parts)}"
 
 
 MODES = ("hybrid", "keyword", "vector", "fuzzy")
@@ -116,11 +116,11 @@ def search_files(
 
 
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """Find and order all files, each with its contributions."""
+    """Find and order all files, each with its contributions. Raises UsageError for options and modes that files do not have."""
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
-    profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _weights(options)
+    profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _read_weights(options)
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
     run.trace.lap("scope")
@@ -130,15 +130,33 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     run.budget.limits += terms.left_out
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.words, *terms.extra)]
     run.trace.lap("terms")
-    findings, named = store.at_once(
-        partial(_retrieve, run, files, weights), partial(files.named, list(_possible_names(query)))
+    modes = [mode for mode in MODES if mode != "fuzzy" or weights["named"]]
+    if options.mode not in modes:
+        raise UsageError(f"--files-only has no mode '{options.mode}'", f"modes: {', '.join(modes)}")
+    cuts = weights["cuts"]
+    ways = (
+        Channel("keyword", ("hybrid", "keyword"), partial(find_files_by_words, files)),
+        Channel("vector", ("hybrid", "vector"), partial(find_files_by_meaning, files, int(cuts["units"]))),
     )
-    if names := _names_to_resemble(run, named):
-        named |= files.resembling(names)
+    chosen = [way for way in ways if options.mode in way.modes and weights["channels"][way.name]]
+    names = list(_possible_names(query))
+    findings, named = store.at_once(
+        partial(run_channels, run, chosen, lambda name, _: int(cuts[name])),
+        partial(files.compare, names, _compare_endings),
+    )
+    if options.mode == "fuzzy":  # then all words are compared by their letters
+        names = [*dict.fromkeys([*names, *query.words, *query.identifiers])]
+    elif named or options.mode == "vector":
+        names = []
+    else:  # else those with a word that is in no file's name
+        unknown = {term.text for term in terms.words if not store.files.on_path(term.text, "concepts")}
+        names = [name for name in names if unknown & set(index_terms(name.rpartition("/")[2]).split())]
+    if names:
+        named |= files.compare(names, _compare_letters)
     if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
         findings = findings._replace(literal=frozenset(map(_unit, files.rows())))
 
-    rows = _file_units(findings.units | named.keys() | findings.literal, files, store)
+    rows = files.read_units(findings.units | named.keys() | findings.literal)
     k = options.rrf_k or profile.rrf_k
     channels = normalise_weights(weights["channels"], findings.channels)
     candidates = fuse(findings.matches, channels, k, rows, options.fusion)
@@ -147,13 +165,20 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     for unit, (value, reason) in named.items() if weights["named"] else ():
         by_unit.setdefault(unit, Candidate(rows[unit])).add_bonus("named", weights["named"] / (k + 1), value, reason)
     candidates = in_order([*by_unit.values(), *(Candidate(rows[unit]) for unit in findings.literal - by_unit.keys())])
-    candidates = _drop_low_scores(run, findings, candidates, weights["minimum"])
-    ranking = finish_ranking(Ranking(run, findings, candidates), sort(candidates, options, run.scope))
+    best, given = candidates[0].score if candidates else 0.0, options.min_score
+    least = best * (weights["minimum"] if given is None else given)
+    spared = findings.literal if given is None else ()
+
+    def least_score(candidate: Candidate) -> float:
+        return -math.inf if candidate.unit.id in spared else least
+
+    candidates = drop_below(run.trace, candidates, lambda c: c.score, least_score, best)
+    ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
     run.trace.lap("order")
     return ranking
 
 
-def _weights(options: SearchOptions) -> dict[str, Any]:
+def _read_weights(options: SearchOptions) -> dict[str, Any]:
     """The table [PROFILE.files] of weights.toml, the default profile's where a profile has none, with --weights."""
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
@@ -192,6 +217,22 @@ class FilesInScope:
             return self._chosen
         return {document: self._chosen[document] for document in documents if document in self._chosen}
 
+    def read_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
+        """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
+        store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
+        store.foresee(
+            ("documents.rows", (ids,)),
+            *(("files.outline", (d, MOST_OUTLINED)) for d in ids),
+            *(("files.extent", (d,)) for d in ids),
+        )
+        names = {r.id: r.name for r in store.documents.repositories()}
+        documents = self.rows(ids)
+        for unit in sorted(units, reverse=True):
+            document = documents[DocumentId(-unit)]
+            outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]
+            rows[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
+        return rows
+
     def best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
         """Files of these that may be found, the best first, ties by repository and path."""
         if self._chosen is None and len(scores) > limit:
@@ -206,84 +247,51 @@ class FilesInScope:
             return self._store.vectors.nearest_files(vector, limit)
         return self._store.vectors.of_files(vector, self._chosen)
 
-    def named(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
-        """Files whose path ends in one of these names → (value, reason)."""
-        return self._compared(_ending_in, names)
-
-    def resembling(self, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
-        """Files of whose name one of these is a part, or that are named so but for typing mistakes → (value, reason)."""
-        return self._compared(_like_names, names)
-
-    def _compared(self, compare: NameComparison, names: Sequence[str]) -> dict[UnitId, tuple[float, str]]:
-        named_documents: dict[DocumentId, tuple[float, str]] = {}
+    def compare(self, names: Sequence[str], comparison: NameComparison) -> dict[UnitId, tuple[float, str]]:
+        """Files whose paths fit one of these names → (value, reason)."""
+        named: NamesFound = {}
         if self._chosen is not None:
-            named_documents = compare(names, ((row.id, row.path) for row in self._chosen.values()))
+            named = comparison(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
-                parts = self._store.in_parts(partial(_compared_in, compare, names))
-                named_documents = {DocumentId(unit): named for part in parts for unit, named in part.of.items()}
-        return {_unit(document): named for document, named in named_documents.items()}
+                parts = self._store.in_parts(partial(_compare_all, comparison, names))
+                named = {DocumentId(unit): found for part in parts for unit, found in part.of.items()}
+        return {_unit(document): found for document, found in named.items()}
 
 
-def _compared_in(compare: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
-    """The work of each index for `FilesInScope.named`; its documents take the place of units."""
-    found = compare(names, store.documents.paths())
-    return Part(of={UnitId(document): named for document, named in found.items()})
+def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
+    """Compare all files of one index; its documents take the place of units."""
+    named = comparison(names, store.documents.paths())
+    return Part(of={UnitId(document): found for document, found in named.items()})
 
 
-class FileWordsChannel:
-    """Files by the words of the query."""
-
-    name = "keyword"
-    modes = ("hybrid", "keyword")
-
-    def __init__(self, files: FilesInScope) -> None:
-        self.files = files
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Best first, ties by path. The raw score is BM25F."""
-        scores = rank_by_words(run.terms, run.store)
-        order = self.files.best({document: score for document, (score, _) in scores.items()}, limit)
-        return ChannelResult([Match(_unit(document), *scores[document]) for document in order])
+def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> ChannelResult:
+    """Best first, ties by path. The raw score is BM25F."""
+    scores = rank_by_words(run.terms, run.store)
+    order = files.best({document: score for document, (score, _) in scores.items()}, limit)
+    return ChannelResult([Match(_unit(document), *scores[document]) for document in order])
 
 
-class FileVectorsChannel:
-    """Files by their own vectors, of path, exports and imports; and by the nearest of `units` units, where that is nearer."""
-
-    name = "vector"
-    modes = ("hybrid", "vector")
-
-    def __init__(self, files: FilesInScope, units: int) -> None:
-        self.files, self.units = files, units
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Nearest first, ties by path. The raw score is the cosine."""
-        vector, least = query_vector(run)
-        if not vector:
-            return ChannelResult([])
-        near = {d: cosine(far) for d, far in self.files.near(vector, limit).items()}
-        matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
-        units = VectorChannel().retrieve(run, self.units).matches if self.units else ()
-        rows = run.store.units.rows([match.unit for match in units])
-        in_scope = self.files.rows({row.document for row in rows.values()})
-        for match in units:
-            row = rows[match.unit]
-            if row.document in in_scope and match.raw_score > near.get(row.document, least):
-                near[row.document] = match.raw_score
-                reason = f"{match.reason} of {row.qualified_name}"
-                matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
-        order = self.files.best({document: match.raw_score for document, match in matches.items()}, limit)
-        return ChannelResult([matches[document] for document in order])
-
-
-def _retrieve(run: SearchRun, files: FilesInScope, weights: Mapping[str, Mapping[str, float]]) -> Findings:
-    """The files that each channel with a weight finds, best first. Raises UsageError for a mode that files do not have."""
-    modes = [mode for mode in MODES if mode != "fuzzy" or weights["named"]]
-    if run.options.mode not in modes:
-        raise UsageError(f"--files-only has no mode '{run.options.mode}'", f"modes: {', '.join(modes)}")
-    channels: Sequence[Channel] = (FileWordsChannel(files), FileVectorsChannel(files, int(weights["cuts"]["units"])))
-    chosen = [c for c in channels if run.options.mode in c.modes and weights["channels"][c.name]]
-    return run_channels(run, chosen, lambda name, _: int(weights["cuts"][name]))
+def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
+    """Files by their own vectors, of path, exports and imports; and by the nearest of so many units, where that is nearer.
+    Nearest first, ties by path. The raw score is the cosine.
+    """
+    vector, least = query_vector(run)
+    if not vector:
+        return ChannelResult([])
+    near = {d: cosine(far) for d, far in files.near(vector, limit).items()}
+    matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+    units = find_by_meaning(run, most_units).matches if most_units else ()
+    rows = run.store.units.rows([match.unit for match in units])
+    in_scope = files.rows({row.document for row in rows.values()})
+    for match in units:
+        row = rows[match.unit]
+        if row.document in in_scope and match.raw_score > near.get(row.document, least):
+            near[row.document] = match.raw_score
+            reason = f"{match.reason} of {row.qualified_name}"
+            matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
+    order = files.best({document: match.raw_score for document, match in matches.items()}, limit)
+    return ChannelResult([matches[document] for document in order])
 
 
 def _possible_names(query: Query) -> Iterator[str]:
@@ -296,7 +304,9 @@ def _possible_names(query: Query) -> Iterator[str]:
             yield name
 
 
-def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+def _compare_endings(
+    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
+) -> dict[DocumentId, tuple[float, str]]:
     """Documents whose path ends in a name → (value, reason). One word alone also names a file without its ending."""
     named: dict[DocumentId, tuple[float, str]] = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
@@ -313,19 +323,9 @@ def _ending_in(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) ->
     return named
 
 
-def _names_to_resemble(run: SearchRun, named: Mapping[UnitId, tuple[float, str]]) -> list[str]:
-    """The names that files are compared with by letters: in the mode `fuzzy` all words; else, if no file is named so, those with a
-    word that is in no file's name.
-    """
-    if run.options.mode == "fuzzy":
-        return [*dict.fromkeys([*_possible_names(run.query), *run.query.words, *run.query.identifiers])]
-    if named or run.options.mode == "vector":
-        return []
-    unknown = {term.text for term in run.terms.words if not run.store.files.on_path(term.text, "concepts")}
-    return [name for name in _possible_names(run.query) if unknown & set(index_terms(name.rpartition("/")[2]).split())]
-
-
-def _like_names(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> dict[DocumentId, tuple[float, str]]:
+def _compare_letters(
+    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
+) -> dict[DocumentId, tuple[float, str]]:
     """Documents with a name like one of these → (value, reason). Endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
@@ -350,38 +350,6 @@ def _folded_stem(path: str) -> str:
     return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 
-def _drop_low_scores(
-    run: SearchRun, findings: Findings, candidates: Sequence[Candidate], minimum: float
-) -> list[Candidate]:
-    """The candidates with at least this share of the best score; literal finds stay, unless --min-score says otherwise."""
-    given = run.options.min_score
-    best = candidates[0].score if candidates else 0.0
-    least = best * (minimum if given is None else given)
-
-    def least_score(candidate: Candidate) -> float:
-        return -math.inf if given is None and candidate.unit.id in findings.literal else least
-
-    return drop_below(run.trace, candidates, lambda c: c.score, least_score, best)
-
-
 def _unit(document: int) -> UnitId:
     """A file stands among units by the number of its node in the graph."""
     return UnitId(document_node(document))
-
-
-def _file_units(units: Collection[UnitId], files: FilesInScope, store: Store) -> dict[UnitId, UnitRow]:
-    """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
-    names = {r.id: r.name for r in store.documents.repositories()}
-    rows = {}
-    ids = [DocumentId(-unit) for unit in units]
-    store.foresee(
-        ("documents.rows", (ids,)),
-        *(("files.outline", (d, MOST_OUTLINED)) for d in ids),
-        *(("files.extent", (d,)) for d in ids),
-    )
-    documents = files.rows(ids)
-    for unit in sorted(units, reverse=True):
-        document = documents[DocumentId(-unit)]
-        outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]
-        rows[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
-    return rows

@@ -17,10 +17,11 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from codelens.errors import SettingsError
+from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
 from codelens.store.postings import phrases_alone
-from codelens.store.store import Expected, Store
+from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, beginning_terms, index_terms, token_terms, tokens
@@ -74,7 +75,7 @@ def read_entries() -> Iterator[tuple[str, list[str]]]:
 
 
 @cache
-def shipped_lexicon() -> Lexicon:
+def load_lexicon() -> Lexicon:
     """lexicon.tsv, read once."""
     return Lexicon(SHIPPED)
 
@@ -83,7 +84,7 @@ def add_related_words(
     query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float]
 ) -> ExpandedQuery:
     """The query with related words. `weights` is a profile's table `related`; without it the lexicon gives short forms alone."""
-    entries = list(find_entries(query, aliases, shipped_lexicon()))
+    entries = list(find_entries(query, aliases, load_lexicon()))
     known = {word.text for word in query.words}
     extra = {term.text: term for term in query.extra}
     for entry in entries:
@@ -175,17 +176,17 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
         store.budget.limits.append(
             f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
         )
-    stems = {word: _stems_like(word, store) for word in unknown[:MOST_UNKNOWN]}
-    store.foresee(*(_units_with(stem) for found in stems.values() for stem in found))
-    corrections = [
-        Term(found, "spelling", f"{word} ~ {found}")
-        for word in stems
-        for found in (_find_whole_word(stem, word, store) for stem in stems[word])
-    ]
+    stems = [(word, stem) for word in unknown[:MOST_UNKNOWN] for stem in _find_stems_like(word, store)]
+    store.foresee(*(("postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)) for _, stem in stems))
+    corrections = []
+    for word, stem in stems:
+        units = [unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)]
+        correction = _find_whole_word(stem, word, units, store)
+        corrections.append(Term(correction, "spelling", f"{word} ~ {correction}"))
     return replace(query, extra=(*query.extra, *corrections)) if corrections else query
 
 
-def _stems_like(word: str, store: Store) -> list[str]:
+def _find_stems_like(word: str, store: Store) -> list[str]:
     """Stems of the index that a word nearly is, commonest first among those with the fewest slips.
 
     Stems are compared, or the word itself if its ending is mistyped.
@@ -211,14 +212,9 @@ def _stems_like(word: str, store: Store) -> list[str]:
     return sorted(near, key=lambda term: (near[term], -units_of[term], term))[:MOST_CORRECTIONS]
 
 
-def _units_with(stem: str) -> Expected:
-    """The question for some units that have words of a stem."""
-    return "postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)
-
-
-def _find_whole_word(stem: str, typed: str, store: Store) -> str:
-    """The word of this stem whose length is nearest to the typed one's, in the names and texts of some units that have it."""
-    rows = store.units.rows([unit for unit, _ in store.postings.bm25(*_units_with(stem)[1])])
+def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Store) -> str:
+    """The word of this stem whose length is nearest to the typed one's, in the names and texts of these units."""
+    rows = store.units.rows(units)
     documents = {document.id: document for document in store.documents.rows({row.document for row in rows.values()})}
     texts, words = Texts(store), set[str]()
     for row in rows.values():
@@ -233,28 +229,22 @@ HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication author
 
 def load_aliases(path: str) -> Aliases:
     """The aliases of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
-    return _parsed(read_own_file(path, "aliases", HINT, LARGEST), path)
+    return _parse_aliases(read_own_file(path, "aliases", HINT, LARGEST), path)
 
 
 @lru_cache(maxsize=4)
-def _parsed(text: str, path: str) -> Aliases:
+def _parse_aliases(text: str, path: str) -> Aliases:
+    """An empty text removes what the lexicon has for the word."""
+    aliases = {}
     try:
-        return {_key(word): _words(word, meant) for word, meant in parse_toml(text).items()}
+        for phrase, meant in parse_toml(text).items():
+            words = tokens(phrase)
+            if not 0 < len(words) <= LONGEST_PHRASE or " ".join(words) != phrase:
+                raise ValueError(f"alias '{phrase}' must be one to {LONGEST_PHRASE} words of letters and digits")
+            if not isinstance(meant, str):
+                kind = type(meant).__name__
+                raise ValueError(f"alias '{phrase}' must map to a string with spaces between the words, not a {kind}")
+            aliases[phrase.casefold()] = tuple(tokens(meant))
     except ValueError as fault:
         raise SettingsError(f"{path}: {fault}", HINT) from None
-
-
-def _key(phrase: str) -> str:
-    words = tokens(phrase)
-    if not 0 < len(words) <= LONGEST_PHRASE or " ".join(words) != phrase:
-        raise ValueError(f"alias '{phrase}' must be one to {LONGEST_PHRASE} words of letters and digits")
-    return phrase.casefold()
-
-
-def _words(word: str, meant: object) -> tuple[str, ...]:
-    """An empty text removes what the lexicon has for the word."""
-    if not isinstance(meant, str):
-        raise ValueError(
-            f"alias '{word}' must map to a string with spaces between the words, not a {type(meant).__name__}"
-        )
-    return tuple(tokens(meant))
+    return aliases

@@ -6,8 +6,9 @@ Units inside the place or around it are not hits: they resemble it only because 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
 from codelens.embed.base import EmbeddedFields, Embedder, sum_vectors
@@ -50,69 +51,75 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
 
     Raises TargetError where the target is nothing that is indexed, or several things.
     """
+    notices = list[Notice]()
+    itself: Sequence[UnitRow] = ()
     if options.like == SNIPPET:
         snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
         original = Original(SNIPPET, "", "snippet", snippet.language)
-        query = _asking(snippet.names, "", snippet.uses, snippet.vector, store, least=1)
-        return Likeness(original, query, {}, _without_vector(query, embedder))
-    target = resolve_target(options.like, store)
-    document, unit = _indexed(target, store)
-    store.foresee(*((name, (document.id,)) for name in ("units.of_document", "units.ids_of", "references.of_document")))
-    units = store.units.of_document(document.id)
-    whole = unit is None
-    chosen = units if unit is None else [u for u in units if _within(u.span, unit.span)]
-    itself = units if unit is None else [u for u in units if _overlap(u.span, unit.span)]
-    pieces = dict(store.units.ids_of(document.id))
-    vectors = store.vectors.of_units([(u.id, pieces[u.id]) for u in chosen]) if embedder else []
-    uses = _uses(document, None if unit is None else unit.span, store)
-    query = _asking(_names_of(chosen), _headings(chosen[:1]), uses, sum_vectors(vectors), store, least=2)
-    name = document.path if unit is None else unit.qualified_name
-    lines = (1, max((u.end_line for u in units), default=1)) if unit is None else (unit.start_line, unit.end_line)
-    place = (_repository(document, store), document.path, *lines)
-    original = Original(target.text, name, "file" if whole or unit is None else unit.kind, document.language, *place)
-    notices = (*_stale(document, store), *_without_vector(query, embedder))
-    return Likeness(original, query, {u.id: u for u in itself}, notices)
+        query = _make_query(snippet.names, "", snippet.uses, snippet.vector, store, least=1)
+    else:
+        target = resolve_target(options.like, store)
+        document, unit = _find_indexed(target, store)
+        methods = "units.of_document", "units.ids_of", "references.of_document"
+        store.foresee(*((method, (document.id,)) for method in methods))
+        units = store.units.of_document(document.id)
+        inside, itself, whole = units, units, Span(0, sys.maxsize)
+        if unit is not None:
+            whole = unit.span
+            inside = [u for u in units if whole.start <= u.span.start and u.span.end <= whole.end]
+            itself = [u for u in units if u.span.start < whole.end and whole.start < u.span.end]
+        named = [
+            u for u in inside if u.kind not in CHUNK_KINDS and not u.local
+        ]  # types and functions, the outermost, first
+        named.sort(key=lambda u: (u.kind in MINOR_KINDS, u.qualified_name.count("."), u.span.start))
+        names = list(dict.fromkeys(u.name for u in named))[:MOST_NAMES]
+        # The heading of a section of prose; other chunks are named after their file
+        heading = inside[0].name if inside and inside[0].kind == "section" else ""
+        uses: Counter[str] = Counter()
+        for reference in store.references.of_document(document.id):
+            if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
+                uses.update(tokens(reference.name))
+        pieces = dict(store.units.ids_of(document.id))
+        vectors = store.vectors.of_units([(u.id, pieces[u.id]) for u in inside]) if embedder else []
+        query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
+        home = next(row for row in store.documents.repositories() if row.id == document.repository)
+        name, kind, first, last = document.path, "file", 1, max((u.end_line for u in units), default=1)
+        if unit is not None:
+            name, kind, first, last = unit.qualified_name, unit.kind, unit.start_line, unit.end_line
+        original = Original(target.text, name, kind, document.language, home.name, document.path, first, last)
+        if freshness(home.root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH:
+            text = f"{document.path} is another than the one indexed: what resembled it then is shown"
+            notices.append(Notice("old-original", text))
+    if embedder is not None and not query.vector:
+        notices.append(Notice("no-likeness", "the code to compare with has no vector: only names are compared"))
+    return Likeness(original, query, {u.id: u for u in itself}, tuple(notices))
 
 
-def _asking(
+def _make_query(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
-    """A query of the names and the text, with the most distinctive terms of the names that are used."""
-    query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
-    present = {t.text for t in query.words}
-    return replace(query, extra=_telling_terms(uses, present, store, least), vector=vector)
-
-
-def _telling_terms(uses: Mapping[str, int], present: Iterable[str], store: Store, least: int) -> tuple[Term, ...]:
-    """The terms of used names with the most √times · idf, MOST_USES at most, except those that are in the query already.
+    """A query of the names and the text, and of the terms of used names with the most √times · idf, MOST_USES at most.
 
     `least` units must hold a term: what an indexed original alone says finds nothing.
     """
+    query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
     counts: Counter[str] = Counter()
     origin: dict[str, str] = {}
-    stop = load_words().stop
     for name, times in uses.items():
         for term in token_terms(name):
             counts[term] += times
             origin.setdefault(term, name)
     total = store.units.count()
     weights: dict[str, float] = {}
-    terms = [term for term in counts.keys() - set(present) - stop if len(term) > 1]
-    for term, units in store.postings.document_frequencies(terms).items():
+    terms = counts.keys() - {t.text for t in query.words} - load_words().stop
+    for term, units in store.postings.document_frequencies([term for term in terms if len(term) > 1]).items():
         if units >= least:
             weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
-    return tuple(Term(t, "uses", origin[t]) for t in chosen)
+    return replace(query, extra=tuple(Term(t, "uses", origin[t]) for t in chosen), vector=vector)
 
 
-def _names_of(units: Iterable[UnitRow]) -> list[str]:
-    """Names of definitions that are not local: types and functions first, then the outermost."""
-    named = [u for u in units if u.kind not in CHUNK_KINDS and not u.local]
-    ordered = sorted(named, key=lambda u: (u.kind in MINOR_KINDS, u.qualified_name.count("."), u.span.start))
-    return list(dict.fromkeys(u.name for u in ordered))[:MOST_NAMES]
-
-
-def _indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | None]:
+def _find_indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | None]:
     """The document, and the unit in it; None for all of the document."""
     if target.document is None and target.unit is None:
         hint = "`codelens status --skipped` lists what was left out"
@@ -123,47 +130,6 @@ def _indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | N
         where = f"{target.path}: nothing is indexed at line {target.line}"
         raise TargetError(where, hint="name a line with text, or only the file")
     return target.document or store.documents.rows([target.unit.document])[0], target.unit
-
-
-def _headings(units: Sequence[UnitRow]) -> str:
-    """The heading of a section of prose; other chunks are named after their file."""
-    return " ".join(u.name for u in units if u.kind == "section")
-
-
-def _uses(document: DocumentRow, span: Span | None, store: Store) -> Counter[str]:
-    """Name → how often the place uses it."""
-    used: Counter[str] = Counter()
-    for reference in store.references.of_document(document.id):
-        inside = span is None or span.start <= reference.start < span.end
-        if inside and reference.kind not in LITERAL_KINDS:
-            used.update(tokens(reference.name))
-    return used
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
-def _repository(document: DocumentRow, store: Store) -> str:
-    return next(row.name for row in store.documents.repositories() if row.id == document.repository)
-
-
-def _stale(document: DocumentRow, store: Store) -> tuple[Notice, ...]:
-    root = next(row.root for row in store.documents.repositories() if row.id == document.repository)
-    if freshness(root, document.os_path, document.stamp, document.content_hash) is Freshness.FRESH:
-        return ()
-    text = f"{document.path} is another than the one indexed: what resembled it then is shown"
-    return (Notice("old-original", text),)
-
-
-def _without_vector(query: ExpandedQuery, embedder: Embedder | None) -> tuple[Notice, ...]:
-    if query.vector or embedder is None:
-        return ()
-    return (Notice("no-likeness", "the code to compare with has no vector: only names are compared"),)
 
 
 MOST_GUESSES = 6  # Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar
@@ -186,27 +152,22 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
 
     `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it.
     """
-    text = dedent(text)  # a method as it stands in its class
-    language, extraction = _extracted(text, [language] if language else _likely(store))
-    entries = _entries(text.encode(), extraction.units if extraction else ())
+    text, tried = dedent(text), [language]  # dedented: a method as it stands in its class
+    if not language:
+        counts = Counter(d.language for d in store.documents.rows())
+        known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
+        tried = sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
+    language, extraction = _extract(text, tried)
+    units = extraction.units if extraction else ()
+    entries = _list_entries(text.encode(), units)
     vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
-    used = Counter(
-        token
-        for r in (extraction.references if extraction else ())
-        if r.kind not in LITERAL_KINDS
-        for token in tokens(r.name)
-    )
-    names = dict.fromkeys(unit.name for unit in _definitions(extraction.units if extraction else ()))
+    references = (r for r in (extraction.references if extraction else ()) if r.kind not in LITERAL_KINDS)
+    used = Counter(token for reference in references for token in tokens(reference.name))
+    names = dict.fromkeys(unit.name for unit in units if not unit.local)
     return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
 
 
-def _likely(store: Store) -> list[str]:
-    counts = Counter(d.language for d in store.documents.rows())
-    known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
-    return sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
-
-
-def _extracted(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
+def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
     """(language, what its grammar found); a single language is taken at its word, faults or not."""
     utf8 = text.encode()
     if len(utf8) > MOST_PARSED:
@@ -224,13 +185,9 @@ def _extracted(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]
     return without_definition
 
 
-def _definitions(units: Sequence[Unit]) -> list[Unit]:
-    return [unit for unit in units if not unit.local]
-
-
-def _entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
+def _list_entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
     """One entry a definition; the body of one that holds others is theirs."""
-    holding = {unit.parent for unit in _definitions(units)}
+    holding = {unit.parent for unit in units if not unit.local}
     return [
         EmbeddedFields(
             unit.name,

@@ -114,12 +114,12 @@ class LineSearch:
                     break
                 previous = block
 
-    def without(self) -> Iterator[FileLines]:
+    def files_without(self) -> Iterator[FileLines]:
         """The files without a match, in order."""
         matching = {file.document for file in self.files()}
-        for document in self._ordered(documents_in_scope(self.store, self.options)):
+        for document in self._list_documents(None):
             if document.id not in matching and _Places(self, document).of_file() is not False:
-                yield self._file(document, iter(()))
+                yield self._describe(document, iter(()))
 
     def _candidates(self) -> Sequence[DocumentRow]:
         """The files that may have a match, in order."""
@@ -156,11 +156,11 @@ class LineSearch:
         seconds = self.settings.query_seconds
         budget = TimeBudget(seconds) if seconds else TimeBudget()
         try:
-            for first, text in _texts(document, self.store, self.parts.get(document.id, ())):
+            for first, text in _read_texts(document, self.store, self.parts.get(document.id, ())):
                 lines = find_lines(text, self.wanted, places.before(first), budget) if self.left > 0 else []
                 if self.wanted.text is None:
                     lines = [places.with_name(line, first, text) for line in lines]
-                yield Block(first, text, self._taken(lines))
+                yield Block(first, text, self._take_lines(lines))
                 if self.left <= 0 and not self.options.context_after:
                     return
         except OutOfTime:
@@ -168,7 +168,7 @@ class LineSearch:
             hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
             raise UsageError(fault, hint) from None
 
-    def _taken(self, lines: list[FoundLine]) -> list[FoundLine]:
+    def _take_lines(self, lines: list[FoundLine]) -> list[FoundLine]:
         """The next lines without those that --offset and -m leave out."""
         taken = lines[self.skip : self.skip + self.left]
         self.skip -= min(self.skip, len(lines))
@@ -235,7 +235,7 @@ class LineSearch:
                 yield whole_file(document, file.repository, self.store)
 
 
-def _texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
+def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
     """Pairs (first line, from 0; whole lines) of a file; of a large one only the `parts` named, if any are.
 
     Lines of a notebook are those that people see. A line that goes on in the next part is joined, up to LONGEST_HELD characters.

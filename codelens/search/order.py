@@ -9,13 +9,11 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO
 from codelens.model.fast_dataclass import replace
-from codelens.model.request import SearchOptions
 from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, Trace, in_order
 from codelens.search.confidence import FLOOR, estimate_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.rankers import Ranking
 from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun, limit_notices
-from codelens.search.scope import SearchScope
 from codelens.search.terms import collect_words
 from codelens.search.walk import ExpansionSettings, add_expansion
 from codelens.store.units import UnitSet
@@ -72,7 +70,7 @@ def put_in_order(ranking: Ranking) -> Ranking:
         run.notice(
             WEAK, "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
         )
-    return finish_ranking(ranking, sort(candidates, run.options, run.scope))
+    return finish_ranking(ranking, sort(run, candidates))
 
 
 def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
@@ -215,12 +213,15 @@ def drop_below(
     return kept
 
 
-def sort(candidates: list[Candidate], options: SearchOptions, scope: SearchScope) -> list[Candidate]:
+def sort(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     """Candidates, given in the order of their scores, as --sort and --reverse demand. Raises UsageError."""
+    options = run.options
     if options.sort == "path":
         candidates = sorted(candidates, key=lambda c: c.unit.content_order())
     elif options.sort == "modified":
-        candidates = sorted(candidates, key=lambda c: (-scope.modified(c.unit.document), c.unit.content_order()))
+        rows = run.store.documents.rows({c.unit.document for c in candidates})
+        written = {row.id: row.stamp.mtime_ns for row in rows}
+        candidates = sorted(candidates, key=lambda c: (-written[c.unit.document], c.unit.content_order()))
     elif options.sort != "score":
         raise UsageError(f"cannot sort by '{options.sort}'", "sort by score, path or modified")
     return candidates[::-1] if options.reverse else candidates

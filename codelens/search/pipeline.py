@@ -23,7 +23,7 @@ from codelens.search.lexicon import add_corrections, add_related_words, load_ali
 from codelens.search.order import adjust_scores, put_in_order
 from codelens.search.present import answer
 from codelens.search.profiles import load_profile
-from codelens.search.rankers import RANKERS, Ranking
+from codelens.search.rankers import Ranking, load_ranker
 from codelens.search.retrieve import retrieve
 from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
@@ -67,14 +67,14 @@ def rank(
         findings = retrieve(run)
         run.trace.lap("literal")
 
-        ranking = RANKERS[profile.ranker].rank(run, findings)
+        ranking = load_ranker(profile.ranker)(run, findings)
         run.trace.lap("features")
 
         ranking = put_in_order(adjust_scores(ranking))
         if settings.metadata:
             table = load_metadata(settings.metadata)
             files = {c.unit.document: (c.unit.repository, c.unit.path) for c in ranking.candidates}
-            run.trace.metadata = {document: table.of(*file) for document, file in files.items()}
+            run.trace.metadata = {document: table.values_for(*file) for document, file in files.items()}
         run.trace.lap("order")
     return ranking
 
@@ -110,7 +110,7 @@ def find_terms(run: SearchRun) -> SearchRun:
         note_unknown_words(run, terms)
     terms = mark_common(terms, store)
     if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
-        terms = replace(terms, learned=run.recollection.learned(terms.texts, run.within))
+        terms = replace(terms, learned=run.recollection.find_learned(terms.texts, run.within))
     trace.common = terms.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra, *terms.related)]
     text = query.text.strip()

@@ -38,44 +38,41 @@ HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` w
 
 
 def all_profiles(own: str = "") -> Mapping[str, Any]:
-    """Profile → section → number, with the user's tables in the place of shipped ones. Raises SettingsError."""
-    shipped = load_weights()
-    if not own:
-        return shipped
-    replaced = _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
-    return {name: _with_own(row, replaced.get(name, {})) for name, row in shipped.items()}
+    """Profile → section → number, with the user's tables in the place of shipped ones: features as a whole; of other tables,
+    only what is named. Raises SettingsError.
+    """
+    replaced = read_own_weights(own)
+
+    def replace_tables(row: Mapping[str, Any], tables: Mapping[str, Any]) -> Mapping[str, Any]:
+        merged = {n: table if n == SECTION else _merge_table(row.get(n, {}), table) for n, table in tables.items()}
+        return {**row, **merged}
+
+    return {name: replace_tables(row, replaced.get(name, {})) for name, row in load_weights().items()}
 
 
-def _with_own(row: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Features in the place of the shipped ones; of other tables, only what is named."""
-    return {
-        **row,
-        **{name: table if name == SECTION else merged(row.get(name, {}), table) for name, table in own.items()},
-    }
+def read_own_weights(own: str) -> Mapping[str, Mapping[str, Any]]:
+    """Profile → section → number, from a user's file; empty where none is named. Raises SettingsError."""
+    return _parse_weights(read_own_file(own, "weights", HINT, LARGEST), own) if own else {}
 
 
-def merged(shipped: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_table(shipped: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
     """A table with the values of another; the weights of kinds of edges are merged in turn."""
-    return {**shipped, **{key: merged(shipped[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
-
-
-def replaces(own: str, profile: str) -> bool:
-    """True if the user's file has a table for this profile."""
-    return bool(own) and profile in _parsed(read_own_file(own, "weights", HINT, LARGEST), own)
+    return {**shipped, **{key: _merge_table(shipped[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
 
 
 @lru_cache(maxsize=4)
-def _parsed(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
+def _parse_weights(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
     try:
         rows = parse_toml(text)
         if not rows:
             raise ValueError("it has no weights")
-        return {name: _profile(name, row) for name, row in rows.items()}
+        return {name: _check_profile(name, row) for name, row in rows.items()}
     except ValueError as fault:
         raise SettingsError(f"{own}: {fault}", HINT) from None
 
 
-def _profile(name: str, row: Any) -> Mapping[str, Any]:
+def _check_profile(name: str, row: Any) -> Mapping[str, Any]:
+    """The values of a profile's tables. Raises ValueError."""
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
     shipped = load_weights()[name]
@@ -83,19 +80,27 @@ def _profile(name: str, row: Any) -> Mapping[str, Any]:
     if not isinstance(row, dict) or not row or not all(t in tables and isinstance(row[t], dict) for t in row):
         allowed = ", ".join(f"[{name}.{table}]" for table in tables)
         raise ValueError(f"for profile '{name}' only the tables {allowed} are allowed")
-    tables_given: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for table, values in row.items():
-        if table == SECTION:
-            tables_given[table] = {feature: _weight(feature, weight) for feature, weight in values.items()}
-        else:
-            shipped_table = shipped[table]
-            tables_given[table] = {
-                key: _setting(f"{table}.{key}", shipped_table.get(key), value) for key, value in values.items()
-            }
-    return tables_given
+        if table != SECTION:
+            known = shipped[table]
+            checked[table] = {key: _check_setting(f"{table}.{key}", known.get(key), v) for key, v in values.items()}
+            continue
+        checked[table] = weights = dict[str, Any]()
+        for feature, weight in values.items():
+            if feature not in NAMES:
+                raise ValueError(f"there is no feature '{feature}'")
+            if unknown := [shape for shape in weight if shape not in SHAPES] if isinstance(weight, dict) else []:
+                sets = ", ".join(SHAPES)
+                raise ValueError(f"'{feature}': there is no set of weights '{unknown[0]}'; there are {sets}")
+            if isinstance(weight, dict):
+                weights[feature] = {shape: _check_weight(feature, value) for shape, value in weight.items()}
+            else:
+                weights[feature] = _check_weight(feature, weight)
+    return checked
 
 
-def _setting(key: str, shipped: Any, value: Any) -> Any:
+def _check_setting(key: str, shipped: Any, value: Any) -> Any:
     """A value of a stage, of the kind that the shipped one has. Raises ValueError."""
     if shipped is None:
         raise ValueError(f"there is no '{key}'")
@@ -113,11 +118,11 @@ def _setting(key: str, shipped: Any, value: Any) -> Any:
         known = str.isdecimal if key == SIZES else EDGE_KINDS.__contains__
         if unknown := [name for name in value if not known(name)]:
             raise ValueError(f"there is no '{key}.{unknown[0]}'")
-        return {name: _amount(f"{key}.{name}", n, int if key == SIZES else float) for name, n in value.items()}
-    return _amount(key, value, type(shipped))
+        return {name: _check_number(f"{key}.{name}", n, int if key == SIZES else float) for name, n in value.items()}
+    return _check_number(key, value, type(shipped))
 
 
-def _amount(key: str, value: Any, kind: type) -> float:
+def _check_number(key: str, value: Any, kind: type) -> float:
     if kind is int and not isinstance(value, int):
         raise ValueError(f"'{key}' must be a whole number, not {value!r}")
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MOST_SETTING:
@@ -125,17 +130,7 @@ def _amount(key: str, value: Any, kind: type) -> float:
     return value
 
 
-def _weight(feature: str, weight: Any) -> float | Mapping[str, float]:
-    if feature not in NAMES:
-        raise ValueError(f"there is no feature '{feature}'")
-    if not isinstance(weight, dict):
-        return _number(feature, weight)
-    if unknown := [shape for shape in weight if shape not in SHAPES]:
-        raise ValueError(f"'{feature}': there is no set of weights '{unknown[0]}'; there are {', '.join(SHAPES)}")
-    return {shape: _number(feature, value) for shape, value in weight.items()}
-
-
-def _number(feature: str, value: Any) -> float:
+def _check_weight(feature: str, value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ValueError(f"'{feature}' must be a number, or a number for each set, not {value!r}")
     if not abs(value) <= MOST:  # so that no NaN passes
@@ -176,12 +171,12 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
         channels={**row["channels"], **options.weights},
         bm25f=row.get("bm25f", row["fields"]),
         composite={name: row[name] for name in STAGES if "composite" in row},
-        own=own if replaces(own, options.profile) else "",
+        own=own if options.profile in read_own_weights(own) else "",
     )
-    return _of_depth(_expanding(profile, options.expand, profiles), options)
+    return _set_depth(_set_expansion(profile, options.expand, profiles), options)
 
 
-def _expanding(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profile:
+def _set_expansion(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profile:
     """The same with another way over the graph; as it is where none is named."""
     if not way:
         return profile
@@ -202,7 +197,7 @@ def _expanding(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profi
     return replace(still, expansion=profile.expansion or {**profiles[EXPANDS_LIKE]["expansion"], "closed": False})
 
 
-def _of_depth(profile: Profile, options: SearchOptions) -> Profile:
+def _set_depth(profile: Profile, options: SearchOptions) -> Profile:
     """--depth, --decay and --min-score, for the ways that have them."""
     if options.decay is not None:
         if not profile.expansion:

@@ -75,7 +75,7 @@ class Recollection:
         self._path: Path = memory_place(store.path)
         self._now = options.now
 
-    def learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
+    def find_learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
         """The units that were used for these words before, heaviest first; `allowed` says who may be found, None for all.
 
         The raw score is the weight that the number of uses gives.
@@ -93,7 +93,7 @@ class Recollection:
 
     def add(self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]) -> None:
         """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
-        known = self.of([candidate.unit for candidate in candidates])
+        known = self.recall([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = digests(judged, self._store, Texts(self._store)) if judged else {}
         words = frozenset(find_learnable_words(terms.texts))
@@ -105,7 +105,7 @@ class Recollection:
                 valid = [one for one in known[unit.id].feedback if one.digest == current.get(unit.id, "")]
                 _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
 
-    def of(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
+    def recall(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)

@@ -11,17 +11,23 @@ from codelens.model.budget import TERMS
 from codelens.model.search import Match, QueryTarget
 from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
-from codelens.search.channels.equivalence import EquivalenceChannel
-from codelens.search.channels.exact import ExactChannel, LexiconChannel
-from codelens.search.channels.fuzzy import FuzzyChannel
-from codelens.search.channels.path import PathChannel
-from codelens.search.channels.symbol import SymbolChannel
-from codelens.search.channels.vector import VectorChannel
+from codelens.search.channels.equivalence import find_by_concept
+from codelens.search.channels.exact import find_by_related_words, find_by_words
+from codelens.search.channels.fuzzy import find_nearly
+from codelens.search.channels.path import find_by_path
+from codelens.search.channels.symbol import find_by_name
+from codelens.search.channels.vector import find_by_meaning
 from codelens.search.run import Profile, SearchRun
 
-_ALL: tuple[Channel, ...] = (
-    *(ExactChannel(), FuzzyChannel(), LexiconChannel(), PathChannel(), SymbolChannel(), VectorChannel()),
-    EquivalenceChannel(),  # last: how many matches it may give depends on what the others gave
+_ALL = (
+    Channel("exact", ("hybrid", "keyword", "exact"), find_by_words),
+    Channel("fuzzy", ("hybrid", "fuzzy"), find_nearly),
+    Channel("lexicon", ("hybrid", "keyword"), find_by_related_words),
+    Channel("path", ("hybrid", "keyword"), find_by_path),
+    Channel("symbol", ("hybrid", "keyword"), find_by_name),
+    Channel("vector", ("hybrid", "vector"), find_by_meaning),
+    Channel("equivalence", ("hybrid", "keyword"), find_by_concept),
+    # Last: how many matches it may give depends on what the others gave
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 MODES: Mapping[str, tuple[str, ...]] = {
@@ -47,9 +53,10 @@ def select_channels(profile: Profile) -> Mapping[str, Channel]:
     """Name → channel, as the profile has them."""
     if not profile.keywords:
         return CHANNELS
-    from codelens.search.channels.keywords import KeywordTexts, TieredNames
+    from codelens.search.channels import keywords
 
-    return {**CHANNELS, TieredNames.name: TieredNames(), KeywordTexts.name: KeywordTexts()}
+    symbol = CHANNELS["symbol"]._replace(retrieve=keywords.find_by_name)
+    return {**CHANNELS, "symbol": symbol, "exact": CHANNELS["exact"]._replace(retrieve=keywords.find_by_words)}
 
 
 def retrieve(run: SearchRun) -> Findings:

@@ -45,8 +45,8 @@ from codelens.query.nodes import (
     is_exact,
     leaves,
     positive_leaves,
+    remove_node,
     required_parts,
-    without,
 )
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
@@ -106,21 +106,17 @@ class SearchScope:
         if verdict.value is not False or verdict.blame is None:
             return None
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
-        blamed, rest = [verdict.blame], without(self.query.node, verdict.blame)
+        blamed, rest = [verdict.blame], remove_node(self.query.node, verdict.blame)
         while rest is not None and (more := evaluate(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
-            rest = without(rest, more.blame)
+            rest = remove_node(rest, more.blame)
         kinds = kinds_filter(self.options.kinds)
         if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
         if kinds is not None:  # --kind put it first into the tree
-            rest = without(rest, next(part for part in required_parts(self.query.node) if part == kinds))
+            rest = remove_node(rest, next(part for part in required_parts(self.query.node) if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
-
-    def modified(self, document: int) -> int:
-        """When a document's file was last written, as indexed."""
-        return next(d.stamp.mtime_ns for d in self.texts.store.documents.rows([document]))  # type: ignore[list-item]
 
     def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Line → character ranges where the query's phrases and patterns hit the unit."""

@@ -12,9 +12,8 @@ from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import cast
 
-from codelens.graph.expansion import KEEPS, KEEPS_ELSE, GraphStep, expand
 from codelens.graph.surroundings import WIDEST, ContentNumbering, WeightedNeighbours
-from codelens.graph.walk import PushResult, Trails, push_mass
+from codelens.graph.walk import KEEPS, KEEPS_ELSE, GraphStep, PushResult, Trails, expand, push_mass
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit

@@ -127,10 +127,10 @@ class _Explainer:
     def explain(self, target: UserTarget) -> Explanation:
         """The place of the target in the order, or what it was lost by."""
         unit, document = target.unit, target.document
-        if unit is None and document is None:
-            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
-        if unit is None:
+        if unit is None and document is not None:
             return explain_loss(target, self._explain_no_unit(target, document))
+        if unit is None:
+            return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
         place = self._ranking.rank_of(unit.id)
         if place is not None:
             return self._explain_candidate(target, place - 1)
@@ -240,7 +240,7 @@ class _Explainer:
         if self._run.within is not None:  # the remedies' searches had other scopes
             self._store.unit_sets.hold(self._run.within)
         names = [name for name in cuts if name != "vector" or len(cuts) == 1]  # it ranks all units, which tells nothing
-        rankings = self._store.at_once(*(partial(self._all_of, name) for name in names))
+        rankings = self._store.at_once(*(partial(self._retrieve_all, name) for name in names))
         for name, matches in zip(names, rankings, strict=True):
             others = (m for m in matches if m.unit not in self._run.originals)
             place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
@@ -250,7 +250,7 @@ class _Explainer:
             return "fuzzy", place, cuts["fuzzy"]
         return best
 
-    def _all_of(self, channel: str) -> Sequence[Match]:
+    def _retrieve_all(self, channel: str) -> Sequence[Match]:
         depth = VECTOR_DEEP if channel == "vector" else DEEP
         with self._store.interrupting():
             return select_channels(self._run.profile)[channel].retrieve(self._run, depth).matches

@@ -28,10 +28,7 @@ _Home = tuple[int, str]  # (document id, qualified name of the symbol that a nod
 
 
 def facts_of(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
-    """The facts of all documents, by repository and path, of a logged state or of the index as it is; None if they are gone.
-
-    Definitions local to a function are part of it.
-    """
+    """The facts of all documents, of a logged state or of the index as it is; None if they are gone."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     text: bytes | None = b"\n".join([FORMAT, *lines_of(store, paths, list(paths))])
     if number is not None:

@@ -101,10 +101,7 @@ def has_checksums(path: Path) -> bool:
 
 
 def file_faults(path: Path) -> Iterator[str]:
-    """Faults of the pages of a file, one per line, at rest or in WAL mode. Does not use SQLite.
-
-    Reads the whole file in blocks; a writer may be active.
-    """
+    """Faults of a file's pages, one per line, read in blocks without SQLite. A writer may be active."""
     with path.open("rb") as file:
         head = file.read(100)
         if not head.startswith(MAGIC):

@@ -35,9 +35,7 @@ SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
 """For each attempt to switch: how long it waits for the lock, and how long new readers may begin before the next one."""
 WRITER_CACHE_KIB = 16_384  # Page cache of a writer: 16 MiB instead of SQLite's default of 2
 LARGEST_VALUE = 1 << 28
-"""Size limit in bytes for a row or value that SQLite reads from a file, instead of its default of a billion. The
-largest that codelens writes is a compressed file of `max_file_size`.
-"""
+"""Limit in bytes for a value that SQLite reads, above all that codelens writes. Its default is a billion."""
 READER_CACHE_KIB = 65_536
 """Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and
 verified, 13 000.
@@ -191,10 +189,7 @@ def _prepare_reader(connection: apsw.Connection) -> apsw.Connection:
 
 
 def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
-    """A writing connection, and whether sqlite-vec is loaded. Creates the file if needed.
-
-    The caller holds the writer lock.
-    """
+    """A writing connection, and whether sqlite-vec is loaded. Creates the file. The caller holds the writer lock."""
     try:
         connection = _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         with_vectors = load_vector_extension(connection)
@@ -260,10 +255,7 @@ def _switch(connection: apsw.Connection, journal_mode: str, seconds: float) -> b
 
 
 def put_to_rest(path: Path) -> bool:
-    """True if another file may replace this one: it has no log, or the log has been folded in.
-
-    The log of a damaged file is deleted, because SQLite would apply it to the new file.
-    """
+    """True if another file may replace this one. A damaged file's log goes: SQLite would apply it to the new one."""
     with closing(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)) as connection:
         try:
             return connection.pragma("journal_mode") != "wal" or to_rest(connection)
@@ -317,10 +309,7 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def writer_lock(path: Path) -> Iterator[None]:
-    """Hold the writer lock of the index at `path`. Raises IndexBusy with the process that holds it.
-
-    It is a lock of the operating system on a file next to the index, so a killed writer leaves none behind.
-    """
+    """Hold the writer lock, which ends with the process: a system's lock on a file. Raises IndexBusy."""
     beside = path.with_name(path.name + LOCK)
     handle = _locked_file(beside)
     try:

@@ -111,9 +111,7 @@ class EdgeTable(Tables):
         return iter(rows)
 
     def find_nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
-        """Tuples (node, unit, whether the node contains it) of units directly inside or around these units, without
-        chunks.
-        """
+        """Tuples (node, unit, whether the node contains it) of units directly inside or around these; no chunks."""
         numbers = _list_ids(nodes)
         up = (
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
@@ -166,10 +164,7 @@ class EdgeTable(Tables):
         return self._number("SELECT count(*) FROM documents WHERE linked = ''")
 
     def files_using(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
-        """Unit → number of other documents with an edge to it, without tests; units without any are left out.
-
-        An import at the top of a file is an edge of the document itself.
-        """
+        """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
         sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
         return dict(self._rows(sql, _list_ids(nodes)))
 
@@ -256,11 +251,7 @@ class EdgeTable(Tables):
     # Dependencies of links
 
     def set_keys(self, found: Iterable[tuple[DocumentId, Sequence[int], Sequence[int]]]) -> None:
-        """Store for each document the tokens of keys on which its edges depend, and those on which the names that it offers
-        depend.
-
-        The caller has deleted earlier ones (`forget`).
-        """
+        """Store the tokens of keys on which documents' edges depend, and those of the names that they offer."""
         rows = [
             (row, " ".join([f"{key:08x}" for key in tokens]))
             for document, keys, offered in found

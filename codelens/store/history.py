@@ -78,8 +78,7 @@ class Histories(Tables):
         files: Mapping[str, History],
         stored: Mapping[int, PastCommit],
     ) -> None:
-        """Replace what is stored, of which `stored` are the commits; writes only rows that differ. Part of the caller's
-        transaction."""
+        """Replace what is stored, of which `stored` are the commits. Writes only rows that differ."""
         numbers = self._replace_messages(repository, commits, stored)
         weights = {commit.name: commit.weight for commit in commits}
         new = {
@@ -195,10 +194,7 @@ class Messages(Tables):
 
     @set_merge_rule(refuse)
     def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
-        """(score, number) of the messages with any of the terms, best first; of equal ones the newest.
-
-        The score is the sum of the terms' rarities; of the best POOL, terms in the subject count twice.
-        """
+        """(sum of rarities, number) of messages, best first. Of the best POOL, terms in the subject count twice."""
         total, rarity = self.totals()[0], dict[str, float]()
         found: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
         sql = (

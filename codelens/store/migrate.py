@@ -95,10 +95,7 @@ _VECTOR_TABLE = "USING vec0"  # Matches statements that need sqlite-vec: the fir
 
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
-    """Migrate the file to the newest schema; another process may do the same at the same time.
-
-    Without sqlite-vec, the index is made without the table that needs it.
-    """
+    """Migrate to the newest schema, even if others do. Without sqlite-vec, the table that needs it is not made."""
     if schema_version(connection) > newest_version():
         check_version(connection)
     tables = {name: str(sql) for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema")}

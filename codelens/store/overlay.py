@@ -50,11 +50,7 @@ class OverlaidStore(Store):
         self.units._next = EXTERNAL >> 1
 
     def show(self, texts: Mapping[tuple[RepositoryId, str], EditedText]) -> None:
-        """Show these texts, without edges, at their paths below repositories, unless they are as indexed.
-
-        Definitions keep the ids of the indexed ones with their kind, container and name, so that edges from other documents
-        still lead to them.
-        """
+        """Show these texts without edges, unless they are as indexed. Known definitions keep their ids."""
         drop = "DROP VIEW IF EXISTS temp.{0}; DROP TABLE IF EXISTS edited_{0};"
         self._run("".join(drop.format(table) for table in _TABLES))
         self.units._kept = {}

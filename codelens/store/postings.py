@@ -66,8 +66,11 @@ class Phrases:
         self._tokenizer: apsw.FTS5Tokenizer | None = None
         self._folder: apsw.FTS5Tokenizer | None = None
 
-    def make_phrases(self, term: str) -> tuple[str, ...]:
+    def make_phrases(self, term: str | InColumns) -> tuple[str, ...]:
         """The FTS5 phrases for a term; a text with the term matches at least one."""
+        if isinstance(term, InColumns):
+            columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
+            return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
         if not term.endswith(BEGINNING):
             return (quote_term(term),)
         if term not in self._known:
@@ -76,7 +79,7 @@ class Phrases:
 
     def any_of(self, terms: Iterable[str | InColumns]) -> str:
         """The FTS5 expression for a text with any of these terms."""
-        return " OR ".join(phrase for term in terms for phrase in self._phrases_of(term))
+        return " OR ".join(phrase for term in terms for phrase in self.make_phrases(term))
 
     def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
         """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
@@ -92,13 +95,7 @@ class Phrases:
     def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
         """An expression for each phrase of `any_in`, in the same order."""
         limited = f"{{{' '.join(columns)}}} : " if columns else ""
-        return [f"{limited}({phrase})" for term in terms for phrase in self._phrases_of(term)]
-
-    def _phrases_of(self, term: str | InColumns) -> tuple[str, ...]:
-        if isinstance(term, str):
-            return self.make_phrases(term)
-        columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
-        return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
+        return [f"{limited}({phrase})" for term in terms for phrase in self.make_phrases(term)]
 
     def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
@@ -181,10 +178,7 @@ class Postings(Tables):
             self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)")
 
     def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
-        """Add a row of terms for each unit, and trigrams of its name if the index has them.
-
-        Comments with tasks (TODO) get no rows, so that they do not change the statistics of other units.
-        """
+        """Add terms of each unit but TODO comments, which would change statistics; and trigrams of its name."""
         rows = [(i, u, posting) for i, u, posting in zip(ids, units, postings, strict=True) if u.kind != TODO]
         sql = f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)"
         self._run_many(sql, [(i, *posting) for i, _, posting in rows])
@@ -209,9 +203,7 @@ class Postings(Tables):
     # Words
 
     def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        """Number of units with the term in any of the columns. The term is stemmed; `word*` matches all words with this
-        prefix.
-        """
+        """Number of units with the stemmed term in any of the columns. `word*` stands for all words so begun."""
         return self._matching(self._phrases.any_in([term], columns))
 
     def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
@@ -332,9 +324,7 @@ class Postings(Tables):
     # Trigrams
 
     def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        """Documents that may match an expression over quoted trigrams (see `all_trigrams`), with the numbers of the
-        matching parts of large ones. Verify them on the text.
-        """
+        """Documents that may match trigrams (`all_trigrams`), with the parts of large ones. Verify on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
         return {**by_document(row[0] for row in self._rows(sql, expression)), **dict.fromkeys(self.unsearchable, ())}
 
@@ -430,10 +420,7 @@ def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, i
 
 
 class OccurrenceCounter(Tables):
-    """Counts words in units and their files.
-
-    One query serves all words and units: FTS5 calls a function of ours with its postings, and no text is read.
-    """
+    """Counts words in units and files. A function of ours reads FTS5's postings in one query, and no text."""
 
     def __init__(
         self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False, arrays: TermArrays | None = None
@@ -448,10 +435,7 @@ class OccurrenceCounter(Tables):
     def in_units(
         self, units: UnitSet, terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> Mapping[UnitId, Occurrences]:
-        """Unit → its counts of these words, which are stemmed; units without any are left out.
-
-        `check` is called for each unit; an exception that it raises ends the work.
-        """
+        """Unit → its counts of these stems, for those that have any. `check` is called for each, and may raise."""
         if not terms:
             return {}
         counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None

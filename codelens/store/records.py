@@ -62,10 +62,7 @@ class FileBeside:
     @classmethod
     @contextmanager
     def recording(cls, path: Path) -> Iterator[Self]:
-        """Open for writing: everything that is recorded is kept, or nothing. Creates the file if needed.
-
-        Raises `fault`, after waiting some seconds for another writer.
-        """
+        """Open for writing, or create: all or nothing is kept. Raises `fault` after waiting for another writer."""
         with cls._report_faults(path):
             connection = open_beside(path, writing=True)
             try:

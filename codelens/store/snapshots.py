@@ -84,11 +84,7 @@ class SnapshotLog(Tables):
         return None
 
     def add(self, line: LoggedSnapshot, older: OlderFacts | None, keep: int) -> None:
-        """Add a line, and keep the facts of `keep` lines including this one.
-
-        `older` is the difference to the line before; without it, the facts of all earlier lines are deleted. Part of
-        the caller's transaction.
-        """
+        """Add a line; keep the facts of `keep` lines. `older`: the difference to the line before, else its facts go."""
         if older is None:
             self.forget_facts(0)
         else:

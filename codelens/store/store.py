@@ -122,10 +122,7 @@ class Store(Tables):
 
     @classmethod
     def read(cls, path: Path, accepted: bool = False) -> Store:
-        """Open for reading; `accepted` allows indexes made by others. Leaves no files behind.
-
-        Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
-        """
+        """Open for reading. Raises NoIndex, IndexCorrupt, SchemaTooNew, and unless `accepted` IndexNotTrusted."""
         before = path.stat() if path.exists() else None
         connection = open_reader(path)
         try:
@@ -154,10 +151,7 @@ class Store(Tables):
 
     @classmethod
     def write(cls, path: Path, place: Path | None = None, accepted: bool = False) -> Store:
-        """Open for writing; creates or migrates the file. The caller holds `writer_lock(path)`.
-
-        `place` is the final path of the file, if it differs. Raises the errors of `read`.
-        """
+        """Open for writing, create or migrate, under `writer_lock`. `place`: the final path. Raises as `read`."""
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
         try:
@@ -178,9 +172,7 @@ class Store(Tables):
         return store
 
     def rest(self) -> bool:
-        """End the transaction of a reader that may be asked again later; False if it would be in a writer's way, or its file
-        was replaced while it was being opened: then close it.
-        """
+        """End a reader's transaction. False if it would block a writer, or its file was replaced: then close it."""
         # Even at rest, a reader of a log keeps a writer from ending it; and Windows replaces no file that is open.
         if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
             return False
@@ -386,11 +378,7 @@ class Store(Tables):
 
     @contextmanager
     def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
-        """Limit queries in this block to these CPU seconds in all, 0 for no limit. An enclosing block's limit stays in
-        force.
-
-        With `apart` the block counts as a query of its own, in the time that is left.
-        """
+        """Limit queries in this block to these CPU seconds, within an outer limit; `apart`: to what is left of that."""
         before = self.budget
         if before.limited and apart:
             self.budget = before.rest()
@@ -476,10 +464,7 @@ class Store(Tables):
         self._run("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE")
 
     def compact(self, into: Path) -> None:
-        """Copy the file without unused pages, a tenth of it after a build, and flush it to disk.
-
-        A plain VACUUM would hold the whole file in memory.
-        """
+        """Copy the file without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
         into.unlink(missing_ok=True)
         self._run("VACUUM INTO ?", uri_of(into))
         with into.open("rb+") as file:

@@ -40,10 +40,7 @@ class UserTarget:
 
 
 def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
-    """Resolve a target; with `todos`, a TODO comment is preferred to the code around it. A column after the line is ignored.
-
-    Raises TargetError if a name matches nothing, or several things.
-    """
+    """Resolve a target, without its column. `todos` prefers a TODO comment. Raises TargetError for none or several."""
     head, colon, tail = text.rpartition(":")
     line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
     path, repository = _below_root(head if line is not None else text, store)

@@ -24,8 +24,7 @@ _CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COL
 
 
 class _TermPostings(NamedTuple):
-    """The postings of one stem: the places of its units among all units, in order; for each of them how often it stands in each
-    column; and the documents of its units, in order, each with its number of them."""
+    """A stem's units as places in all units, with their counts by column; its documents and units in each."""
 
     places: Any
     counts: Any

@@ -38,10 +38,7 @@ MOST_COMPARED = 100  # Files whose stamps are compared to recognise a moved fold
 
 
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
-    """True if codelens made the index for this user and path; False for one that the user accepted.
-
-    `accepted` accepts any index. Raises IndexNotTrusted for all others.
-    """
+    """True for an index of this user and path, False for an `accepted` one. Raises IndexNotTrusted for others."""
     fits = _has_mark(connection, place) or _has_moved(connection, place)
     if fits and not tracks(place):
         return True
@@ -99,10 +96,7 @@ def renew(place: Path) -> None:
 
 
 def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
-    """Raise IndexNotTrusted for roots outside the folder of an index that came from elsewhere.
-
-    Such a file must not make a run read other folders of the user.
-    """
+    """Raise IndexNotTrusted for roots outside the folder of an index from elsewhere: a run must not read them."""
     folder = _folder(place)
     for root in roots:
         if not root.is_relative_to(folder):

@@ -255,9 +255,7 @@ class Units(Tables):
         return self._in_documents("u.name, u.id, u.document_id", documents, where)
 
     def list_members(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
-        """Tuples (container, name, unit, document) of members that are not local, in the given order of documents, then
-        by place.
-        """
+        """Tuples (container, name, unit, document) of members that are not local, by document, then by place."""
         where = f"u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})"
         return self._in_documents("u.container, u.name, u.id, u.document_id", documents, where)
 
@@ -366,10 +364,7 @@ class Units(Tables):
         return self._find_in_order(where, (folded, json.dumps(sorted(languages))), within, limit)
 
     def find_likeliest(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Units whose folded name is that of `name`, the likeliest to be meant first.
-
-        Those in `holder`, a container, folder or file, go first.
-        """
+        """Units with the folded name of `name`, the likeliest first; those in `holder`, a container or path, lead."""
         on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
         first = (
             f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "

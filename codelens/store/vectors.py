@@ -125,10 +125,7 @@ class Vectors(Tables):
         return first_with_ties(dict(self._rows(sql, query)), limit)
 
     def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
-        """Pairs (unit, L2 distance) of the nearest pieces, nearest first; a unit may occur several times.
-
-        Exact if there are no more than FIRST_PASS vectors, or no more within the given units.
-        """
+        """(unit, L2 distance) of the nearest pieces, nearest first. Exact for no more than FIRST_PASS vectors."""
         signs, most = self._read_signs(), max(FIRST_PASS, limit)
         among = signs.select(within)
         if among.bit_count() >= most:
@@ -136,10 +133,7 @@ class Vectors(Tables):
         return self._nearest_of(signs, among, query, limit)
 
     def sign_counts(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
-        """Distance of signs → number of vectors, for the `most` nearest and for all that are as near as the last of them.
-
-        The counts of several indexes add up to those of one, and say where its first pass ends.
-        """
+        """Distance of signs → number of vectors, of the `most` nearest and ties. Indexes' counts add up to one's."""
         signs = self._read_signs()
         return signs.distances(query).counts(signs.select(within), most)
 
@@ -363,9 +357,7 @@ class SignDistances:
         self._digits = digits
 
     def nearest(self, among: int, most: int) -> int:
-        """The mask of the nearest vectors, fewer than `most`: all those that are nearer than the last one on a page of that
-        size. If none is, all that are as near as that one.
-        """
+        """The mask of all vectors nearer than the one at place `most`; if none is, of those as near as it."""
         if among.bit_count() < most:
             return among
         nearer, last = self._split(among, most)
@@ -425,10 +417,7 @@ BUSY_MS = 2000  # Milliseconds to wait for another process; after that nothing i
 
 
 class KeptVectors:
-    """The cache: an open file of vectors by the hash of their origin, which may be deleted at any time.
-
-    Never raises: without the file, vectors are computed again.
-    """
+    """An open cache of vectors by the hash of their origin. Without the file, vectors are computed again."""
 
     def __init__(self, path: Path) -> None:
         self._connection: apsw.Connection | None = None

@@ -1,8 +1,7 @@
 """Imports files of spans, as OTLP/JSON: matches each with a symbol of the index, and stores how often and when last it ran.
 
-Observations go to a file of their own, because an index can be rebuilt at any time and traces cannot. Paths in spans are
-those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is dropped: a
-wrong symbol would be worse.
+Paths in spans are those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is
+dropped: a wrong symbol would be worse.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from codelens.worktree.place import traces_place
 SAME_NAME = 500  # Most units of one name that are considered if a span names no file
 PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
 """Folders of installed packages, which are not part of the repository. `mod` is Go's pkg/mod, `registry` Cargo's."""
-LEAST_SHARED = 2
-"""Fewest components at the end that two paths share, unless the whole indexed path is shared: a file name is too little."""
+LEAST_SHARED = 2  # Fewest components that two paths share at the end, unless a whole path is shared
 _BETWEEN = re.compile(r"<locals>|\W+")
 _CLOSURE = re.compile(r"func\d+|\d+")  # Suffix of a closure in Go, after the name of its function: Total.func1.2
 
@@ -241,5 +239,4 @@ class IndexTraces:
         return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))
 
     def forget(self) -> bool:
-        """Remove the file; False if there was none."""
         return remove_database(self.path)

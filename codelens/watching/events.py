@@ -68,8 +68,3 @@ def ticks(stop: Event) -> Generator[frozenset[str], None, None]:
     yield frozenset()
     while not stop.wait(TICK_SECONDS):
         yield frozenset()
-
-
-def _cause(fault: Exception) -> str:
-    """The cause, without the list of all watched folders."""
-    return str(fault).partition(" about [")[0].strip(" .")

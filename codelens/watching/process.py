@@ -18,14 +18,11 @@ END_SECONDS = 10.0  # Time that `stop` waits before it kills the process; the in
 class WatchProcess:
     """Runs `codelens watch` on an existing index with the roots that it holds."""
 
-    def __init__(
-        self, index: Path, *, poll: float = 0.0, tell: Callable[[Mapping[str, Any]], None] | None = None
-    ) -> None:
+    def __init__(self, index: Path, *, tell: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """`tell` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""
-        arguments = ["watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"]
         self._process = start(
             "codelens.cli.main:run",
-            *(*arguments, *(["--poll", str(poll)] if poll else [])),
+            *("watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"),
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=str(Path.cwd()),  # the command line looks for settings in the same folder as we do

@@ -28,8 +28,7 @@ from codelens.watching.events import NoEvents, changes, ticks
 from codelens.worktree.place import INDEX_FOLDER, own_files
 from codelens.worktree.repository import enclosing_repository
 
-_MARKS = ("HEAD", "logs/HEAD")
-"""Files that git writes whenever HEAD moves; the second unless core.logAllRefUpdates is off."""
+_MARKS = ("HEAD", "logs/HEAD")  # Files that git writes whenever HEAD moves; the second only by default
 _AT_WORK = "index.lock"  # Exists while a checkout, merge or add changes files and git's index
 
 SETTINGS_FILE = ".codelens.toml"  # Controls how a tree is walked; a hidden file itself
@@ -51,7 +50,6 @@ class Roots:
         self._identities = self._read_identities()
 
     def present(self) -> list[Path]:
-        """The roots that are folders now."""
         return [root for root in self.all if root in self._identities]
 
     def look(self) -> tuple[list[Path], list[Path]]:
@@ -124,13 +122,10 @@ DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (
 LONGEST_SECONDS = 10.0  # Longest delay of an update by files that keep changing, or by a lock that git left behind
 RETRY_SECONDS = 0.5  # Time between two attempts while another process writes the index
 FAULT_SECONDS = 30.0  # Time after which a failed update is tried again without a change: the disk may have room again
-RECHECK_SECONDS = 300.0
-"""Time after which the trees are walked without an event and the watch is set up again: not every file system sends all events."""
-STORM = 4000
-"""Changes in one pause above which the watch is set up again. The kernel drops events after 16 384, also of new folders."""
+RECHECK_SECONDS = 300.0  # Time after which trees are walked without an event: not every file system sends all
+STORM = 4000  # Changes in one pause above which the watch is set up again: the kernel drops some after 16 384
 POLL_SECONDS = 2.0  # Time between two walks if there are no events
-POLL_SHARE = 20
-"""The pause between two walks is at least this many times a walk's CPU time: polling a large tree takes 5 % of a core."""
+POLL_SHARE = 20  # A pause is at least this many times a walk's CPU time: 5 % of a core
 ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Faults that waiting cannot fix
 
 
@@ -214,9 +209,10 @@ class Watch:
             self._heard = self._heard + len(batch) if batch or self._first else 0
             if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
                 self._first, self._last = self._first or now, now
-            is_quiet = now - self._last >= self._options.debounce and not self._roots.git_is_at_work()
             is_overdue = is_due or now - self._first >= LONGEST_SECONDS
-            if self._first and now >= self._not_before and (is_quiet or is_overdue):
+            is_quiet = now - self._last >= self._options.debounce
+            is_pending = self._first and now >= self._not_before
+            if is_pending and (is_overdue or (is_quiet and not self._roots.git_is_at_work())):
                 if self._heard > STORM:
                     return
                 self._update()

@@ -1,13 +1,11 @@
-"""Which commit wrote each line of a folder's files: one pass over diffs, extended by new commits.
+"""Which commit wrote each line of a folder's files: one pass over the diffs of the first-parent line, extended by new commits.
 
-Only the first-parent line counts. There each diff applies to the one before it, so the result is exact, and the same at
-once or commit by commit. Lines that a merge brought belong to the merge, with the author of the last commit merged. git
-blame would follow every branch, one file at a time, and be many times slower.
+Each diff applies to the one before it, so the result is exact. Lines that a merge brought belong to the merge, with the author
+of the last commit merged. git blame would follow every branch, one file at a time, and be many times slower.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -19,18 +17,16 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import os_path_of, shown_path
-from codelens.worktree.history import LATEST, SECONDS, Head, git_within
+from codelens.worktree.history import LATEST, SECONDS, Head, git_within, hash_terms
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
-MOST_DIFFED = 10_000_000
-"""Bytes of the largest file whose lines are tracked. A diff is held in memory: that of a new file of 60 MB took 400 MB."""
+MOST_DIFFED = 10_000_000  # Bytes of the largest file whose lines are tracked: a diff is held in memory
 RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")
 _HUNK_LINE = re.compile(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 """Lines of git's diffs; those of files begin with another character. With ^ instead of \\n a search takes five times as long."""
-_DIGITS = 15
-"""Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide."""
+_DIGITS = 15  # Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide
 
 _DIFF_TREE = (
     *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "-p", "--unified=0", "--find-renames", "-l400"),
@@ -51,8 +47,6 @@ class LineChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinesRead:
-    """All line histories of a repository, up to a head."""
-
     commits: Mapping[int, LineCommit]
     files: Mapping[str, WrittenLines]
 
@@ -69,9 +63,7 @@ class _LineageCommit:
 
 
 def line_terms(head: Head) -> str:
-    """A hash of everything except the head that decides what is read."""
-    parts = (RULES, str(MOST_COMMITS), head.terms)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return hash_terms(RULES, str(MOST_COMMITS), head.terms)
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:

@@ -1,11 +1,8 @@
-"""Reasons not to index a file (vendored, minified, generated, binary), and the roles of a path (test, example, docs,
-…).
+"""Reasons not to index a file (vendored, minified, generated, binary), and the roles of a path (test, example, docs, …).
 
-The rules avoid false positives. Only folders that package managers create count as vendored and are left out;
-third_party/ and deps/ hold code that people maintain, and only rank lower. A file is generated only if its leading
-comment says so. Roles, for filters and ranking, follow names that each community uses on purpose: 'contest.py',
-'latest/' and 'src/testing_utils_for_users' have none. A word must stand alone, be separated by '_', '-' or '.', or
-begin a CamelCase part. 'testing' is not a test folder, because libraries keep there what their users' tests import.
+The rules avoid false positives. Only folders that package managers create count as vendored and are left out; third_party/ and
+deps/ only rank lower. Roles follow names that each community uses on purpose: a word must stand alone, be separated by '_', '-'
+or '.', or begin a CamelCase part. 'testing' is not a test folder: libraries keep there what their users' tests import.
 """
 
 from __future__ import annotations
@@ -71,8 +68,7 @@ _HEADER_LINES = 60  # Lines in which a mark of generated code is looked for: a l
 _HEADER_BYTES = 8_000  # The same limit in bytes, for files with long lines
 _SHOWN = 80  # Characters of the mark that are shown as evidence
 _LONG_LINE = 2_000  # Bytes. Most lines of prose, tables and embedded arrays are shorter; minifiers write one long line.
-_LONG_MEAN = 250
-"""Mean bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays below 90."""
+_LONG_MEAN = 250  # Mean bytes per line in .js and .css: minifiers that wrap do so at 500 or more; hand-written code stays below 90
 _MOSTLY = 0.8  # Share of a minified file's bytes that are in lines over _LONG_LINE; the rest may be a licence
 _SMALLEST_MINIFIED = 4_000  # Bytes. In a smaller file two long hand-written lines would decide.
 
@@ -155,7 +151,6 @@ class LineLengths:
         self._open = 0  # Bytes of the line that has not ended yet
 
     def add(self, block: bytes) -> LineLengths:
-        """Add the next block of the file."""
         self.within_long -= self._open if self._open > _LONG_LINE else 0  # the last line continues
         lines = block.split(b"\n")
         self.size += len(block)

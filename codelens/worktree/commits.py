@@ -81,8 +81,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A regular file of a commit's tree, with its size in bytes."""
-
     path: str
     size: int
 
@@ -221,5 +219,4 @@ def commit_id(repository: Repository, name: str) -> str:
 
 
 def repository_of(start: Path) -> Repository | None:
-    """The git repository that holds a folder."""
     return enclosing_repository(start.resolve())

@@ -1,11 +1,8 @@
 """Decodes a file's bytes to text, with the encoding and a confidence; None for binary files.
 
-What the bytes prove comes first: byte order mark, strict UTF-8, the NULs of UTF-16 (checked before NULs mean binary).
-Only then encodings are guessed, and every result must encode back to the same bytes.
-
-chardet is used where it is sure. In short files it is not: right or wrong, it reports .03 to .5 for a handful of
-Chinese, Japanese or Russian words. For these the text itself is judged: does it consist of characters that comments in
-that language are made of?
+What the bytes prove comes first: byte order mark, strict UTF-8, the NULs of UTF-16. Only then encodings are guessed, and every
+result must encode back to the same bytes. chardet is used where it is sure. In short files it is not: there the text itself is
+judged by the characters that comments in a language are made of.
 """
 
 from __future__ import annotations
@@ -16,21 +13,16 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
 
-_WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")
-"""Text around non-ASCII bytes. It starts at least 24 bytes after the previous one, so never inside a character."""
-EVIDENCE = 20_000
-"""Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried."""
+_WINDOW = re.compile(rb"[\x01-\x7f]{0,24}(?:[\x80-\xff][\x01-\x7f]{0,24})+")  # Text around non-ASCII bytes
+EVIDENCE = 20_000  # Bytes of windows that are judged, which takes .1 s. Four times as many change no result on the texts tried.
 _PLAUSIBLE = 0.3  # Mean character score from which an encoding is plausible; wrong encodings stay below .15
-_LATIN_SURE = 0.9
-"""Below this score, what looks like cp1252 may be Polish in ISO 8859-2; German, French, Spanish and Danish score higher."""
+_LATIN_SURE = 0.9  # Below this score, what looks like cp1252 may be Polish in ISO 8859-2
 _ENOUGH = 100  # Number of non-ASCII bytes from which chardet names the right encoding...
-_CHARDET_RIGHT = 0.03
-"""...even if it reports a confidence of only .04 to .5 (chardet 7, the tutorials and menus of vim in 30 languages)."""
+_CHARDET_RIGHT = 0.03  # …even if it reports a confidence of only .04 to .5
 _HIGH = bytes(range(128, 256))
 _IMPOSSIBLE = -3.0  # Score of a letter that occurs in no word; one outweighs three good letters
 _STATELESS_NAMES = """
@@ -44,8 +36,6 @@ _STATELESS = frozenset(_STATELESS_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """Typical text of one script."""
-
     codecs: tuple[str, ...]
     scores: Mapping[str, float]
     """Scores of the expected characters: from 1 for frequent ones down to .3 for the rest of an alphabet."""
@@ -142,30 +132,19 @@ def encoding_rules() -> str:
 
 
 @cache
-def _scripts() -> tuple[_Script, ...]:
-    table = tomllib.loads(encoding_rules())
-    return tuple(
-        _Script(
-            codecs=tuple(row["codecs"]),
-            scores=_scores(row),
-            usual=frozenset(row.get("usual", "")),
-            is_alphabet="alphabet" in row,
-            mixes=row.get("mixes", False),
-            level=row.get("level", "ascii"),
-            level_lead=tuple(row.get("level_lead", (0, 0))),
-        )
-        for row in table.values()
-    )
-
-
-def _scores(row: Mapping[str, Any]) -> Mapping[str, float]:
-    """Letters of an alphabet scored by rank; accents among ASCII letters are too few to rank."""
-    frequent = "".join(row["frequent"].split())
-    if "alphabet" not in row:
-        kana = dict.fromkeys(map(chr, range(0x3041, 0x30FF)), 0.9) if row.get("kana") else {}
-        return kana | dict.fromkeys(frequent, 1.0)
-    fall = 0.0 if row.get("mixes") else 0.7 / len(frequent)
-    return dict.fromkeys(row["alphabet"], 0.3) | {letter: 1.0 - fall * rank for rank, letter in enumerate(frequent)}
+def _scripts() -> list[_Script]:
+    scripts = []
+    for row in tomllib.loads(encoding_rules()).values():
+        frequent, mixes, is_alphabet = "".join(row["frequent"].split()), row.get("mixes", False), "alphabet" in row
+        if is_alphabet:  # scored by rank; accents among ASCII letters are too few to rank
+            fall = 0.0 if mixes else 0.7 / len(frequent)
+            scores = dict.fromkeys(row["alphabet"], 0.3) | {c: 1.0 - fall * rank for rank, c in enumerate(frequent)}
+        else:
+            kana = map(chr, range(0x3041, 0x30FF)) if row.get("kana") else ()
+            scores = dict.fromkeys(kana, 0.9) | dict.fromkeys(frequent, 1.0)
+        usual, level, lead = frozenset(row.get("usual", "")), row.get("level", "ascii"), row.get("level_lead", (0, 0))
+        scripts.append(_Script(tuple(row["codecs"]), scores, usual, is_alphabet, mixes, level, tuple(lead)))
+    return scripts
 
 
 _MARKS = (
@@ -184,9 +163,8 @@ _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or 
 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:
     """The text, such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
-    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1, the last
-    resort."""
-    possible = readings(raw, len(raw), lambda: _has_controls(raw), lambda: guess_legacy(raw, threshold))
+    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1."""
+    possible = readings(raw, len(raw), lambda: count_controls(raw), lambda: guess_legacy(raw, threshold))
     return next((text for name, sure, bom in possible if (text := exactly(raw, name, sure, bom))), None)
 
 
@@ -194,7 +172,7 @@ Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte ord
 
 
 def readings(
-    head: bytes, size: int, has_controls: Callable[[], bool], guess: Callable[[], Sequence[tuple[str, float]]]
+    head: bytes, size: int, controls: Callable[[], int], guess: Callable[[], Sequence[tuple[str, float]]]
 ) -> Iterator[Reading]:
     """The possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right. `head` holds
     the first HEAD bytes or more. A binary file has no readings."""
@@ -206,14 +184,14 @@ def readings(
             yield encoding, 0.9, 0
         return
     yield "utf-8", 1.0, 0
-    if not has_controls():
+    if controls() <= size // 200:  # else compressed or machine data that happens to have no NUL
         for encoding, sure in (*guess(), ("cp1252", 0.1), ("latin-1", 0.0)):
             yield encoding, sure, 0
 
 
 def is_binary(raw: bytes) -> bool:
     """True if decode would return None; much cheaper, because no encoding is guessed."""
-    possible = readings(raw, len(raw), lambda: _has_controls(raw), lambda: ())
+    possible = readings(raw, len(raw), lambda: count_controls(raw), lambda: ())
     return all(exactly(raw, *reading) is None for reading in possible)
 
 
@@ -229,18 +207,8 @@ def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> Decod
     return DecodedText(text, encoding, confidence, bom)
 
 
-def controls(raw: bytes) -> int:
-    """Number of bytes that text does not contain."""
+def count_controls(raw: bytes) -> int:
     return len(raw) - len(raw.translate(None, _CONTROLS))
-
-
-def too_many_controls(number: int, size: int) -> bool:
-    """True for more than one control byte in 200: compressed or machine data that happens to have no NUL."""
-    return number > size // 200
-
-
-def _has_controls(raw: bytes) -> bool:
-    return too_many_controls(controls(raw), len(raw))
 
 
 def _utf16(head: bytes, size: int) -> str:

@@ -1,7 +1,7 @@
-"""Parses unified diffs: git's format, and the plain one of `diff -u`.
+"""Parses unified diffs: git's format, and the plain one of `diff -u`. Text around a diff, such as a mail, is skipped.
 
-Text stays bytes, since a diff can hold files of any encoding. Hunks are read by the counts in their headers, so a
-removed line that looks like a header stays a removed line. Text around a diff, such as a mail, is skipped.
+Text stays bytes, since a diff can hold files of any encoding. Hunks are read by the counts in their headers, so a removed line
+that looks like a header stays a removed line.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ class Hunk:
 
     @property
     def old(self) -> list[bytes]:
-        """Lines before the change."""
         return [text for mark, text in self.lines if mark != "+"]
 
     @property
     def new(self) -> list[bytes]:
-        """Lines after the change."""
         return [text for mark, text in self.lines if mark != "-"]
 
 
@@ -122,9 +120,8 @@ def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bo
     else:
         before, after = _of_first_line(lines[0].removesuffix(b"\r"))
         before, after = (None if b"new " in fields else before), (None if b"dele" in fields else after)
-    if all(
-        path is None or _PREFIX.match(path) for path in (before, after)
-    ):  # git's prefixes: both have them or neither
+    # git's prefixes: both have them or neither.
+    if all(path is None or _PREFIX.match(path) for path in (before, after)):
         before, after = (path and path[2:] for path in (before, after))
     return before, after, binary
 

@@ -1,8 +1,7 @@
 """Files on disk: the forms of their paths, and whether they still have the content that was indexed.
 
-A path has the bytes of the operating system, the form that opens the file, and the text that people read. The three are
-one-to-one, so an index that stores only the text can open the file. Separators are '/' everywhere; Windows accepts
-them.
+A path has bytes, the form that opens the file, and the text that people read. The three are one-to-one, so that an index that
+stores only the text can open the file. Separators are '/' everywhere.
 """
 
 from __future__ import annotations
@@ -56,15 +55,13 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
     except OSError as fault:
         with suppress(OSError):
             temporary.unlink()
-        raise CannotWrite(
-            f"{target}: {fault.strerror or fault}", f"check permissions and free space of {target.parent}"
-        ) from None
+        hint = f"check permissions and free space of {target.parent}"
+        raise CannotWrite(f"{target}: {fault.strerror or fault}", hint) from None
 
 
 def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
-    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs: a touch,
-    a checkout or a copy changes the stamp, and the file is fresh. One that became a link, a folder or unreadable has
-    changed."""
+    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs, after a
+    touch, a checkout or a copy. One that became a link, a folder or unreadable has changed."""
     path = root / os_path
     try:
         stats = path.lstat()

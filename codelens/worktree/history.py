@@ -41,17 +41,20 @@ class Head:
 
     repository: Repository
     commit: str
-    below: str
-    """The indexed folder within the repository, as a path of the operating system; empty for the whole repository."""
+    below: str  # The indexed folder within the repository, as a path of the operating system; empty for the whole repository
     cut: frozenset[str]  # Commits at which a shallow clone ends
 
     @property
     def terms(self) -> str:
         """See `HistoryRead.terms`."""
-        import hashlib  # loads OpenSSL
+        return hash_terms(RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
 
-        parts = (RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+def hash_terms(*parts: str) -> str:
+    """16 hex digits over everything except a head that decides what is read."""
+    import hashlib  # loads OpenSSL
+
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 class TooSlow(GitError):
@@ -81,11 +84,9 @@ def commit_in_files(root: Path) -> str:
 
 def remote_and_commit(repository: Repository) -> tuple[str, str]:
     """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
-    `origin`, or the first by name. Its last known commit of the current branch comes before that of its own HEAD; a detached
-    HEAD, as in a clone at a tag, is taken to be published."""
-    urls = {
-        k[7:-4]: v for k, v in read_configuration(repository).items() if k.startswith("remote.") and k.endswith(".url")
-    }
+    `origin`, or the first by name; its current branch comes before its HEAD. A detached HEAD is taken to be published."""
+    settings = read_configuration(repository).items()
+    urls = {key[7:-4]: value for key, value in settings if key.startswith("remote.") and key.endswith(".url")}
     name = "origin" if "origin" in urls else min(urls, default="")
     head = (read_regular(repository.git_folder / "HEAD") or b"").strip()
     branch = os.fsdecode(head.removeprefix(b"ref: refs/heads/")) if head.startswith(b"ref: ") else ""

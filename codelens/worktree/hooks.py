@@ -56,18 +56,14 @@ def hooks_of(start: Path) -> Hooks:
     return Hooks(repository, folder, not any(folder.resolve().is_relative_to(inside) for inside in insides))
 
 
-def block_for(command: Sequence[str]) -> str:
-    """The shell lines that run a command."""
-    return _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
-
-
 def is_installed(hook: Path) -> bool:
     """True if a hook contains the block."""
     return BEGIN in _read_text(hook)
 
 
-def install(folder: Path, block: str) -> None:
-    """Add the block to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
+def install(folder: Path, command: Sequence[str]) -> None:
+    """Add a block that runs a command to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
+    block = _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
     texts = {folder / name: _with_block(folder / name, block) for name in NAMES}
     folder.mkdir(parents=True, exist_ok=True)
     for hook, text in texts.items():

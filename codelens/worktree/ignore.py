@@ -1,19 +1,15 @@
 """Ignore rules: .codelensignore first, then git's rules in git's order.
 
-The first group with a matching pattern decides, its last pattern first: .codelensignore from the entry's folder
-upwards, then .gitignore up to the top of the repository, then .git/info/exclude, then core.excludesFile. An ignored
-folder is not entered, so nothing inside can be included again, except files that git tracks. Outside a repository
-.gitignore files count from the root downwards. The root itself is always walked.
-
-Ours, because pathspec differs from git (see patterns.py), and because asking `git check-ignore` for each path needs
-git, runs a process, and cannot apply .codelensignore or say which rule decided.
+The first group with a matching pattern decides, its last pattern first: .codelensignore from the entry's folder upwards, then
+.gitignore up to the top of the repository, then .git/info/exclude, then core.excludesFile. An ignored folder is not entered,
+except for files that git tracks. `git check-ignore` cannot apply .codelensignore, and runs a process.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -32,26 +28,30 @@ from codelens.worktree.repository import (
     user_folder,
 )
 
-_Matches = Callable[[bytes], object]
 
-
-@dataclass(frozen=True, slots=True)
 class _Patterns:
     """Rules that match the last part of a path, or all of it. Most paths match none, which must be quick to find out."""
 
-    plain: dict[bytes, list[Rule]]
-    globs: tuple[tuple[Rule, _Matches], ...]  # The last rule first
-    endings: tuple[bytes, ...]
-    """Suffixes of the rules that only require one: half of all rules, and quick to test at once."""
-    any_glob: _Matches | None  # Tests all other rules at once
+    def __init__(self, rules: Sequence[Rule], fold_case: bool) -> None:
+        flags = re.DOTALL | (re.IGNORECASE if fold_case else 0)
+        self._plain: dict[bytes, list[Rule]] = {}
+        for rule in rules:
+            if rule.plain:
+                self._plain.setdefault(rule.plain.lower() if fold_case else rule.plain, []).append(rule)
+        globs = [rule for rule in reversed(rules) if not rule.plain]
+        self._globs = [(rule, re.compile(rule.regex, flags).fullmatch) for rule in globs]  # The last rule first
+        # Half of all rules only require a suffix. These are quick to test at once, as are all others.
+        self._endings = tuple(rule.ending.lower() if fold_case else rule.ending for rule in globs if rule.ending)
+        union = b"|".join(b"(?:" + rule.regex + b")" for rule in globs if not rule.ending)
+        self._any_other = re.compile(union, flags).fullmatch if union else None
 
     def last(self, text: bytes, is_folder: bool) -> Rule | None:
         """The last rule that matches this text; rules for folders match folders only."""
         last = None
-        if (self.endings and text.endswith(self.endings)) or (self.any_glob and self.any_glob(text)):
-            fitting = (rule for rule, matches in self.globs if (is_folder or not rule.folders_only) and matches(text))
+        if (self._endings and text.endswith(self._endings)) or (self._any_other and self._any_other(text)):
+            fitting = (rule for rule, matches in self._globs if (is_folder or not rule.folders_only) and matches(text))
             last = next(fitting, None)
-        for rule in self.plain.get(text, ()):
+        for rule in self._plain.get(text, ()):
             if (is_folder or not rule.folders_only) and (last is None or rule.line > last.line):
                 last = rule
         return last
@@ -83,9 +83,7 @@ class RuleFile:
         return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
 
-def read_rule_file(
-    path: Path, root: Path, folder: str = "", fold_case: bool = False, follow: bool = False
-) -> RuleFile | None:
+def read_rule_file(path: Path, root: Path, folder: str, fold_case: bool, follow: bool = False) -> RuleFile | None:
     """Read an ignore file; None if it has no rules. Its patterns start in `folder`, relative to the root: '', or a path ending
     in a slash, or '../' parts above the root. As in git, links are followed only outside the work tree (`follow`)."""
     raw = read_regular(path, follow)
@@ -100,24 +98,11 @@ def read_rule_file(
         lead, cut = os.fsencode("/".join(root.parts[-folder.count("../") :]) + "/"), 0
     lead = lead.lower() if fold_case else lead
     path_rules = [rule for rule in rules if not rule.by_name]
-    by_name = _compile_rules([rule for rule in rules if rule.by_name], fold_case)
-    by_path = _compile_rules(path_rules, fold_case) if path_rules else None
+    by_name = _Patterns([rule for rule in rules if rule.by_name], fold_case)
+    by_path = _Patterns(path_rules, fold_case) if path_rules else None
     is_near = path.name in (GIT, OWN) or path.is_relative_to(root)  # in the root or right above it
     name = shown_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
     return RuleFile(name, lead, cut, fold_case, by_name, by_path)
-
-
-def _compile_rules(rules: Sequence[Rule], fold_case: bool) -> _Patterns:
-    flags = re.DOTALL | (re.IGNORECASE if fold_case else 0)
-    plain: dict[bytes, list[Rule]] = {}
-    for rule in rules:
-        if rule.plain:
-            plain.setdefault(rule.plain.lower() if fold_case else rule.plain, []).append(rule)
-    globs = [rule for rule in reversed(rules) if not rule.plain]
-    compiled = tuple((rule, re.compile(rule.regex, flags).fullmatch) for rule in globs)
-    endings = tuple(rule.ending.lower() if fold_case else rule.ending for rule in globs if rule.ending)
-    union = b"|".join(b"(?:" + rule.regex + b")" for rule in globs if not rule.ending)
-    return _Patterns(plain, compiled, endings, re.compile(union, flags).fullmatch if union else None)
 
 
 OWN = ".codelensignore"
@@ -139,7 +124,6 @@ class TrackedFiles:
         return self.lead + path[self.cut :] in self._list()
 
     def holds_below(self, path: bytes) -> bool:
-        """True if git tracks a file in this folder."""
         self._list()
         return self.lead + path[self.cut :] in self._folders
 
@@ -150,9 +134,8 @@ class TrackedFiles:
                 with suppress(GitError):  # `tracking_fault` reports it
                     output = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
             self._files = frozenset(output.split(b"\0")[:-1])
-            self._folders = frozenset(
-                os.fsencode(str(parent)) for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents
-            )
+            parents = (parent for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents)
+            self._folders = frozenset(os.fsencode(str(parent)) for parent in parents)
         return self._files
 
 
@@ -215,39 +198,29 @@ def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
     if no_ignore:
         return scope
     repository = enclosing_repository(root)
-    if repository is None:
-        return replace(scope, git=_excludes(root, None, "", read_configuration(None)))
-    above = len(root.relative_to(repository.top).parts)
+    above = len(root.relative_to(repository.top).parts) if repository else 0
     scope = _enter_repository(scope, repository, "../" * above)
     for steps in range(above, 0, -1):
         scope = scope.enter("../" * steps, (OWN, GIT))
     return scope
 
 
-def _enter_repository(scope: IgnoreScope, repository: Repository, folder: str) -> IgnoreScope:
-    """The scope at the top of a repository, which inherits only .codelensignore files from outside."""
+def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder: str) -> IgnoreScope:
+    """The scope at the top of a repository, which inherits only .codelensignore files from outside. Its rules of git are those of
+    .git/info/exclude and of the user's excludes file; without a repository, of the latter alone."""
     configuration = read_configuration(repository)
-    fold_case = _folds_case(configuration)
-    lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
-    tracked = TrackedFiles(repository, lead, 0 if lead else len(os.fsencode(folder)))
-    git = _excludes(scope.root, repository, folder, configuration)
-    return replace(scope, git=git, tracked=tracked, inherited="", fold_case=fold_case)
-
-
-def _folds_case(configuration: Mapping[str, str]) -> bool:
-    return configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
-
-
-def _excludes(
-    root: Path, repository: Repository | None, folder: str, configuration: dict[str, str]
-) -> tuple[RuleFile, ...]:
-    """The rules of .git/info/exclude and of the user's excludes file, in git's order."""
-    fold_case = _folds_case(configuration)
+    fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
     chosen = configuration.get("core.excludesfile")
     user = expand_home(chosen) if chosen is not None else user_folder() / "ignore"
     places = [repository.common / "info" / "exclude"] if repository else []
-    files = (read_rule_file(place, root, folder, fold_case, follow=True) for place in (*places, root / user))
-    return tuple(file for file in files if file)
+    places.append(scope.root / user)
+    files = (read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in places)
+    scope = replace(scope, git=tuple(file for file in files if file))
+    if repository is None:
+        return scope
+    lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
+    tracked = TrackedFiles(repository, lead, 0 if lead else len(os.fsencode(folder)))
+    return replace(scope, tracked=tracked, inherited="", fold_case=fold_case)
 
 
 def tracking_fault(root: Path) -> str:

@@ -1,8 +1,7 @@
 """git's patterns as regular expressions over bytes, and the owners of paths by the patterns of CODEOWNERS.
 
-Ours instead of pathspec, which differs from git on character classes, trailing tabs, '?' against bytes, 'foo**/bar' and
-trailing backslashes. A '*' takes its leftmost match and is never retried (atomic groups), so that a hostile pattern
-takes polynomial time of small degree at most.
+pathspec differs from git on character classes, trailing tabs, '?' against bytes, 'foo**/bar' and trailing backslashes. A '*'
+takes its leftmost match and is never retried (atomic groups), so that a hostile pattern takes polynomial time at most.
 """
 
 from __future__ import annotations
@@ -53,9 +52,8 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     raw = raw.partition(b"\0")[0].removesuffix(b"\r")
     if not raw or raw.startswith(b"#"):
         return None
-    body = re.match(
-        rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL
-    )  # a backslash protects the first space at the end
+    # Spaces at the end do not count, unless a backslash protects the first of them.
+    body = re.match(rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL)
     pattern = text = raw[: body.end()] if body else raw
     again = pattern.startswith(b"!")
     pattern = pattern[1:] if again else pattern
@@ -188,8 +186,6 @@ _PATTERN = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 class Ownership(NamedTuple):
-    """The owners of a path, and the line that names them."""
-
     owners: tuple[str, ...]
     line: int
 
@@ -231,7 +227,7 @@ class Owners:
                     matches, owners = re.compile(rule.regex, re.DOTALL).fullmatch, tuple(line[2].split()) or inherited
                     self._lines.append(_OwnersLine(rule, matches, owners, direct=line[1].endswith("/*")))
 
-    def of(self, path: str) -> Ownership | None:
+    def find_owners(self, path: str) -> Ownership | None:
         """The owners of a file; None if no line matches, or the last one that does names nobody."""
         raw = path.encode("utf-8", "surrogateescape")
         for line in reversed(self._lines):

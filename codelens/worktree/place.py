@@ -14,8 +14,7 @@ BUILDING = ".building"  # Suffix of an unfinished index, which a later run conti
 COMPACTED = ".compacted"  # Suffix of a finished build's copy without unused pages, which replaces the index
 BESIDE = ("-journal", "-wal", "-shm")  # Suffixes of the files that SQLite may create next to a database
 LOCK = ".lock"
-MEMORY = "memory.db"
-"""File of what users recorded about results: in the index's folder, or NAME.memory.db for an index with another name."""
+MEMORY = "memory.db"  # What users recorded about results; NAME.memory.db for an index with another name
 NOTES_FOLDER = "notes"  # Folder for notes inside the index's folder: the only files there that people write and commit
 IGNORE = "*\n!notes/\n!notes/**\n"
 _IGNORE_ALL = "*\n"  # The content before there were notes
@@ -74,12 +73,10 @@ def keep_out_of_git(folder: Path) -> None:
 
 
 def notes_folder(root: Path) -> Path:
-    """The folder of the notes about a tree."""
     return root / INDEX_FOLDER / NOTES_FOLDER
 
 
 def own_files(index: Path) -> frozenset[str]:
-    """All absolute paths that codelens may write for an index."""
     index = index.resolve()
     paths = {f"{index}{stage}{beside}" for stage in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
     records = (memory_place(index), traces_place(index))
@@ -87,29 +84,24 @@ def own_files(index: Path) -> frozenset[str]:
 
 
 def memory_place(index: Path) -> Path:
-    """The path of an index's memory, which may not exist."""
     return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
 
 
 def traces_place(index: Path) -> Path:
-    """The path of an index's traces, which may not exist."""
     return index.with_name(TRACES if index.name == INDEX_NAME else f"{index.stem}.{TRACES}")
 
 
 def unfinished_index(index: Path) -> Path | None:
-    """The unfinished build of this index, or None."""
     building = index.with_name(index.name + BUILDING)
     return building if building.is_file() else None
 
 
-_PATHS_ARE_WHOLE = (2, 3)
-"""Versions of git's index file that store whole paths (gitformat-index); version 4 omits common prefixes."""
+_PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths; version 4 omits common prefixes
 
 
 def tracks(index: Path) -> bool:
-    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git
-    runs, for a tenth of a second, only if its index file may contain the path. If git cannot tell, such a path counts as
-    tracked."""
+    """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git runs
+    only if its index file may contain the path. If git cannot tell, such a path counts as tracked."""
     index = index.resolve()
     repository = enclosing_repository(index.parent)
     if repository is None:

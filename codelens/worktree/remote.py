@@ -1,8 +1,5 @@
-"""Commits of a repository elsewhere: which one a name means there, and its files, fetched without any history.
-
-git runs in an empty repository made for the purpose. Nothing of the other side is executed: no hooks, filters, submodules or
-configuration. The files are written by codelens, as git has them.
-"""
+"""Commits of a repository elsewhere: which one a name means there, and its files, fetched without any history into an empty
+repository made for the purpose. Nothing of the other side is executed: no hooks, filters, submodules or configuration."""
 
 from __future__ import annotations
 

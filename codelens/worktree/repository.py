@@ -14,8 +14,7 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 
-LONGEST_RULES = 4_000_000
-"""Size limit in bytes for configuration and ignore files. The largest honest one seen has 30 kB."""
+LONGEST_RULES = 4_000_000  # Bytes of configuration and ignore files. The largest honest one seen has 30 kB.
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,6 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
 
 
 def user_folder() -> Path:
-    """The folder of the user's git configuration and excludes."""
     return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
 
 
@@ -166,8 +164,7 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
-_FOR_NETWORK = ("core.sshCommand", "credential.helper")
-"""Programs of the user's own configuration that reach a private repository. The repository there has no configuration."""
+_FOR_NETWORK = ("core.sshCommand", "credential.helper")  # The user's own programs that reach a private repository
 _NETWORK = {
     "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
     "GIT_ASKPASS": "",

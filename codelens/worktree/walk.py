@@ -1,8 +1,7 @@
 """Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
 The walk, `--explain-path` and `WalkFilter`, which checks names of changed files, share one set of decisions. Links are not
-followed, so there are no loops. Hidden files have names that begin with a dot; `.github` is not an exception, but
-`!.github` in .codelensignore includes it. git's own folder is not part of the tree.
+followed, so there are no loops. git's own folder is not part of the tree.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class _Folder:
 
     @property
     def is_own(self) -> bool:
-        """True for a .codelens folder."""
         return f"/{self.path}".endswith(f"/{INDEX_FOLDER}/")
 
 
@@ -68,9 +66,8 @@ def walk(
 def explain_path(
     root: Path, path: str, settings: Settings, own: frozenset[str] = frozenset()
 ) -> SeenFile | Skip | None:
-    """The walk's decision about a path below the root, or the Skip of the folder that contains it; None for a folder that is
-    walked. `path` is in the operating system's form, relative to the root or absolute. Raises UsageError if it does not exist
-    or lies outside the root."""
+    """The walk's decision about a path below the root, relative or absolute, or the Skip of the folder that contains it; None
+    for a folder that is walked. Raises UsageError if it does not exist or lies outside the root."""
     walker = _Walker(root, settings, own)
     root = walker.root
     below = os.path.relpath(root / path, root).replace(os.sep, "/")

@@ -19,7 +19,7 @@ from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
 from tests.commands import Run, SpanRun
-from tests.embed.models import WORDS, make_model
+from tests.embed.models import make_model
 from tests.training.own_trees import write_repository, write_tree
 from tests.training.small import corpus
 from tools.model.build import begin, build, frequencies
@@ -192,12 +192,6 @@ def test_a_model_is_found_by_its_name(
         ("use", "no MODEL"),
         ("use nope", "no model is called 'nope'"),
         ("use no-model", "no model is called 'no-model'"),
-        ("export hashing out.txt", "'hashing' has no model file"),
-        ("export mine", "no OUT"),
-        ("export mine out --format onnx", "--format must be model, npz or text, not 'onnx'"),
-        ("export mine there.txt", "there.txt already exists"),
-        ("export mine .", ". is a folder"),
-        ("export mine no/folder/x", "No such file or directory"),
         ("train nowhere --from mine", "not a folder: nowhere"),
         ("train tree --from hashing", "'hashing' has no model file"),
         ("train tree --from mine --name a/b", "'a/b' is not a valid name for a model"),
@@ -217,26 +211,6 @@ def test_a_wrong_word_is_one_line_and_a_hint(arguments: str, said: str, mine: Pa
     refused(run("model", *arguments.split(), cwd=home), said)
     assert (home / "there.txt").read_text() == "mine"
     assert sorted(p.name for p in home.glob("**/*.part")) == []
-
-
-def test_export_of_arrays_and_text_holds_the_rows(mine: Path, run: Run, home: Path) -> None:
-    file = ModelFile(mine)
-    for out in ("a.npz", "a.txt", "a.model"):
-        assert run("model", "export", "mine", out, cwd=home).code == 0
-    arrays = np.load(home / "a.npz", allow_pickle=False)
-    assert arrays["rows"].tobytes() == bytes(file.rows)
-    assert arrays["names"].tolist() == [name.replace("\t", "##") for name in file.names]
-    assert arrays["query_weights"].tolist() == list(file.query_weights)
-    head, *lines = (home / "a.txt").read_text().splitlines()
-    assert head == f"{len(file.names)} 64"
-    rows = {line.split()[0]: np.array(line.split()[1:], float) for line in lines}
-    place = file.row_of(WORDS[0])
-    assert place is not None
-    wanted = arrays["rows"][place] / 127 * (arrays["code_weights"][place] / 65535)
-    assert rows[WORDS[0]] == pytest.approx(wanted, rel=1e-4, abs=1e-9)
-    assert (home / "a.model").read_bytes() == mine.read_bytes()
-    assert run("model", "export", "hashing", "a.txt", "--force", cwd=home).code == 2
-    assert run("model", "export", "mine", "a.txt", "--force", "-q", cwd=home).err == ""
 
 
 @pytest.mark.slow

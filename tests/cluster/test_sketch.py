@@ -24,7 +24,7 @@ def test_nothing_that_was_put_in_is_missed(terms: set[str], bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", sorted(MOST_FALSE))
-def test_few_others_seem_to_be_there(bits: int) -> None:
+def test_few_absent_terms_seem_to_be_there(bits: int) -> None:
     sketch = Sketch.make(TERMS, bits)
     assert all(map(sketch.may_hold, TERMS))
     assert 0 < sum(map(sketch.may_hold, OTHERS)) / len(OTHERS) <= MOST_FALSE[bits]

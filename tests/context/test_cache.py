@@ -44,7 +44,7 @@ def packs(tree: Tree) -> list[Path]:
     return sorted((tree.root.parent / "cache/codelens/packs").glob("*"))
 
 
-def test_the_same_question_is_answered_from_the_folder(tree: Tree) -> None:
+def test_the_same_question_is_answered_from_the_cache(tree: Tree) -> None:
     first, second = pack(tree), pack(tree)
     assert (first.cached, second.cached) == (False, True)
     assert replace(second, cached=False) == first
@@ -62,12 +62,12 @@ def test_the_same_question_is_answered_from_the_folder(tree: Tree) -> None:
         replace(REQUEST, counter=replace(CHARS, name="other")),
     ],
 )
-def test_another_question_is_not(other: ContextRequest, tree: Tree) -> None:
+def test_another_question_is_not_answered_from_the_cache(other: ContextRequest, tree: Tree) -> None:
     pack(tree)
     assert not pack(tree, other).cached
 
 
-def test_another_format_is_not(tree: Tree) -> None:
+def test_another_format_is_not_answered_from_the_cache(tree: Tree) -> None:
     pack(tree)
     assert not pack(tree, format="xml").cached
 
@@ -152,7 +152,7 @@ def test_only_the_newest_are_kept(tree: Tree, monkeypatch: pytest.MonkeyPatch) -
     assert len(packs(tree)) == 3
 
 
-def test_a_setting_turns_it_off(tree: Tree) -> None:
+def test_a_setting_turns_the_cache_of_packs_off(tree: Tree) -> None:
     pack(tree, settings=replace(QUICK, pack_cache=False))
     assert packs(tree) == []
 
@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_made_changes_no_answer(tree: Tree) -> None:
     assert pack(tree) == pack(tree)
 
 
-def test_clearing_takes_all_of_them(tree: Tree) -> None:
+def test_clearing_removes_all_packs(tree: Tree) -> None:
     pack(tree)
     cached = PackCache(packs(tree)[0].parent)
     assert cached.clear() == 1
@@ -171,7 +171,7 @@ def test_clearing_takes_all_of_them(tree: Tree) -> None:
     assert not pack(tree).cached
 
 
-def test_errors_are_not_kept(tree: Tree) -> None:
+def test_errors_are_not_cached(tree: Tree) -> None:
     with pytest.raises(UsageError):
         pack(tree, replace(REQUEST, budget=2))
     assert packs(tree) == []

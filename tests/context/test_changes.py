@@ -26,7 +26,7 @@ WITHOUT = hunks("@@ -2 +2 @@", "-    one", "+    uno", "@@ -7,0 +8 @@", "+    fo
 
 
 @pytest.mark.parametrize("hunk", [WITH_CONTEXT[0], WITHOUT[0]])
-def test_either_side_is_known_by_its_text(hunk: Hunk) -> None:
+def test_a_hunk_is_placed_by_the_text_of_either_side(hunk: Hunk) -> None:
     new, old = placed(hunk, NEW_TEXT, "utf-8"), placed(hunk, OLD_TEXT, "utf-8")
     assert (new.lines, new.state) == ((2,), NEW)
     assert (old.lines, old.state) == ((2,), OLD)

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from codelens.context import counters
-from codelens.context.counters import VOCABULARIES, counter_of
+from codelens.context.counters import VOCABULARIES, open_counter
 from codelens.errors import UsageError
 
 ADDRESS, DIGEST = VOCABULARIES[0][1:]
@@ -18,13 +18,13 @@ ADDRESS, DIGEST = VOCABULARIES[0][1:]
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ü" * 8, 2)])
 def test_characters_by_four_rounded_up(text: str, tokens: int) -> None:
-    counter = counter_of("chars")
+    counter = open_counter("chars")
     assert (counter.name, counter.count(text)) == ("chars/4", tokens)
 
 
 def test_an_unknown_counter_is_refused() -> None:
     with pytest.raises(UsageError, match="no counter 'words'"):
-        counter_of("words")
+        open_counter("words")
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_without_a_vocabulary_nothing_is_fetched(installed: Path) -> None:
-    assert counter_of("auto").name == "chars/4"
+    assert open_counter("auto").name == "chars/4"
     with pytest.raises(UsageError, match="no vocabulary"):
-        counter_of("tiktoken")
+        open_counter("tiktoken")
 
 
 def test_a_vocabulary_with_another_digest_is_not_used_since_it_would_be_fetched_again(installed: Path) -> None:
     (installed / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(b"not the vocabulary")
-    assert counter_of("auto").name == "chars/4"
+    assert open_counter("auto").name == "chars/4"
 
 
 def test_a_tokenizer_without_a_vocabulary_is_not_used(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    assert counter_of("auto").name == "chars/4"
+    assert open_counter("auto").name == "chars/4"
 
 
 def test_a_vocabulary_that_is_there_counts(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,5 +63,5 @@ def test_a_vocabulary_that_is_there_counts(installed: Path, monkeypatch: pytest.
             return text.split()
 
     monkeypatch.setattr(sys.modules["tiktoken"], "get_encoding", lambda name: Encoding(), raising=False)
-    counter = counter_of("tiktoken")
+    counter = open_counter("tiktoken")
     assert (counter.name, counter.count("one two three")) == ("tiktoken o200k_base", 3)

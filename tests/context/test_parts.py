@@ -52,7 +52,7 @@ def test_all_parts_together_hold_each_symbol_once_in_a_form(format: str, forms: 
     assert sorted(whole) == list(range(1, 60))
 
 
-def test_parts_go_on_by_rank() -> None:
+def test_the_next_part_has_the_next_ranks() -> None:
     """All bodies are of one size here, so each part holds the next ones by score."""
     made = offers(*(offer(n, 1 / n, "def f():\n    pass\n" * 5) for n in range(10, 60)))
     first = fit(made, request(700), LAYOUTS["markdown"])

@@ -33,7 +33,7 @@ def entries(number: int) -> list[EmbeddedFields]:
     return [EmbeddedFields(f"name{i}", "a.py", f"def name{i}()", f"def name{i}(): pass") for i in range(number)]
 
 
-def test_nothing_is_sent_where_it_is_not_allowed(other: Endpoint) -> None:
+def test_nothing_is_sent_without_permission(other: Endpoint) -> None:
     with pytest.raises(UsageError, match="needs the network, which is not allowed") as told:
         open_embedder(other.setting)
     assert "--allow-network" in told.value.hint
@@ -41,7 +41,9 @@ def test_nothing_is_sent_where_it_is_not_allowed(other: Endpoint) -> None:
     assert other.asked == [], "to open it asks nothing"
 
 
-def test_an_index_names_no_address_and_no_folder(other: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_address_or_folder_named_by_an_index_is_refused(
+    other: Endpoint, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     for setting in (other.setting, str(tmp_path_factory.mktemp("model"))):
         with pytest.raises(UsageError, match="used only if your own settings name it"):
             open_indexed_embedder(setting)
@@ -61,7 +63,7 @@ def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
     }
 
 
-def test_a_question(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_is_sent_alone(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CODELENS_API_KEY")
     embedder = open_embedder(other.setting, allow_network=True)
     assert embedder.embed_query("lamp on") == to_int8_vector(vector_of("lamp on", 12))
@@ -80,20 +82,20 @@ def test_dimensions_may_be_requested(other: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_what_passes_is_tried_again(status: int, other: Endpoint) -> None:
+def test_temporary_failures_are_tried_again(status: int, other: Endpoint) -> None:
     other.answers = [given({"error": {"message": "slow down"}}, status, Retry_After="0")]
     assert open_embedder(other.setting, allow_network=True).embed_query("lamp") == to_int8_vector(vector_of("lamp", 12))
     assert len(other.asked) == 2
 
 
-def test_patience_ends(other: Endpoint) -> None:
+def test_the_number_of_tries_is_limited(other: Endpoint) -> None:
     other.answers = [given({"error": "overloaded"}, 503)] * 9
     with pytest.raises(EmbedderFault, match=r"answers 503: .*overloaded"):
         open_embedder(other.setting, allow_network=True).embed_query("lamp")
     assert len(other.asked) == 2, "a question is tried twice"
 
 
-def test_no_wait_that_is_longer_than_the_patience(other: Endpoint) -> None:
+def test_the_time_of_all_tries_is_limited(other: Endpoint) -> None:
     other.answers = [given({}, 429, Retry_After="3600")]
     with pytest.raises(EmbedderFault, match="answers 429"):
         open_embedder(other.setting, allow_network=True).embed_query("lamp")
@@ -101,7 +103,7 @@ def test_no_wait_that_is_longer_than_the_patience(other: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_is_refused_is_not_printed(status: int, other: Endpoint) -> None:
+def test_a_refused_key_is_not_printed(status: int, other: Endpoint) -> None:
     other.answers = [given({"error": f"wrong key {KEY}, or {KEY[:7]}…"}, status)]
     with pytest.raises(EmbedderFault, match="refuses the key of CODELENS_API_KEY") as told:
         open_embedder(other.setting, allow_network=True).embed_query("lamp")
@@ -109,7 +111,7 @@ def test_a_key_that_is_refused_is_not_printed(status: int, other: Endpoint) -> N
     assert len(other.asked) == 1
 
 
-def test_what_the_other_side_says_has_no_key_and_no_control_characters(other: Endpoint) -> None:
+def test_messages_of_the_server_are_shown_without_key_and_control_characters(other: Endpoint) -> None:
     other.answers = [(400, {}, f"\x1b[31mtoo long\nfor {KEY}".encode() + b"x" * 999)]
     with pytest.raises(EmbedderFault) as told:
         open_embedder(other.setting, allow_network=True).embed_query("lamp")
@@ -157,13 +159,13 @@ def test_invalid_answers(answer: Answer, said: str, other: Endpoint) -> None:
     assert told.value.hint
 
 
-def test_vectors_of_one_answer_are_of_one_width(other: Endpoint) -> None:
+def test_vectors_of_different_widths_are_refused(other: Endpoint) -> None:
     other.answers = [given({"data": [ROW, {"index": 1, "embedding": [1.0] * 3}]})]
     with pytest.raises(EmbedderFault, match="dimensions"):
         open_embedder(other.setting, allow_network=True).embed_code(entries(2))
 
 
-def test_a_host_that_is_dead() -> None:
+def test_an_unreachable_host_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -185,14 +187,14 @@ def test_invalid_addresses(setting: str) -> None:
     assert "magic" not in str(told.value) and "api-key" not in str(told.value)
 
 
-def test_a_key_travels_encrypted_or_not_at_all() -> None:
+def test_a_key_is_sent_only_encrypted_or_to_this_machine() -> None:
     assert parse_address("https://host/v1#m").takes_key
     assert not parse_address("http://host/v1#m").takes_key
     assert parse_address("http://localhost:11434/v1/#m").url == "http://localhost:11434/v1/embeddings"
     assert parse_address("http://localhost:11434/v1#m").takes_key
 
 
-def test_a_key_that_no_header_holds_is_not_printed(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_no_header_can_hold_is_not_printed(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODELENS_API_KEY", "sk-a\r\nHost: b")
     with pytest.raises(CodelensError) as told:
         open_embedder(other.setting, allow_network=True).embed_query("lamp")

@@ -75,7 +75,7 @@ def test_a_table_gives_the_mean_of_the_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_table, make_graph])
-def test_known_are_the_words_of_the_vocabulary(make: Any, tmp_path: Path) -> None:
+def test_words_of_the_vocabulary_are_known(make: Any, tmp_path: Path) -> None:
     embedder = opened(make(tmp_path / "m"))
     assert embedder.knows("where to open it") and embedder.knows("Stock?")
     assert not embedder.knows("xqzzy") and not embedder.knows("") and not embedder.knows(": 12")
@@ -98,13 +98,13 @@ def test_a_graph_without_a_layout_is_pooled_by_the_mean(file: str, tmp_path: Pat
         ({"pooling_mode": "mean"}, False),
     ],
 )
-def test_pooling_is_the_layouts(pooling: dict[str, Any], by_cls: bool, tmp_path: Path) -> None:
+def test_the_layout_of_a_folder_decides_the_pooling(pooling: dict[str, Any], by_cls: bool, tmp_path: Path) -> None:
     embedder = opened(make_graph(tmp_path / "m", **sentence_layout(**pooling)))
     rows = rows_of("open file")
     assert alike(embedder.embed_query("open file"), rows[0] if by_cls else rows.mean(axis=0))
 
 
-def test_a_graph_that_pools_by_itself_is_believed(tmp_path: Path) -> None:
+def test_the_pooled_output_of_a_graph_is_used(tmp_path: Path) -> None:
     embedder = opened(make_graph(tmp_path / "m", whole=True, **sentence_layout()))
     assert alike(embedder.embed_query("open file"), rows_of("open file").sum(axis=0))
 
@@ -117,7 +117,7 @@ def test_prompts_stand_before_texts(tmp_path: Path) -> None:
     assert alike(vector, rows_of("code : stock").mean(axis=0))
 
 
-def test_one_prompt_for_everything(tmp_path: Path) -> None:
+def test_a_default_prompt_applies_to_code_and_queries(tmp_path: Path) -> None:
     prompts = {"prompts": {"any": "code: "}, "default_prompt_name": "any"}
     embedder = opened(make_graph(tmp_path / "m", config_sentence_transformers=prompts))
     assert embedder.embed_query("stock") == embedder.embed_code([entry("stock")])[0]
@@ -127,19 +127,19 @@ def test_one_prompt_for_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "layout", [{"sentence_bert_config": {"max_seq_length": 4}}, {"config": {"max_position_embeddings": 4}}]
 )
-def test_texts_are_cut_where_the_model_ends(layout: dict[str, Any], tmp_path: Path) -> None:
+def test_texts_are_cut_at_the_token_limit_of_the_model(layout: dict[str, Any], tmp_path: Path) -> None:
     embedder = opened(make_graph(tmp_path / "m", **layout))
     assert alike(embedder.embed_query("open file reader stock"), rows_of("open file").mean(axis=0))
 
 
-def test_inputs_that_the_graph_wants(tmp_path: Path) -> None:
+def test_only_inputs_that_the_graph_names_are_passed(tmp_path: Path) -> None:
     inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     embedder = opened(make_graph(tmp_path / "m", inputs=inputs))
     assert embedder.embed_query("open file") == opened(make_graph(tmp_path / "n")).embed_query("open file")
 
 
 @pytest.mark.parametrize("make", [make_table, make_graph])
-def test_the_fingerprint_is_the_content(make: Any, tmp_path: Path) -> None:
+def test_the_fingerprint_follows_the_content(make: Any, tmp_path: Path) -> None:
     first, moved, other = (make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
     before = opened(first).fingerprint()
     assert before == opened(moved).fingerprint() != opened(other).fingerprint()
@@ -147,7 +147,7 @@ def test_the_fingerprint_is_the_content(make: Any, tmp_path: Path) -> None:
     assert opened(first).fingerprint() != before, "a folder that was written anew is read anew"
 
 
-def test_settings_belong_to_the_fingerprint(tmp_path: Path) -> None:
+def test_the_fingerprint_follows_the_settings(tmp_path: Path) -> None:
     plain, cls = make_graph(tmp_path / "a"), make_graph(tmp_path / "b", **sentence_layout(pooling_mode="cls"))
     assert opened(plain).fingerprint() != opened(cls).fingerprint()
 
@@ -172,7 +172,7 @@ def break_table(folder: Path) -> None:
         (make_table, break_table, "model2vec cannot read "),
     ],
 )
-def test_a_damaged_folder_is_one_line(make: Any, damage: Any, said: str, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_reported_in_one_line(make: Any, damage: Any, said: str, tmp_path: Path) -> None:
     damage(make(tmp_path / "m"))
     with pytest.raises(UsageError) as told:
         opened(tmp_path / "m").embed_query("open")
@@ -189,18 +189,18 @@ def test_a_damaged_folder_is_one_line(make: Any, damage: Any, said: str, tmp_pat
         ({"modules": [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]}, "unknown module: Dense"),
     ],
 )
-def test_a_layout_that_asks_for_more_is_refused(layout: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_a_layout_with_unknown_modules_is_refused(layout: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
         opened(make_graph(tmp_path / "m", **layout))
 
 
-def test_an_input_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_input_of_a_graph_is_refused(tmp_path: Path) -> None:
     embedder = opened(make_graph(tmp_path / "m", inputs=("input_ids", "pixels")))
     with pytest.raises(UsageError, match="needs an unknown input: pixels"):
         embedder.embed_query("open")
 
 
-def test_a_folder_without_a_model_says_what_one_has(tmp_path: Path) -> None:
+def test_the_error_for_a_folder_without_a_model_lists_its_files(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(UsageError, match="contains no usable model") as told:
         opened(tmp_path)
@@ -222,7 +222,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path) -> No
     assert told.value.hint == install_command("sentence-transformers")
 
 
-def test_code_as_one_text() -> None:
+def test_code_is_formatted_as_one_text() -> None:
     fields = EmbeddedFields(
         "greet", "Host lib/b.py", "def greet(name):\nSay hello.", "def greet(name):\n    return name\n"
     )
@@ -232,12 +232,12 @@ def test_code_as_one_text() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [float("inf"), 1.0], [1e300, 1e300], [0.0] * 20_000])
-def test_numbers_that_are_no_vector(values: list[float]) -> None:
+def test_invalid_numbers_are_no_vector(values: list[float]) -> None:
     with pytest.raises(ValueError):
         to_int8_vector(values)
 
 
-def test_rounding() -> None:
+def test_vectors_are_rounded_to_length_127() -> None:
     assert to_int8_vector([0.0, 0.0]) == bytes(8)
     assert to_int8_vector([3.0, -4.0]) == bytes([76, 256 - 102]) + bytes(6)
     assert to_int8_vector([-5.0] + [0.0] * 7) == bytes([256 - 127]) + bytes(7)

@@ -44,13 +44,13 @@ def nearness(one: bytes, other: bytes) -> float:
 
 
 @given(texts)
-def test_the_query_path_gives_exactly_what_the_batch_gives(text: str) -> None:
+def test_queries_and_batches_give_the_same_vectors(text: str) -> None:
     (expected,) = HashingBatch(filler=0).embed([("", "", "", text)])
     assert EMBEDDER.embed_query(text) == (expected if any(expected) else b"")
 
 
 @given(st.lists(st.tuples(texts, texts, texts, texts), max_size=8))
-def test_a_vector_does_not_hang_on_its_neighbours(entries: list[tuple[str, str, str, str]]) -> None:
+def test_a_vector_does_not_depend_on_other_entries(entries: list[tuple[str, str, str, str]]) -> None:
     fields = [EmbeddedFields(*entry) for entry in entries]
     assert EMBEDDER.embed_code(fields) == [vector for one in fields for vector in HashingEmbedder().embed_code([one])]
 
@@ -63,7 +63,7 @@ def test_vectors_have_length_127_or_none(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_text_overflows_nothing() -> None:
+def test_a_long_text_causes_no_overflow() -> None:
     one = code(body="token " * 1_000_000 + " ".join(f"word{i}" for i in range(50_000)))
     assert any(one)
 
@@ -82,7 +82,7 @@ def test_shared_words_and_stems_are_near() -> None:
     assert nearness(query, wanted) > 0.3 > nearness(query, other) + 0.15
 
 
-def test_words_that_say_little_weigh_nothing_in_queries() -> None:
+def test_common_words_have_no_weight_in_queries() -> None:
     assert {"the", "how"} <= common_words() and "config" not in common_words()
     assert EMBEDDER.embed_query("how is the config parsed") == EMBEDDER.embed_query("config parsed")
 

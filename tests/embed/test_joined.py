@@ -7,7 +7,7 @@ from codelens.embed.base import EmbeddedFields, sum_vectors
 from codelens.embed.registry import HASHING, open_embedder
 
 
-def test_one_vector_stays_as_it_is_and_no_vectors_give_none() -> None:
+def test_the_sum_of_one_vector_is_itself_and_of_none_is_empty() -> None:
     (vector,) = open_embedder(HASHING).embed_code([EmbeddedFields("parse_header", "", "", "")])
     assert sum_vectors([vector]) is vector
     assert sum_vectors([]) == b""
@@ -15,7 +15,7 @@ def test_one_vector_stays_as_it_is_and_no_vectors_give_none() -> None:
     assert sum_vectors([vector, opposite]) == b""
 
 
-def test_several_meet_between_them_in_any_order() -> None:
+def test_the_sum_of_vectors_does_not_depend_on_their_order() -> None:
     entries = [EmbeddedFields(name, "", "", "") for name in ("parse_header", "write_header", "open_socket")]
     vectors = open_embedder(HASHING).embed_code(entries)
     middle = array("b", sum_vectors(vectors))

@@ -40,7 +40,7 @@ def as_vector(packed: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 @pytest.mark.slow
-def test_the_file_gives_the_trainers_vectors(model: Path) -> None:
+def test_a_model_file_gives_the_vectors_of_the_trainer(model: Path) -> None:
     words = corpus()
     floats, names = load_model(ModelFile(model))
     queries, code = embed_pairs(map_to_rows(words, names), np.arange(40), floats)
@@ -61,7 +61,7 @@ def test_a_vector_is_the_same_alone_and_among_others(model: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_has_no_words_has_no_vector(model: Path) -> None:
+def test_a_text_without_words_has_no_vector(model: Path) -> None:
     embedder = StaticEmbedder(model)
     assert embedder.embed_query("") == b""
     assert embedder.embed_query("!? ++") == b""
@@ -79,7 +79,7 @@ def test_a_query_imports_no_numpy(model: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_hash_is_of_the_numbers_and_not_of_the_card(tmp_path: Path) -> None:
+def test_the_hash_covers_the_numbers_and_not_the_card(tmp_path: Path) -> None:
     def written(name: str, weight: int, card: str) -> str:
         table = ModelTable(["a", "b"], [weight, 2], [1, 1], bytes(range(8)), [1, 1, 1, 1])
         write_model(tmp_path / name, {"name": card}, table)
@@ -107,7 +107,7 @@ def test_rows_are_found_by_name(model: Path) -> None:
         pytest.param(lambda raw: raw.replace(b'"rows"', b'"raws"', 1), id="header"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused(model: Path, tmp_path: Path, damage: object) -> None:
+def test_a_file_that_is_not_a_model_is_refused(model: Path, tmp_path: Path, damage: object) -> None:
     path = tmp_path / "damaged.model"
     path.write_bytes(damage(model.read_bytes()))  # type: ignore[operator]
     with pytest.raises(UsageError):

@@ -59,7 +59,7 @@ def slowly(file: ModelFile, fields: Sequence[str]) -> bytes:
 
 @settings(deadline=None)  # the first example imports numpy
 @given(entries)
-def test_batches_give_what_python_gives(model: Path, entries: list[tuple[str, str, str, str]]) -> None:
+def test_batches_give_the_same_vectors_as_plain_python(model: Path, entries: list[tuple[str, str, str, str]]) -> None:
     found = StaticEmbedder(model).embed_code([EmbeddedFields(*entry) for entry in entries])
     assert found == [slowly(ModelFile(model), entry) for entry in entries]
 
@@ -73,7 +73,7 @@ def test_queries_are_sums_of_rows(model: Path, text: str) -> None:
     assert StaticEmbedder(model).embed_query(text) == (expected if any(expected) else b"")
 
 
-def test_long_entries_and_long_calls(model: Path) -> None:
+def test_long_entries_and_long_calls_are_embedded_exactly(model: Path) -> None:
     """Beyond what is summed in 32 bits, and over several passes."""
     file = ModelFile(model)
     some = [("open", "file", " ".join(WORDS[i % 7 :]), " ".join(WORDS) * (i % 5 * 40)) for i in range(60)]
@@ -82,7 +82,7 @@ def test_long_entries_and_long_calls(model: Path) -> None:
     assert found == [slowly(file, entry) for entry in [*some, wide]]
 
 
-def test_a_query_loads_no_numpy(model: Path) -> None:
+def test_a_query_does_not_import_numpy(model: Path) -> None:
     program = (
         "import sys; from codelens.embed.registry import open_embedder; "
         f"assert open_embedder({str(model)!r}).embed_query('open the file'); assert 'numpy' not in sys.modules"

@@ -58,31 +58,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         read_tasks([tmp_path / "none"])
 
 
-SGML = """
-<top>
-<num> Number: 301
-<title> International
- Organized Crime
-<desc> Description:
-Which groups?
-</top>
-
-<TOP><NUM>302</NUM><TITLE>Topic: poliomyelitis</TITLE></TOP>
-<top>
-<num> Number: 303
-<desc> Description: Only described < here
-</top>
-"""
-
-
-def test_topics_as_elements(tmp_path: Path) -> None:
-    assert read_topics(write(tmp_path / "topics", SGML)) == {
-        "301": "International Organized Crime",
-        "302": "poliomyelitis",
-        "303": "Only described < here",
-    }
-
-
 def test_topics_as_rows(tmp_path: Path) -> None:
     assert read_topics(write(tmp_path / "topics.tsv", "1\tadd an item\n\n2\ttotal of a\tcart\n")) == {
         "1": "add an item",
@@ -102,9 +77,6 @@ def test_topics_as_objects(tmp_path: Path) -> None:
         ("add", "topics:1: not a topic"),
         ('{"id": 1}', "topics:1: not a topic"),
         ("{", "topics:1: not a topic"),
-        ("\n<top><title>x</top>", "topics:2: a topic has no number"),
-        ("<top><num>1</top>", "topics:1: a topic has no title"),
-        ("<top><num>1<title>a</top>\n<top><num>1<title>b</top>", "topics:2: a second topic 1"),
     ],
 )
 def test_faults_of_topics(tmp_path: Path, text: str, place: str) -> None:

@@ -336,7 +336,7 @@ def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
     assert "each worker that tried it died" in manifest.failures["z"]
 
 
-def test_the_status_of_a_store(fleet: Fleet) -> None:
+def test_the_status_lists_what_a_store_holds(fleet: Fleet) -> None:
     with pytest.raises(NoIndex):
         fleet_status(fleet.url, UNLIMITED)
     fleet.index([*read_fleet(fleet.clones), FleetSource("x", str(fleet.clones / "x"))], most=1)

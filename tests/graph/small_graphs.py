@@ -9,8 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from codelens.graph.expansion import GraphStep, Steps
-from codelens.graph.walk import Adjacency, Neighbours, WeightedEdge
+from codelens.graph.walk import Adjacency, GraphStep, Neighbours, Steps, WeightedEdge
 
 patient = settings(deadline=None)
 """Time is not what these tests measure: on a busy machine a slow example is no failure."""

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.graph.expansion import GraphStep, Hop, Steps, expand
-from codelens.graph.walk import WeightedEdge
+from codelens.graph.walk import GraphStep, Hop, Steps, WeightedEdge, expand
 from tests.graph.small_graphs import edge_lists, nodes, patient, ways
 
 scores = st.dictionaries(nodes, st.sampled_from((1.0, 0.9, 0.55, 0.3)), min_size=1, max_size=3)

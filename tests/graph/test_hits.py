@@ -7,8 +7,7 @@ import random
 import numpy as np
 from hypothesis import assume, given
 
-from codelens.graph.hits import compute_hits
-from codelens.graph.walk import WeightedEdge, build_adjacency
+from codelens.graph.walk import WeightedEdge, build_adjacency, compute_hits
 from tests.graph.small_graphs import MOST, dense, edge_lists, patient
 
 

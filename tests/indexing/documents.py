@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from codelens.config import Settings
 from codelens.indexing.derive import Job, RenamedFile, derive
 from codelens.indexing.embedding import embedder_of
@@ -29,6 +31,6 @@ def derived(
     decoded = decode(raw, settings.encoding_threshold)
     assert decoded is not None
     digest = content_hash(raw)
-    moved = RenamedFile(digest, old_path, b"") if reuse else None
+    moved = RenamedFile(digest, old_path, pickle.dumps(reuse)) if reuse else None
     job = Job("", seen(path, len(raw)), moved=moved, grammar_fault=fault)
-    return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings), reuse)
+    return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings))

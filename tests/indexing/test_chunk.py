@@ -36,7 +36,7 @@ def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) ->
     case(path, lambda source: describe(source, path.parent.name))
 
 
-def test_a_line_without_end_is_cut_after_blanks() -> None:
+def test_a_very_long_line_is_cut_after_blanks() -> None:
     line = b"word " * 2000
     pieces = cut(line, 0, len(line))
     assert all(end - start <= CHUNK_SIZE and line[:end].endswith(b" ") for start, end in pieces)

@@ -105,7 +105,7 @@ def test_a_worktree_at_the_same_commit_reads_nothing(past: Past, derivations: De
 
 
 @pytest.mark.parametrize("name", ["main", "other"])
-def test_a_worktree_without_files(name: str, past: Past, tmp_path: Path) -> None:
+def test_a_worktree_without_files_removes_all_documents(name: str, past: Past, tmp_path: Path) -> None:
     past.commit(dict.fromkeys((*FILES, "shop/new.py")))
     index(past.root, rebuild=True)
     root = worktree(past, f"below/{name}", "HEAD")
@@ -129,7 +129,7 @@ def test_the_main_work_tree_copies_from_a_linked_one(past: Past) -> None:
     equals_fresh(past.root)
 
 
-def test_another_clone_is_named(past: Past, tmp_path: Path) -> None:
+def test_the_index_of_a_named_clone_is_copied(past: Past, tmp_path: Path) -> None:
     root, index_file = tmp_path / "clone", place(past.root)
     past.git("clone", "--quiet", str(past.root), str(root))
     assert "copied" not in notices(index(root))
@@ -215,7 +215,7 @@ def refusals(past: Past) -> dict[str, tuple[Callable[[Path], Path], type[Codelen
 
 
 @pytest.mark.parametrize("case", refusals(Past.__new__(Past)))
-def test_what_cannot_be_copied_is_refused_in_one_line(case: str, past: Past, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_copied_is_refused_in_one_line(case: str, past: Past, tmp_path: Path) -> None:
     make, fault, message = refusals(past)[case]
     root = worktree(past, "linked", "HEAD")
     (tmp_path / "source").mkdir()
@@ -234,7 +234,7 @@ def test_a_worktree_whose_neighbour_cannot_be_copied_reads_its_files(case: str, 
     assert list(notices(report)) == ["not-copied"]
 
 
-def test_from_only_begins_a_new_index(past: Past, tmp_path: Path) -> None:
+def test_the_option_from_applies_only_to_a_new_index(past: Past, tmp_path: Path) -> None:
     root = worktree(past, "linked", "HEAD")
     for how in ({"rebuild": True}, {"force": True}):
         with pytest.raises(UsageError, match="an index for one folder"):
@@ -286,7 +286,7 @@ def test_a_copy_that_was_killed_is_replaced(past: Past) -> None:
     assert "copied" in notices(index(root))
 
 
-def test_an_unfinished_build_goes_on(past: Past) -> None:
+def test_an_unfinished_build_is_resumed_instead_of_copied(past: Past) -> None:
     root = worktree(past, "linked", "HEAD")
     building = place(root).with_name("index.db.building")
     building.parent.mkdir()

@@ -45,7 +45,7 @@ def index(roots: list[Path]) -> Path:
     return path
 
 
-def test_four_workers_make_the_index_that_one_makes(roots: list[Path], index: Path) -> None:
+def test_four_workers_build_the_same_index_as_one(roots: list[Path], index: Path) -> None:
     other = index.with_name("four.db")
     Index.build(other, roots, Settings(jobs=4))
     assert dump(other) == dump(index)

@@ -17,7 +17,7 @@ def text_map(source: str) -> TextMap:
     return TextMap(DecodedText(source, "utf-8", 1.0, 0))
 
 
-def test_chunks_stand_among_symbols_and_numbers_follow() -> None:
+def test_chunks_are_sorted_among_symbols_and_parents_renumbered() -> None:
     found = extract(text_map(SOURCE), "a.py", "python")
     assert [(u.kind, u.name, u.parent) for u in found.units] == [
         ("toplevel", "a.py", None),
@@ -39,7 +39,7 @@ def test_spans_count_the_files_own_bytes(encoding: str) -> None:
     assert raw[call.start :].decode(document.encoding).startswith("größe(self)")
 
 
-def test_a_class_leaves_its_methods_text_to_them() -> None:
+def test_the_text_of_a_method_is_not_part_of_its_class() -> None:
     text = text_map(SOURCE)
     own = own_texts(text, extract(text, "a.py", "python").units)
     assert "Maß" in own[1] and "return" not in own[1] and "return" in own[2]
@@ -52,7 +52,7 @@ def test_a_function_keeps_the_text_of_local_definitions() -> None:
     assert "return 1" in own["outer"]
 
 
-def test_a_chunk_leaves_out_the_symbols_that_it_reaches_over() -> None:
+def test_a_chunk_leaves_out_the_symbols_inside_it() -> None:
     text = text_map("import one\nLIMIT = 3\nimport two\n")
     units = extract(text, "a.py", "python").units
     assert [u.name for u in units] == ["a.py", "LIMIT"]
@@ -69,6 +69,6 @@ def test_syntax_errors_are_reported() -> None:
     assert extract(text_map("def f(:\n"), "a.py", "python").fault == "syntax errors"
 
 
-def test_text_of_no_language_has_no_fault() -> None:
+def test_plain_text_has_no_fault() -> None:
     assert extract(text_map("words"), "a.unknown", "text").fault == ""
     assert extract(text_map(""), "a.py", "python").units == ()

@@ -42,7 +42,7 @@ def snapshot(index: Path) -> str:
         return opened.info().snapshot
 
 
-def test_a_run_reads_the_past_and_rests(tree: Tree, past: Past) -> None:
+def test_a_second_run_reads_no_history(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n", "b.py": "x = 1\n"})
     past.commit({"a.py": "x = 2\n"})
     tree.write("new.py", "x = 1\n")
@@ -52,7 +52,7 @@ def test_a_run_reads_the_past_and_rests(tree: Tree, past: Past) -> None:
     tree.rests()
 
 
-def test_a_commit_of_what_is_indexed_changes_its_past_alone(tree: Tree, past: Past) -> None:
+def test_a_commit_of_indexed_content_changes_only_the_history(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.write("a.py", "x = 2\n")
     tree.run()
@@ -66,7 +66,7 @@ def test_a_commit_of_what_is_indexed_changes_its_past_alone(tree: Tree, past: Pa
     tree.equals_fresh()
 
 
-def test_a_file_that_is_taken_in_later_has_its_past(tree: Tree, past: Past) -> None:
+def test_a_file_indexed_later_has_its_history(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n", "b.py": "x = 1\n", ".codelensignore": "b.py\n"})
     past.commit({"b.py": "x = 2\n"})
     tree.run()
@@ -83,9 +83,7 @@ def test_a_file_that_is_taken_in_later_has_its_past(tree: Tree, past: Past) -> N
 
 
 @pytest.mark.slow
-def test_the_past_is_the_fresh_one_whatever_happened_between(
-    tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_updated_history_equals_a_fresh_one(tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MOST_COMMITS", 5)
     for number in range(4):
         past.commit({"a.py": f"x = {number}\n", f"{number}.py": "y = 1\n"})
@@ -107,7 +105,7 @@ def test_the_past_is_the_fresh_one_whatever_happened_between(
     tree.rests()
 
 
-def test_force_trusts_nothing(tree: Tree, past: Past) -> None:
+def test_force_reads_the_whole_history_again(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.run()
     with writable(tree.index) as connection:
@@ -133,7 +131,7 @@ def test_a_tree_without_git_is_indexed_and_says_so(tree: Tree) -> None:
     tree.equals_fresh()
 
 
-def test_without_git_what_is_known_stays_until_a_commit_comes(
+def test_without_git_the_stored_history_stays_until_head_moves(
     tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     past.commit({"a.py": "x = 1\n"})
@@ -155,7 +153,7 @@ def test_without_git_what_is_known_stays_until_a_commit_comes(
     assert (read(tree.index).fault, pasts(tree.index)) == ("", {"a.py": (2, 2)})
 
 
-def test_what_took_too_long_is_not_tried_again_before_a_commit(
+def test_a_history_that_took_too_long_is_tried_again_only_after_a_commit(
     tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     past.commit({"a.py": "x = 1\n"})
@@ -169,7 +167,7 @@ def test_what_took_too_long_is_not_tried_again_before_a_commit(
     assert pasts(tree.index) == {"a.py": (2, 2)}
 
 
-def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -> None:
+def test_an_index_of_an_older_schema_gets_its_history(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.run()
     downgrade(tree.index, 3)
@@ -183,7 +181,7 @@ def test_an_index_of_the_schema_before_learns_its_past(tree: Tree, past: Past) -
     tree.equals_fresh()
 
 
-def test_two_repositories_have_two_pasts(tree: Tree, past: Past, tmp_path: Path) -> None:
+def test_each_repository_has_its_own_history(tree: Tree, past: Past, tmp_path: Path) -> None:
     past.commit({"a.py": "x = 1\n"})
     other = Past(tmp_path / "other")
     other.commit({"a.py": "x = 1\n"}, after=5 * DAY)

@@ -133,7 +133,7 @@ def test_changes_are_found(
     assert looked(tree).state is TreeState.FRESH
 
 
-def test_what_a_run_would_not_index_is_no_change(tree: Path) -> None:
+def test_files_that_a_run_would_skip_are_no_change(tree: Path) -> None:
     """Ignored, hidden and empty things, files that were only touched, and codelens' own; git is not asked."""
     (tree / "src/more.log").write_text("ran\n")
     (tree / "src/.hidden").write_text("fn h() {}\n")
@@ -161,7 +161,7 @@ def test_a_run_with_nothing_to_index_notes_the_new_times_of_folders(tree: Path) 
     assert place(tree).read_bytes() == once
 
 
-def test_a_tree_that_is_gone(tree: Path, tmp_path: Path) -> None:
+def test_a_missing_tree_is_reported(tree: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere/index.db"
     Index.build(elsewhere, [tree], SETTINGS)
     shutil.rmtree(tree)
@@ -169,13 +169,13 @@ def test_a_tree_that_is_gone(tree: Path, tmp_path: Path) -> None:
         assert look_at_trees(store, SETTINGS)["tree"] == TreeLook(TreeState.GONE, 3, 0)
 
 
-def test_an_index_of_an_older_codelens(tree: Path) -> None:
+def test_an_index_without_noted_times_is_looked_at(tree: Path) -> None:
     with writable(place(tree)) as connection:
         connection.execute("DELETE FROM meta WHERE key LIKE 'times:%'").fetchall()
     assert looked(tree) == TreeLook(TreeState.UNKNOWN, 3, 0)
 
 
-def test_what_somebody_wrote_with_intent_leads_nowhere(tree: Path) -> None:
+def test_a_forged_path_does_not_lead_out_of_the_tree(tree: Path) -> None:
     outside = tree.parent / "outside.rs"
     outside.write_text("fn o() {}\n")
     with writable(place(tree)) as connection:
@@ -195,7 +195,7 @@ def small_budget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_budget")
-def test_a_large_tree_is_looked_at_in_part_the_likeliest_first(tmp_path: Path) -> None:
+def test_the_likeliest_changes_of_a_large_tree_are_looked_at_first(tmp_path: Path) -> None:
     root = tmp_path / "large"
     root.mkdir()
     for number in range(20):
@@ -216,7 +216,7 @@ def test_many_differences_are_examined_in_part(tree: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_budget")
-def test_head_tells_of_a_checkout_where_not_everything_was_looked_at(tmp_path: Path) -> None:
+def test_a_moved_head_is_reported_where_the_look_was_incomplete(tmp_path: Path) -> None:
     root = tmp_path / "tracked"
     root.mkdir()
     for number in range(20):

@@ -15,7 +15,7 @@ from codelens.index import Index
 from codelens.indexing import files
 from codelens.indexing.build import BUILDING
 from codelens.indexing.embedding import embed_again
-from codelens.indexing.run import LazyTransaction
+from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress
 from codelens.store.store import Store
@@ -77,7 +77,7 @@ def test_a_changed_model_file_re_embeds_without_reading_or_parsing(
     sources.equals_fresh(settings)
 
 
-def test_other_dimensions_and_back_to_hashing(sources: Tree, tmp_path: Path) -> None:
+def test_vectors_follow_a_model_of_other_dimensions_and_back_to_hashing(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using("hashing"))
     before = dump(sources.index)
     for dimensions in (32, 128):
@@ -88,7 +88,7 @@ def test_other_dimensions_and_back_to_hashing(sources: Tree, tmp_path: Path) -> 
     assert dump(sources.index) == before
 
 
-def test_all_repositories_change_together(sources: Tree, tmp_path: Path) -> None:
+def test_a_new_model_embeds_all_repositories_again(sources: Tree, tmp_path: Path) -> None:
     other = sources.root.with_name("other")
     shutil.copytree(sources.root, other)
     sources.run(sources.root, other, settings=using("hashing"))
@@ -139,7 +139,7 @@ def stop_at(number: int) -> Callable[[Progress], None]:
     return progress
 
 
-def test_an_update_that_is_cut_off_leaves_the_old_vectors(sources: Tree, tmp_path: Path) -> None:
+def test_an_interrupted_update_leaves_the_old_vectors(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using("hashing"))
     before = dump(sources.index)
     settings = using(make_model(tmp_path / "m.model"))
@@ -151,7 +151,7 @@ def test_an_update_that_is_cut_off_leaves_the_old_vectors(sources: Tree, tmp_pat
     sources.equals_fresh(settings)
 
 
-def test_a_build_that_goes_on_with_another_model_ends_as_one_of_it(sources: Tree, tmp_path: Path) -> None:
+def test_a_build_resumed_with_another_model_has_only_its_vectors(sources: Tree, tmp_path: Path) -> None:
     building = sources.index.with_name(sources.index.name + BUILDING)
     first, second = (using(make_model(tmp_path / f"{seed}.model", seed)) for seed in (1, 2))
     batches = {"commit_bytes": 1}
@@ -173,10 +173,10 @@ def test_a_build_that_goes_on_with_another_model_ends_as_one_of_it(sources: Tree
     sources.equals_fresh(second)
 
 
-def test_nothing_is_embedded_where_no_vectors_are_wanted(sources: Tree) -> None:
+def test_nothing_is_embedded_without_vectors(sources: Tree) -> None:
     settings = Settings(vector=False, model="nowhere")
     sources.run(settings=settings)
     with Store.write(sources.index) as store, LazyTransaction(store, None) as transaction:
-        assert embed_again(store, settings, transaction, None) == (0, 0)
+        assert embed_again(store, IndexRun(settings, store.path), transaction) == (0, 0)
         assert transaction.writes == 0
     sources.equals_fresh(settings)

@@ -50,7 +50,7 @@ GUIDE = notebook(
 @pytest.mark.parametrize("indent", [1, None])
 @pytest.mark.parametrize("one_string", [False, True])
 @pytest.mark.parametrize("ascii_only", [False, True])
-def test_units_lie_where_their_source_stands(indent: int | None, one_string: bool, ascii_only: bool) -> None:
+def test_units_have_the_places_of_their_source(indent: int | None, one_string: bool, ascii_only: bool) -> None:
     source = notebook(("markdown", "# Prices\n\nwords\n"), ("code", CODE), one_string=one_string)
     text = TextMap(DecodedText(json.dumps(source, indent=indent, ensure_ascii=ascii_only), "utf-8", 1.0, 0))
     found = extract(text, "a.ipynb", "jupyter")
@@ -80,7 +80,7 @@ def test_every_source_is_read_and_any_part_of_it_is_found_again(cells: list[tupl
 
 
 @given(st.text(st.sampled_from('{}[]",:\\u12ab \n"source""cells"'), max_size=80))
-def test_what_is_no_notebook_is_read_to_its_fault(source: str) -> None:
+def test_a_broken_notebook_is_read_up_to_its_fault(source: str) -> None:
     extract(TextMap(DecodedText(source, "utf-8", 1.0, 0)), "a.ipynb", "jupyter")
 
 
@@ -131,7 +131,7 @@ def test_code_in_a_notebook_is_linked_with_the_modules_that_it_imports(tmp_path:
 
 
 @pytest.mark.slow
-def test_long_and_odd_texts_take_no_square_of_their_length() -> None:
+def test_long_and_odd_texts_take_linear_time() -> None:
     """Each of these would go on for hours otherwise; what is read is the same."""
     long = "x" * 400_000
     assert as_written(long) == long

@@ -62,7 +62,7 @@ def index(tree: Tree) -> Iterator[Index]:
 
 
 @pytest.mark.slow
-def test_notes_are_units_with_what_they_say_of_themselves(index: Index) -> None:
+def test_notes_are_units_with_the_fields_of_their_front_matter(index: Index) -> None:
     note, task, skill = (
         index.symbols(path)[0]
         for path in (".codelens/notes/why-retry.md", ".codelens/notes/todo/backoff.md", "skills/deploy/SKILL.md")
@@ -78,7 +78,7 @@ def test_notes_are_units_with_what_they_say_of_themselves(index: Index) -> None:
     assert (skill.kind, skill.name, skill.doc) == ("skill", "deploy", "How to ship a release")
 
 
-def test_kinds_find_them(index: Index) -> None:
+def test_notes_tasks_and_skills_are_found_by_kind(index: Index) -> None:
     assert names(find(index, "dns kind:note")) == ["Flaky networks"]
     assert names(find(index, "retry", kinds=("note",))) == ["Flaky networks"]
     assert names(find(index, "ship", kinds=("skill",))) == ["deploy"]
@@ -90,7 +90,7 @@ def test_kinds_find_them(index: Index) -> None:
     assert names(find(index, "kind:todo port")) == ["serve.FIXME: port is fixed"]
 
 
-def test_words_choose_among_tasks(index: Index) -> None:
+def test_tasks_are_found_by_their_words(index: Index) -> None:
     assert names(find(index, "timeouts", kinds=("task",)))[0] == "Flask.run.TODO: retry on timeouts"
     assert names(find(index, "double the pause", kinds=("task",)))[0] == "Exponential backoff"
     assert names(find(index, "zebra", kinds=("task",))) == []
@@ -123,7 +123,7 @@ def test_why_names_the_comment_at_its_line(index: Index) -> None:
 
 
 @pytest.mark.slow
-def test_no_figure_counts_marked_comments(tree: Tree, tmp_path: Path) -> None:
+def test_marked_comments_are_in_no_statistics(tree: Tree, tmp_path: Path) -> None:
     """Rows of words, counts and vectors are those of the same tree without the marks."""
     plain = Tree(
         tmp_path, FILES | {"src/app.py": str(FILES["src/app.py"]).replace("TODO", "NOTA").replace("FIXME", "NOTAM")}
@@ -161,7 +161,7 @@ def test_notes_lead_to_code_and_back(index: Index) -> None:
     assert any("reached from Flaky networks, which documents it" in c.reason for c in walked.contributions)
 
 
-def test_a_place_outside_is_a_fault_and_the_text_is_there(tree: Tree) -> None:
+def test_a_place_outside_the_tree_is_a_fault_and_the_note_is_indexed(tree: Tree) -> None:
     with Store.read(tree.db) as store:
         faults = {row.path: row.fault for row in store.documents.rows() if row.fault}
     assert faults == {".codelens/notes/why-retry.md": "front matter: line 5: '../../outside.py' leads out of the tree"}
@@ -177,7 +177,7 @@ def test_lost_places_are_reported_with_the_hits(tmp_path: Path) -> None:
     assert said == [".codelens/notes/why-retry.md: lost: was src/net.py:1"]
 
 
-def test_of_codelens_own_folder_only_notes_are_seen(tree: Tree) -> None:
+def test_only_notes_are_indexed_in_the_folder_of_codelens(tree: Tree) -> None:
     with Index.open(tree.db) as index:
         skips = {skip.path: skip.reason for _, skip in index.skipped()}
     assert skips[".codelens/other.md"] is SkipReason.NESTED_INDEX
@@ -186,7 +186,7 @@ def test_of_codelens_own_folder_only_notes_are_seen(tree: Tree) -> None:
         assert ".codelens/other.md" not in {row.path for row in store.documents.rows()}
 
 
-def test_notes_are_for_git_and_the_index_is_not(tree: Tree, tmp_path: Path) -> None:
+def test_git_tracks_notes_and_ignores_the_index(tree: Tree, tmp_path: Path) -> None:
     root = tmp_path / "repo"
     made = Tree(root, FILES)
     subprocess.run(["git", "init", "-q"], cwd=made.root, check=True)
@@ -209,7 +209,7 @@ def test_notes_are_for_git_and_the_index_is_not(tree: Tree, tmp_path: Path) -> N
     assert ignore.read_text() == "*\n!mine\n", "what somebody changed stays"
 
 
-def test_notes_are_read_whatever_git_ignores(built: Built) -> None:
+def test_notes_are_read_even_if_git_ignores_them(built: Built) -> None:
     subprocess.run(["git", "init", "-q"], cwd=built.root, check=True)
     built.write(".gitignore", ".codelens\n")
     built.write(".codelens/.gitignore", "*\n")
@@ -236,7 +236,7 @@ def test_a_folder_of_notes_that_is_a_link_is_not_followed(built: Built, tmp_path
     assert built.run().indexed == 0
 
 
-def test_what_a_file_is_changes_with_its_place(built: Built) -> None:
+def test_a_moved_file_gets_the_kind_of_its_new_folder(built: Built) -> None:
     text = "---\nkind: task\n---\n# Do it\n"
     built.write("docs/a.md", text)
     built.run()
@@ -251,7 +251,7 @@ def test_what_a_file_is_changes_with_its_place(built: Built) -> None:
         assert [u.kind for u in index.symbols("docs/b.md")][-1] == "section"
 
 
-def test_one_file_is_brought_up_to_date_as_a_run_would(built: Built) -> None:
+def test_updating_one_file_gives_what_a_run_gives(built: Built) -> None:
     built.write("a.py", "def f():\n    return 1\n")
     built.write(".codelens/notes/a.md", "---\nlinks: [a.py:1]\n---\nabout `f`\n")
     built.run()

@@ -57,7 +57,9 @@ def notices(index: Path, settings: Settings) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_table, make_graph])
 @pytest.mark.parametrize("dimensions", [3, 20, 64])
-def test_folders_in_any_dimensions(make: Callable[..., Path], dimensions: int, sources: Tree, tmp_path: Path) -> None:
+def test_folders_with_models_of_any_dimensions_are_used(
+    make: Callable[..., Path], dimensions: int, sources: Tree, tmp_path: Path
+) -> None:
     settings = using(make(tmp_path / "m", dimensions=dimensions))
     report = sources.run(settings=settings)
     assert [n.code for n in report.notices] == [], "what is new is not embedded anew"
@@ -73,7 +75,7 @@ def test_folders_in_any_dimensions(make: Callable[..., Path], dimensions: int, s
 
 
 @pytest.mark.slow
-def test_from_one_model_to_another_and_back(sources: Tree, tmp_path: Path) -> None:
+def test_an_index_can_change_its_model_and_change_back(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using("hashing"))
     before = dump(sources.index)["vectors"]
     for make, name in ((make_table, "table"), (make_graph, "graph")):
@@ -87,7 +89,7 @@ def test_from_one_model_to_another_and_back(sources: Tree, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_gone_costs_its_channel_alone(sources: Tree, tmp_path: Path) -> None:
+def test_a_missing_model_folder_disables_only_the_vector_channel(sources: Tree, tmp_path: Path) -> None:
     settings = using(make_graph(tmp_path / "m"))
     sources.run(settings=settings)
     shutil.rmtree(tmp_path / "m")
@@ -98,7 +100,7 @@ def test_a_folder_that_is_gone_costs_its_channel_alone(sources: Tree, tmp_path: 
 
 
 @pytest.mark.slow
-def test_an_index_is_not_believed_about_a_folder(sources: Tree, tmp_path: Path) -> None:
+def test_a_model_folder_named_only_by_an_index_is_not_opened(sources: Tree, tmp_path: Path) -> None:
     sources.run(settings=using(make_graph(tmp_path / "m")))
     (said,) = notices(sources.index, using("hashing"))
     assert said.startswith("other-embedder: the vectors come from another embedder (m)")
@@ -116,7 +118,7 @@ def test_an_endpoint_is_used_if_allowed(sources: Tree, other: Endpoint) -> None:
     sources.equals_fresh(settings)
 
 
-def test_without_leave_the_rest_of_the_answer_comes(sources: Tree, other: Endpoint) -> None:
+def test_a_search_without_network_permission_answers_without_vectors(sources: Tree, other: Endpoint) -> None:
     sources.run(settings=using(other.setting, allow_network=True))
     asked = len(other.asked)
     found = ask(sources.index, using(other.setting))
@@ -129,7 +131,7 @@ def test_without_leave_the_rest_of_the_answer_comes(sources: Tree, other: Endpoi
     assert len(other.asked) == asked, "an index says nothing of where to send questions"
 
 
-def test_a_run_without_leave_does_nothing(sources: Tree, other: Endpoint) -> None:
+def test_a_run_without_network_permission_writes_nothing(sources: Tree, other: Endpoint) -> None:
     sources.run()
     before = sources.index.read_bytes()
     with pytest.raises(UsageError, match="not allowed"):
@@ -138,7 +140,7 @@ def test_a_run_without_leave_does_nothing(sources: Tree, other: Endpoint) -> Non
     assert other.asked == []
 
 
-def test_an_endpoint_that_fails_costs_its_channel_alone(sources: Tree, other: Endpoint) -> None:
+def test_a_failing_endpoint_disables_only_the_vector_channel(sources: Tree, other: Endpoint) -> None:
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     other.answers = [given({}, 400)]
@@ -152,7 +154,7 @@ def test_an_endpoint_that_fails_costs_its_channel_alone(sources: Tree, other: En
     assert said.endswith(" gives 32 dimensions now, and the index has 16")
 
 
-def test_a_snippet_is_resembled_by_its_names_where_the_endpoint_fails(sources: Tree, other: Endpoint) -> None:
+def test_similar_code_is_found_by_names_if_the_endpoint_fails(sources: Tree, other: Endpoint) -> None:
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     other.answers = [given({}, 400)]
@@ -162,7 +164,7 @@ def test_a_snippet_is_resembled_by_its_names_where_the_endpoint_fails(sources: T
     assert found.hits[0].unit.name == "greet"
 
 
-def test_an_update_that_gets_no_vectors_leaves_the_index(sources: Tree, other: Endpoint) -> None:
+def test_an_update_without_vectors_leaves_the_index_unchanged(sources: Tree, other: Endpoint) -> None:
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     before = dump(sources.index)
@@ -175,7 +177,7 @@ def test_an_update_that_gets_no_vectors_leaves_the_index(sources: Tree, other: E
     sources.equals_fresh(settings)
 
 
-def test_vectors_of_two_widths_never_lie_side_by_side(sources: Tree, other: Endpoint) -> None:
+def test_vectors_of_different_widths_are_never_stored_together(sources: Tree, other: Endpoint) -> None:
     settings = using(other.setting, allow_network=True)
     sources.run(settings=settings)
     before = dump(sources.index)

@@ -39,14 +39,14 @@ def names(tree: Tree, query: str) -> list[str]:
         return [hit.unit.name for hit in index.search(query, SearchOptions(mode="keyword")).hits]
 
 
-def test_an_unchanged_file_is_not_opened_anew(tree: Tree) -> None:
+def test_an_unchanged_index_is_not_opened_again(tree: Tree) -> None:
     assert names(tree, "tide") == ["rising_tide"]
     (resting,) = facade._RESTING
     assert names(tree, "gate") == ["harbour_gate"]
     assert [resting] == facade._RESTING
 
 
-def test_a_reader_at_rest_is_in_no_writers_way_and_sees_what_was_written(tree: Tree) -> None:
+def test_a_resting_reader_blocks_no_writer_and_sees_its_writes(tree: Tree) -> None:
     assert names(tree, "lighthouse") == []
     (tree.root / "new.py").write_text("def lighthouse_keeper():\n    return 3\n")
     tree.index().close()
@@ -54,7 +54,7 @@ def test_a_reader_at_rest_is_in_no_writers_way_and_sees_what_was_written(tree: T
     assert names(tree, "lighthouse") == ["lighthouse_keeper"]
 
 
-def test_a_file_that_was_replaced_is_opened_anew(tree: Tree) -> None:
+def test_a_replaced_index_is_opened_again(tree: Tree) -> None:
     assert names(tree, "tide") == ["rising_tide"]
     (tree.root / "tide.py").write_text("def falling_tide():\n    return 1\n")
     tree.db.unlink()
@@ -62,7 +62,7 @@ def test_a_file_that_was_replaced_is_opened_anew(tree: Tree) -> None:
     assert names(tree, "tide") == ["falling_tide"]
 
 
-def test_a_reader_of_a_log_does_not_rest(tree: Tree) -> None:
+def test_a_reader_in_wal_mode_is_not_kept(tree: Tree) -> None:
     with Store.write(tree.db) as writer:
         writer.begin_work()
         with writer.writing():
@@ -84,13 +84,13 @@ def test_an_index_that_is_not_trusted_any_more_is_not_reused(tree: Tree) -> None
         Index.reopen(copied, QUICK)
 
 
-def test_a_reader_that_met_a_fault_does_not_rest(tree: Tree) -> None:
+def test_a_reader_that_failed_is_not_kept(tree: Tree) -> None:
     with pytest.raises(ZeroDivisionError), Index.reopen(tree.db, QUICK):
         raise ZeroDivisionError
     assert facade._RESTING == []
 
 
-def test_readers_of_several_threads_are_apart_and_few_rest(tree: Tree) -> None:
+def test_threads_have_separate_readers_and_few_are_kept(tree: Tree) -> None:
     found: list[list[str]] = []
     threads = [Thread(target=lambda: found.append(names(tree, "tide"))) for _ in range(12)]
     for thread in threads:

@@ -47,7 +47,7 @@ class Interruption:
             raise KeyboardInterrupt
 
 
-def test_a_build_that_is_interrupted_while_it_links_goes_on_there(tree: Path, tmp_path: Path) -> None:
+def test_a_build_interrupted_while_linking_resumes_with_linking(tree: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.db"
     with pytest.raises(KeyboardInterrupt):
         Index.build(index, [tree], SETTINGS, progress=Interruption("link", COUNT * 3 // 4))
@@ -60,7 +60,7 @@ def test_a_build_that_is_interrupted_while_it_links_goes_on_there(tree: Path, tm
     assert dump(index) == dump(tmp_path / "fresh.db")
 
 
-def test_a_build_that_goes_on_over_changed_files_links_all_again(tree: Path, tmp_path: Path) -> None:
+def test_a_build_resumed_over_changed_files_links_all_again(tree: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.db"
     with pytest.raises(KeyboardInterrupt):
         Index.build(index, [tree], SETTINGS, progress=Interruption("link", COUNT * 3 // 4))
@@ -71,7 +71,7 @@ def test_a_build_that_goes_on_over_changed_files_links_all_again(tree: Path, tmp
     assert dump(index) == dump(tmp_path / "fresh.db")
 
 
-def test_a_build_that_is_interrupted_while_it_reads_keeps_whole_batches(tree: Path, tmp_path: Path) -> None:
+def test_a_build_interrupted_while_reading_keeps_whole_batches(tree: Path, tmp_path: Path) -> None:
     index, settings = tmp_path / "index.db", Settings(jobs=1, fuzzy=False, vector=False, commit_bytes=2_000)
     with pytest.raises(KeyboardInterrupt):
         Index.build(index, [tree], settings, progress=Interruption("index", COUNT * 3 // 4))

@@ -42,7 +42,7 @@ CLOSED = ("closed", "src/closed", ".codelens/notes", "src/.codelens", ".git", "s
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o100])
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_folder_that_may_not_be_read_ends_no_run(name: str, mode: int, tree: Tree, as_somebody: None) -> None:
+def test_an_unreadable_folder_does_not_end_the_run(name: str, mode: int, tree: Tree, as_somebody: None) -> None:
     tree.write("good.py", "def wanted(): pass\n")
     tree.write(f"{name}/inner.py", "def hidden_away(): pass\n")
     tree.write(f"{name}/index.scip", b"\0")
@@ -64,7 +64,7 @@ def test_a_folder_that_may_not_be_read_ends_no_run(name: str, mode: int, tree: T
 @pytest.mark.parametrize(
     "name", ["shut.py", ".gitignore", ".codelensignore", "src/.gitignore", ".gitattributes", "index.scip"]
 )
-def test_a_file_that_may_not_be_read_ends_no_run(name: str, tree: Tree, as_somebody: None) -> None:
+def test_an_unreadable_file_does_not_end_the_run(name: str, tree: Tree, as_somebody: None) -> None:
     tree.write("good.py", "def wanted(): pass\n")
     tree.write(name, "*.log\n").chmod(0)
     tree.write(".git/HEAD", "ref: refs/heads/main\n")

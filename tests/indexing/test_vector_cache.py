@@ -32,7 +32,7 @@ def entries(*names: str) -> list[EmbeddedFields]:
     return [EmbeddedFields(name, "a.py", f"def {name}()", "return stock") for name in names]
 
 
-def test_what_was_embedded_is_not_embedded_again(tmp_path: Path) -> None:
+def test_equal_texts_are_embedded_once(tmp_path: Path) -> None:
     slow, file = Slow(), tmp_path / "cache/vectors.db"
     expected = HashingEmbedder().embed_code(entries("first", "second", "first", "third"))
     assert CachingEmbedder(slow, file).embed_code(entries("first", "second", "first")) == expected[:3]
@@ -41,14 +41,14 @@ def test_what_was_embedded_is_not_embedded_again(tmp_path: Path) -> None:
     assert CachingEmbedder(slow, file).embed_code([]) == []
 
 
-def test_another_embedder_has_vectors_of_its_own(tmp_path: Path) -> None:
+def test_each_embedder_has_its_own_cached_vectors(tmp_path: Path) -> None:
     file, other = tmp_path / "vectors.db", Other()
     CachingEmbedder(Slow(), file).embed_code(entries("first"))
     CachingEmbedder(other, file).embed_code(entries("first"))
     assert other.asked == ["first"]
 
 
-def test_a_damaged_cache_costs_time_and_nothing_else(tmp_path: Path) -> None:
+def test_a_damaged_cache_only_costs_time(tmp_path: Path) -> None:
     file = tmp_path / "vectors.db"
     file.write_bytes(b"no database at all" * 100)
     for path in (file, file / "below"):

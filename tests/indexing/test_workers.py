@@ -76,11 +76,11 @@ def test_any_number_of_workers_gives_the_same_documents(tmp_path: Path) -> None:
     assert list(derive_all(jobs, Settings(jobs=1))) == list(derive_all(jobs, Settings(jobs=3)))
 
 
-def test_no_jobs_need_no_worker() -> None:
+def test_without_jobs_no_worker_starts() -> None:
     assert list(derive_all([], Settings())) == []
 
 
-def test_content_that_the_index_has_is_not_derived(tmp_path: Path) -> None:
+def test_indexed_content_is_not_derived_again(tmp_path: Path) -> None:
     same, other = b"same = 1\n", b"other = 1\n"
     jobs = [job(tmp_path, "a.py", same, content_hash(same)), job(tmp_path, "b.py", other, content_hash(same))]
     first, second = derive_all(jobs, Settings())
@@ -104,7 +104,7 @@ def test_files_that_cannot_be_indexed_are_skips_with_a_reason(tmp_path: Path) ->
 
 
 @posix
-def test_a_pipe_in_a_files_place_stops_nobody(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     (result,) = derive_all([job(tmp_path, "pipe.py")], Settings())
     assert isinstance(result, Skip) and result.reason == SkipReason.UNREADABLE
@@ -180,7 +180,7 @@ def test_closing_early_ends_the_workers(tmp_path: Path) -> None:
 
 
 @linux
-def test_an_interrupt_from_the_keyboard_is_the_parents_to_answer(tmp_path: Path) -> None:
+def test_workers_ignore_a_keyboard_interrupt(tmp_path: Path) -> None:
     results = derive_all(some_files(tmp_path, 40), Settings(jobs=1))
     found = [next(results)]
     (worker,) = children()
@@ -209,7 +209,7 @@ def test_workers_end_when_their_parent_dies(tmp_path: Path) -> None:
     assert not alive(worker)
 
 
-def test_workers_that_cannot_start_are_a_fault_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_fails_if_no_worker_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises((CodelensError, OSError)):
         list(derive_all(some_files(tmp_path, 1), Settings()))
@@ -241,7 +241,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.slow
-def test_workers_go_on_from_one_small_repository_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_kept_for_the_next_small_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, start = list[int](), WorkerProcess.__init__
 
     def counted(process: WorkerProcess, *given: Any, **named: Any) -> None:

@@ -24,7 +24,7 @@ from codelens.model.code import Span
 from codelens.processes.pool import WorkerPool, WorkerRules
 
 
-def test_results_and_faults() -> None:
+def test_calls_return_results_and_raise_faults() -> None:
     with WorkerPool(2) as pool:
         quotients = [pool.submit(operator.floordiv, 7, by) for by in (2, 0, 1)]
         assert [quotients[0].result(), quotients[2].result()] == [3, 7]
@@ -34,7 +34,7 @@ def test_results_and_faults() -> None:
         assert pool.submit(int, "12", base=3).result() == 5
 
 
-def test_workers_look_for_cycles_as_seldom_as_a_command() -> None:
+def test_workers_collect_cycles_as_rarely_as_commands() -> None:
     with WorkerPool(1) as pool:
         assert pool.submit(gc.get_threshold).result()[0] == OBJECTS
 

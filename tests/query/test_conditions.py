@@ -16,8 +16,9 @@ from codelens.query.facts import Facts, Matching
 from codelens.query.filters import path_glob
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
 from codelens.query.parser import parse_query
-from codelens.query.patterns import ANY, AllOf, AnyOf, Substring, admits
+from codelens.query.patterns import ANY, AllOf, AnyOf, Substring
 from codelens.text.terms import fold
+from tests.query.plans import admits
 from tests.search.trees import QUICK, Tree
 from tests.tiers import examples
 
@@ -74,7 +75,7 @@ def value(query: str, facts: Facts = TEXT, matching: Matching | None = None) -> 
         ("-/raise/", None, None, False),
     ],
 )
-def test_each_level_decides_what_it_can(
+def test_a_condition_is_undecided_until_its_facts_are_known(
     query: str, document: bool | None, unit: bool | None, text: bool | None
 ) -> None:
     assert [value(query, facts) for facts in (DOCUMENT, UNIT, TEXT)] == [document, unit, text]
@@ -127,7 +128,7 @@ def test_each_level_decides_what_it_can(
         ("case:yes setuperror OR x9", False),
     ],
 )
-def test_filters_and_case(query: str, expected: bool) -> None:
+def test_values_of_filters_are_compared_by_smart_case(query: str, expected: bool) -> None:
     assert value(query) is expected
 
 
@@ -139,7 +140,7 @@ def test_whole_words() -> None:
     assert value('"配置"', matching=whole) is True
 
 
-def test_no_query_is_no_condition() -> None:
+def test_an_empty_query_holds_for_everything() -> None:
     assert evaluate(None, DOCUMENT, Matching()).value is True
     assert literal_requirements(None) == ANY
 
@@ -154,7 +155,7 @@ def test_no_query_is_no_condition() -> None:
         ("/nowhere/", "/nowhere/"),
     ],
 )
-def test_a_false_names_who_decided(query: str, blame: str) -> None:
+def test_a_false_verdict_names_the_node_that_caused_it(query: str, blame: str) -> None:
     verdict = evaluate(parse_query(query).node, TEXT, Matching())
     assert verdict.value is False and verdict.blame is not None and describe(verdict.blame) == blame
 
@@ -174,7 +175,7 @@ def test_a_false_names_who_decided(query: str, blame: str) -> None:
         ("/".join("a" * 200), "**/a/" * 50 + "b", False),
     ],
 )
-def test_globs(path: str, glob: str, fits: bool) -> None:
+def test_path_globs_match_components(path: str, glob: str, fits: bool) -> None:
     assert path_glob(path, glob) is fits
 
 
@@ -197,7 +198,7 @@ def test_globs(path: str, glob: str, fits: bool) -> None:
         ('lang:go "foo" word', Substring("foo")),
     ],
 )
-def test_what_a_text_must_contain(query: str, plan: object) -> None:
+def test_the_plan_lists_the_substrings_that_a_text_must_contain(query: str, plan: object) -> None:
     assert literal_requirements(parse_query(query).node) == plan
 
 
@@ -291,7 +292,7 @@ ALPHABET = "aAbß_1éKſİ中文カ한 .-\n"
     st.lists(st.text("aAbß_1éKſİ中", min_size=1, max_size=3), min_size=4, max_size=6),
     st.sampled_from(("auto", "yes", "no")),
 )
-def test_words_are_decided_together_as_one_by_one(text: str, words: list[str], case: str) -> None:
+def test_joined_alternatives_decide_as_single_words_do(text: str, words: list[str], case: str) -> None:
     known = Facts("p/a_b.py", "r", "python", text=text)
     node = Or(tuple(map(Word, words)))
     together = join_alternatives(node, Matching(case))

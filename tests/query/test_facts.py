@@ -32,20 +32,20 @@ def table(tmp_path: Path, text: str) -> Metadata:
 
 def test_a_row_for_a_file_overrides_its_folder_and_its_repository(tmp_path: Path) -> None:
     found = table(tmp_path, CSV)
-    assert found.of("notes", "src/lib/b.py") == {
+    assert found.values_for("notes", "src/lib/b.py") == {
         "stars": 1200.0, "rating": 8.5, "category": "cli", "updated": 1_706_659_200,
     }  # fmt: skip
-    assert found.of("notes", "src/lib/a.py")["rating"] == 9.0
-    assert found.of("notes", "src/lib/a.py")["stars"] == 1200.0
-    assert found.of("notes", "src/library.py") == {}
-    assert found.of("shop", "x.py") == {"stars": 7.0, "category": "web"}
-    assert found.of("shop", "src/lib/x.py")["stars"] == 1.0
-    assert found.of("shop", "src/lib/x.py")["category"] == "cli"
+    assert found.values_for("notes", "src/lib/a.py")["rating"] == 9.0
+    assert found.values_for("notes", "src/lib/a.py")["stars"] == 1200.0
+    assert found.values_for("notes", "src/library.py") == {}
+    assert found.values_for("shop", "x.py") == {"stars": 7.0, "category": "web"}
+    assert found.values_for("shop", "src/lib/x.py")["stars"] == 1.0
+    assert found.values_for("shop", "src/lib/x.py")["category"] == "cli"
     assert found.newest == 1_706_659_200
     assert found.columns == {"stars", "rating", "installs", "category", "updated"}
 
 
-def test_json_says_the_same(tmp_path: Path) -> None:
+def test_a_json_table_equals_the_csv_table(tmp_path: Path) -> None:
     rows = [
         {"path": "src/lib", "stars": 1200, "rating": 8.5, "category": "cli", "updated": "2024-01-31T00:00:00Z"},
         {"path": "./src/lib/a.py", "rating": 9, "installs": 40, "category": None},
@@ -55,9 +55,9 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     assert table(tmp_path, json.dumps(rows)) == table(tmp_path, CSV)
 
 
-def test_no_file_is_no_metadata() -> None:
+def test_an_empty_path_gives_no_metadata() -> None:
     assert load_metadata("") is EMPTY
-    assert EMPTY.of("shop", "a.py") == {}
+    assert EMPTY.values_for("shop", "a.py") == {}
 
 
 def rows(*made: Any) -> str:
@@ -132,11 +132,11 @@ def found(past: Past, query: str) -> list[str]:
         (f'"return" after:{DAY_3}', ["lamp_new"]),
     ],
 )
-def test_conditions(condition: str, expected: list[str], past: Past) -> None:
+def test_conditions_on_day_and_author_of_the_last_change(condition: str, expected: list[str], past: Past) -> None:
     assert found(past, f"lamp {condition}") == expected
 
 
-def test_a_file_that_somebody_works_on_counts_as_a_whole(past: Past) -> None:
+def test_units_of_an_edited_file_changed_when_the_file_did(past: Past) -> None:
     (past.root / "lamps.py").write_text("# new line\n" + NEW)
     assert found(past, f"lamp after:{DAY_3}") == ["lamp_mid", "lamp_new", "lamp_old"]
     assert found(past, "lamp author:bob") == []
@@ -157,7 +157,7 @@ def test_an_answer_says_that_authors_of_older_lines_are_unknown(past: Past, monk
     assert not has_notice(f"lamp after:{DAY_1}")
 
 
-def test_without_git_nothing_is_known(tmp_path: Path) -> None:
+def test_without_git_no_last_change_is_known(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/a.py").write_text("def lamp():\n    pass\n")
     Index.build(tmp_path / "index.db", [tmp_path / "tree"], QUICK)
@@ -169,7 +169,7 @@ def test_without_git_nothing_is_known(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", ["lamp after:yesterday", "lamp before:2020-13-40", "lamp after:", "before:each lamp"])
-def test_what_is_no_day_is_text(query: str, past: Past) -> None:
+def test_an_invalid_day_is_searched_as_text(query: str, past: Past) -> None:
     Index.build(past.root.parent / "index.db", [past.root], QUICK)
     with Index.open(past.root.parent / "index.db") as index:
         result = find(index, query)
@@ -177,7 +177,7 @@ def test_what_is_no_day_is_text(query: str, past: Past) -> None:
         assert result.notices
 
 
-def test_why_names_the_condition(past: Past) -> None:
+def test_why_names_the_condition_on_the_last_change(past: Past) -> None:
     Index.build(past.root.parent / "index.db", [past.root], QUICK)
     with Index.open(past.root.parent / "index.db") as index:
         explained = ask_one(index, f"lamp after:{DAY_3}", "lamp_old")

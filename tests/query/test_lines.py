@@ -14,8 +14,9 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.query.lines import FoundLine, find_lines, line_query
 from codelens.query.nodes import Filter, Node
 from codelens.query.parser import parse_query
-from codelens.query.patterns import LineReach, admits, find_reach
+from codelens.query.patterns import LineReach, find_reach
 from codelens.text.terms import fold
+from tests.query.plans import admits
 
 TEXT = "foo bar\nbar foo\nFoo\nfoobar\n\nlast foo"
 
@@ -74,7 +75,7 @@ def test_every_word_must_be_on_the_line(query: str, flags: dict[str, bool], expe
         ("abc", "-xx /z*/", []),
     ],
 )
-def test_ranges_are_in_order_and_apart(text: str, query: str, ranges: list[tuple[int, int]]) -> None:
+def test_ranges_of_a_line_are_sorted_and_disjoint(text: str, query: str, ranges: list[tuple[int, int]]) -> None:
     assert [line.ranges for line in found(text, query)] == [tuple(ranges)]
 
 

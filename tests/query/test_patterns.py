@@ -19,7 +19,6 @@ from codelens.query.patterns import (
     AnyOf,
     Plan,
     Substring,
-    admits,
     compile_pattern,
     find_all,
     has_upper,
@@ -27,6 +26,7 @@ from codelens.query.patterns import (
     required_literals,
 )
 from codelens.text.terms import fold
+from tests.query.plans import admits
 from tests.tiers import examples
 
 LETTERS = "abkKsSiIſ\u212aİıéÉßΣς中_ (){}[]:|"
@@ -49,7 +49,7 @@ def test_bad_syntax_is_pointed_at(source: str, position: int) -> None:
 @pytest.mark.parametrize(
     "source", ["a" * 20_000, "(" * 5_000 + ")" * 5_000, "a{99999999999}", "(?:" * 400 + "a" + ")+" * 400]
 )
-def test_what_is_too_big_is_refused_as_a_query_error(source: str) -> None:
+def test_a_pattern_that_is_too_large_raises_a_query_error(source: str) -> None:
     with pytest.raises(QueryError):
         compile_pattern(source, False)
 
@@ -60,7 +60,7 @@ def test_lines_and_line_ends() -> None:
     assert ranges("a(?s:.)b", "a\nb a-b") == ["a\nb", "a-b"]
 
 
-def test_case() -> None:
+def test_ignoring_case_folds_as_python_does() -> None:
     assert ranges("straße", "STRAßE", ignore_case=True) == ["STRAßE"]
     assert ranges("init", "İNIT ınıt Init", ignore_case=True) == ["Init"]
     assert ranges("(?i:init)", "İNIT Init") == ["Init"]
@@ -140,12 +140,12 @@ def test_no_pattern_starts_once_the_time_of_all_texts_is_spent() -> None:
         ("|".join(f"abc{i:03}x" for i in range(200)), Substring("abc")),
     ],
 )
-def test_what_a_match_must_contain(source: str, plan: Plan) -> None:
+def test_the_plan_of_a_pattern_lists_required_literals(source: str, plan: Plan) -> None:
     assert required_literals(source) == plan
 
 
 @pytest.mark.slow
-def test_only_characters_without_doubt_are_required() -> None:
+def test_only_characters_with_one_folding_are_required() -> None:
     """To the engine, no other character is the same as a safe one, but for those that fold as SQLite's index folds."""
     everything = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     safe = "".join(filter(is_safe, everything))
@@ -189,7 +189,7 @@ texts = st.text(st.sampled_from(LETTERS), max_size=12)  # Python's engine has no
 
 @settings(deadline=None, max_examples=examples(400))
 @given(sources, texts, st.booleans(), st.booleans())
-def test_what_matches_satisfies_the_plan(source: str, text: str, ignore_case: bool, whole_word: bool) -> None:
+def test_a_text_with_a_match_satisfies_the_plan(source: str, text: str, ignore_case: bool, whole_word: bool) -> None:
     try:
         compiled = compile_pattern(source, ignore_case, whole_word)
     except QueryError:
@@ -211,5 +211,5 @@ def test_the_engine_reads_what_python_reads(source: str, text: str) -> None:
 
 @settings(deadline=None)
 @given(st.text())
-def test_folding_keeps_every_place(text: str) -> None:
+def test_folding_keeps_positions(text: str) -> None:
     assert len(fold(text)) == len(text) and fold(fold(text)) == fold(text)

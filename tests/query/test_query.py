@@ -96,7 +96,7 @@ def test_an_empty_query(text: str) -> None:
     assert query.node is None and query.plain and query.ranking_texts == ()
 
 
-def test_what_ranks() -> None:
+def test_texts_that_rank_are_listed_in_order() -> None:
     query = parse_query('fast parse `getUser` "exact words" lang:go -slow -"no way" (a OR `b`) content:"x y" -(-(c))')
     assert query.words == ("fast", "parse", "a", "c")
     assert query.identifiers == ("getUser", "b")
@@ -124,7 +124,7 @@ def test_plain_has_no_condition(text: str, plain: bool) -> None:
     assert parse_query(text).plain is plain
 
 
-def test_words_know_their_place() -> None:
+def test_words_know_their_start_in_the_query() -> None:
     query = parse_query("  ab (cd OR ef)")
     assert query.node == And((Word("ab", 2), Or((Word("cd", 6), Word("ef", 12)))))
 
@@ -198,7 +198,7 @@ HUGE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HUGE, ids=lambda t: t[:8].encode("unicode_escape").decode())
-def test_any_size_and_depth_is_parsed(text: str) -> None:
+def test_queries_of_any_size_and_depth_are_parsed(text: str) -> None:
     query = parse_query(text, known_languages=LANGUAGES)
     assert query.node is not None and len(query.notices) <= 8
     assert describe(query.node)

@@ -21,7 +21,7 @@ def record() -> dict[str, Any]:
     return dict(json.loads(to_json(why_record(why(), 1))))
 
 
-def test_text_names_each_part_and_the_neighbours() -> None:
+def test_an_account_names_each_part_and_the_neighbours() -> None:
     text = "".join(render_why(why(), WhyView(PATHS, every_part=True)))
     assert "#1 Loader.parse_config  method  src/conf.py:10" in text
     assert "coverage  +0.010000  holds 2 of 2 words" in text

@@ -34,7 +34,7 @@ def test_families_hold_each_contribution_once_and_add_up_to_the_score(amounts: l
         assert math.fsum(f.share for f in found if f.share > 0) == pytest.approx(1.0)
 
 
-def test_candidates_have_the_same_order_by_the_sums_of_families() -> None:
+def test_sums_of_families_order_candidates_as_scores_do() -> None:
     sums = [math.fsum(f.amount for f in families(c.contributions)) for c in CANDIDATES]
     assert sums == sorted(sums, reverse=True)
     assert sums == pytest.approx([c.score for c in CANDIDATES], abs=1e-15)
@@ -60,7 +60,7 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
     assert first_reason([Contribution("test", -1.0, "test path")], {"exact": 3}) == ""
 
 
-def test_text_shows_families_and_says_how_to_see_the_parts() -> None:
+def test_an_account_shows_families_and_how_to_list_the_parts() -> None:
     text = "".join(render_why(why(), WhyView(PathStyle("root", ""))))
     assert "words   +0.0100   38%  ############          holds 2 of 2 words" in text
     assert "the sum of 2 parts; --all lists them" in text

@@ -12,7 +12,7 @@ from codelens.server.http.answers import market_fields, response_record
 from tests.render import results
 
 
-def test_its_fields_join_ours() -> None:
+def test_a_response_has_our_fields_and_the_marketplaces() -> None:
     result = results.result()
     record, ours = response_record(result, 0), search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2
@@ -29,7 +29,7 @@ def test_its_fields_join_ours() -> None:
     assert len({theirs["id"] for theirs in record["results"]}) == 2
 
 
-def test_nothing_found() -> None:
+def test_a_response_without_hits_has_count_zero() -> None:
     record = response_record(results.result(0), 1)
     assert (record["results"], record["count"], record["exit_code"]) == ([], 0, 1)
 
@@ -38,7 +38,7 @@ def operands(rank: int, best: float) -> dict[str, float]:
     return {"weight": 0.5, "of_channel": 1.0, "k": 60, "rank": rank, "best": best}
 
 
-def test_fused_score_of_shares() -> None:
+def test_the_fused_score_sums_shares_of_ranks() -> None:
     """The marketplace's own example: rank 1 by meaning and 3 by words."""
     best = 1 / 61 + 1 / 62
     parts = [

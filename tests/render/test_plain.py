@@ -31,11 +31,11 @@ def test_text_is_raw_but_stays_on_its_line_and_can_be_encoded() -> None:
     second.encode("utf-8", "surrogateescape")
 
 
-def test_null_after_the_path() -> None:
+def test_a_nul_byte_follows_the_path_if_wanted() -> None:
     assert plain(OutputOptions(PATHS, null=True)).startswith("src/conf.py\x0010:9:")
 
 
-def test_no_line_numbers() -> None:
+def test_line_numbers_may_be_left_out() -> None:
     assert plain(OutputOptions(PATHS, line_numbers=False)).startswith("src/conf.py:    def parse_config")
 
 
@@ -52,7 +52,7 @@ def test_paths_once_each_and_exact_to_the_byte() -> None:
     assert paths.encode("utf-8", "surrogateescape") == b"src/conf.py\0src/n\xff b.py\0"
 
 
-def test_counts() -> None:
+def test_hits_are_counted_by_file() -> None:
     counted = replace(result(), hits=(*result().hits, result().hits[0]))
     assert next(render_counts(counted, OutputOptions(PATHS))) == "src/conf.py:2\n"
 
@@ -77,4 +77,4 @@ def test_path_styles(style: str, cwd: str, shown: str) -> None:
 
 
 def test_a_folder_keeps_its_slash() -> None:
-    assert PathStyle("cwd", str(Path(ROOT))).of(ROOT, "node_modules/") == "node_modules/"
+    assert PathStyle("cwd", str(Path(ROOT))).format_path(ROOT, "node_modules/") == "node_modules/"

@@ -51,7 +51,7 @@ def test_control_characters_of_files_never_reach_the_terminal() -> None:
     rest.encode("utf-8")
 
 
-def test_marks_stay_on_their_characters() -> None:
+def test_matches_stay_on_their_characters_after_escaping() -> None:
     raw = "\x1b[0m parse \x07 parse"
     for start, end in shift_ranges(raw, ((5, 10), (13, 18))):
         assert for_terminal(raw)[start:end] == "parse"
@@ -62,7 +62,7 @@ def test_highlighting_changes_no_character() -> None:
         assert snippet_text(SnippetLine(1, text), "python", True).plain.rstrip() == text.rstrip()
 
 
-def test_links() -> None:
+def test_headings_link_to_the_first_hit() -> None:
     assert "vscode://file/srv/tree/src/conf.py:10:9" in shown(True, "vscode")
     assert "x://h/srv/tree/src/n%FF%20b.py" in shown(True, "x://h{path}")
 

@@ -66,7 +66,7 @@ def test_a_phrase_can_be_an_alias(tree: Tree) -> None:
         assert ("crossing", "alias", "over street → crossing") in found
 
 
-def test_a_search_finds_by_them_and_why_tells(tree: Tree, index: Index) -> None:
+def test_a_search_finds_by_aliases_and_why_names_them(tree: Tree, index: Index) -> None:
     assert names(find(index, "zc", mode="exact")) == ["zebra_crossing"]
     terms = ask(index, "stripy", mode="exact").search.trace.terms
     assert [t for t in terms if t[0] == "alias"] == [
@@ -88,7 +88,7 @@ def test_a_search_finds_by_them_and_why_tells(tree: Tree, index: Index) -> None:
         ("[table]\nk8s = 'kubernetes'", "alias 'table' must map to a string"),
     ],
 )
-def test_a_file_that_says_something_else(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_aliases_is_an_error(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(SettingsError, match=said) as fault:
@@ -96,6 +96,6 @@ def test_a_file_that_says_something_else(text: str, said: str, tmp_path: Path) -
     assert str(path) in str(fault.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_of_aliases_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="does not exist"):
         load_aliases(str(tmp_path / "none.toml"))

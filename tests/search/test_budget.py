@@ -184,7 +184,7 @@ def test_a_part_that_is_overdue_leaves_the_next_its_share() -> None:
         ("widget " + "x" * LONGEST, f"only the first {LONGEST} of the query's {LONGEST + 7} characters are read"),
     ],
 )
-def test_a_limit_is_reported(large: Path, text: str, said: str) -> None:
+def test_a_limit_that_left_something_out_is_reported(large: Path, text: str, said: str) -> None:
     with Index.open(large / ".codelens/index.db", replace(QUICK, query_seconds=0.0)) as index:
         notices = index.search(text, SearchOptions()).notices
     assert any(notice.code == "limit" and notice.text.startswith(said) for notice in notices)

@@ -176,7 +176,7 @@ def test_mode_exact_finds_the_word_and_not_its_stem(index: Index) -> None:
     checked(index, "redirecting", mode="exact")
 
 
-def test_other_forms_alone_are_named(index: Index) -> None:
+def test_a_notice_names_words_of_which_only_other_forms_occur(index: Index) -> None:
     result = find(index, "keepers", mode="exact")
     assert not result.hits
     assert [n.text for n in result.notices if n.code == "other-forms"] == [
@@ -228,7 +228,7 @@ def test_a_fragment_is_found_first(index: Index, fragment: str, name: str, mode:
     checked(index, fragment, mode=mode)
 
 
-def test_what_is_a_word_is_no_fragment(index: Index) -> None:
+def test_a_word_of_the_index_is_not_looked_for_as_a_fragment(index: Index) -> None:
     for query in ("form", "login form", "open_sluice", "keeper"):
         assert "fragment" not in {part.source for hit in find(index, query).hits for part in hit.contributions}
     assert names(find(index, "form"))[0] == "form"

@@ -59,7 +59,7 @@ def test_each_gain_names_the_hit_that_it_comes_from(store: Store) -> None:
     assert not [feature for name, feature in said if name == "rise"]
 
 
-def test_values_are_shares(store: Store) -> None:
+def test_values_of_company_are_from_0_to_1(store: Store) -> None:
     with store:
         candidates = ranked(store, "close the gate for a boat")
         company = add_company(candidates, WEIGHTS, store)
@@ -71,7 +71,7 @@ def test_values_are_shares(store: Store) -> None:
         assert len(measured) == sum(value > 0 for value in values)
 
 
-def test_without_weights_nothing_is_read(store: Store) -> None:
+def test_company_without_weight_reads_no_edges(store: Store) -> None:
     with store:
         candidates = ranked(store, "close_gate")
         before = [list(c.measured) for c in candidates]

@@ -17,7 +17,7 @@ from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.request import SearchOptions
 from codelens.model.search import Match, SearchResult
-from codelens.render.records import render_json, render_jsonl, to_json
+from codelens.render.records import search_record, to_json, to_jsonl
 from codelens.render.why_json import why_record
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, estimate_confidence, measure_signs
 from codelens.search.evidence import Evidence
@@ -118,7 +118,7 @@ def test_it_is_a_probability_whatever_the_weights(asked: tuple[Evidence, UnitRow
     assert 0.0 <= estimate_confidence(asked[1], asked[0], weights) <= 1.0
 
 
-def test_signs_that_are_there_or_not(asked: tuple[Evidence, UnitRow]) -> None:
+def test_signs_of_names_parts_and_classes_are_measured(asked: tuple[Evidence, UnitRow]) -> None:
     evidence, unit = asked
     assert unit.qualified_name == "Ledger.post_entry"
     evidence.parts, evidence.concepts = [], {}
@@ -143,7 +143,7 @@ def test_a_name_is_nearly_certain_and_nothing_found_is_not(index: Index) -> None
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_floor_drops_all_or_nothing(index: Index, query: str) -> None:
+def test_below_the_floor_of_confidence_there_are_no_hits(index: Index, query: str) -> None:
     everything = find(index, query, limit=100, min_score=0.0)
     kept = find(index, query, limit=100)
     likely = any((hit.confidence or 0.0) >= SHIPPED[FLOOR] for hit in everything.hits)
@@ -162,20 +162,20 @@ def test_one_likely_hit_keeps_unlikely_ones_below_it(index: Index) -> None:
 @pytest.mark.parametrize(
     "options", [{"mode": "vector"}, {"profile": "rrf"}, {"min_score": 0.0}, {"expand": "bfs", "min_score": 0.0}]
 )
-def test_who_asks_for_the_nearest_gets_them(index: Index, options: dict[str, Any]) -> None:
+def test_a_minimum_of_0_shows_the_nearest_hits(index: Index, options: dict[str, Any]) -> None:
     result = find(index, NOTHING, **options)
     assert result.hits
     assert "nothing-likely" not in codes(result)
 
 
-def test_conditions_that_hold_are_an_answer(index: Index) -> None:
+def test_the_floor_spares_what_satisfies_conditions(index: Index) -> None:
     for query in ("kind:class", "lang:go", f'{NOTHING} "grand total"', f"{NOTHING} /grand.total/"):
         assert find(index, query).hits, query
     assert not find(index, f"{NOTHING} lang:py").hits
 
 
 @pytest.mark.parametrize("least", [0.05, 0.1, 0.3, 0.9, 1.0])
-def test_a_minimum_is_of_the_confidence(index: Index, least: float) -> None:
+def test_the_minimum_score_compares_with_the_confidence(index: Index, least: float) -> None:
     for query in QUERIES:
         everything = find(index, query, limit=100, min_score=0.0).hits
         kept = find(index, query, limit=100, min_score=least).hits
@@ -185,7 +185,7 @@ def test_a_minimum_is_of_the_confidence(index: Index, least: float) -> None:
 # What says so
 
 
-def test_a_notice_and_the_command_that_shows_the_nearest(index: Index, tree: Tree, run: Run) -> None:
+def test_a_notice_names_the_command_that_shows_the_nearest(index: Index, tree: Tree, run: Run) -> None:
     result = find(index, NOTHING)
     many = len(find(index, NOTHING, min_score=0.0, limit=100).hits)
     assert [notice.text for notice in result.notices] == [
@@ -234,15 +234,15 @@ def test_no_words_are_named_where_none_were_looked_for(index: Index, options: di
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["codelens", "rrf", "knowing", "graph-memory", "marketplace"])
-def test_json_has_it_where_hits_have_it(index: Index, profile: str) -> None:
+def test_json_has_the_confidence_of_hits_that_have_one(index: Index, profile: str) -> None:
     result = find(index, "journal entry", profile=profile)
     assert result.hits
-    record = json.loads("".join(render_json(result, 0)))
+    record = json.loads(to_json(search_record(result, 0)))
     check(record, "search")
     given = [hit.get("confidence") for hit in record["results"]]
     assert given == [None if hit.confidence is None else round(hit.confidence, 6) for hit in result.hits]
     assert all((one is not None) is (profile == "codelens") for one in given)
-    for line in "".join(render_jsonl(result, 0)).splitlines()[:-1]:
+    for line in "".join(to_jsonl("hit", "results", search_record(result, 0))).splitlines()[:-1]:
         check(json.loads(line), "jsonl_hit")
         assert ("confidence" in json.loads(line)) is (profile == "codelens")
     why = json.loads(to_json(why_record(ask(index, "journal entry", "Ledger.post_entry", profile=profile), 0)))
@@ -250,7 +250,7 @@ def test_json_has_it_where_hits_have_it(index: Index, profile: str) -> None:
     assert ("confidence" in why["explanations"][0]["candidate"]) is (profile == "codelens")
 
 
-def test_like_has_none(index: Index) -> None:
+def test_a_search_for_likeness_gives_no_confidence(index: Index) -> None:
     hits = find(index, "", like="Ledger", profile="likeness").hits
     assert hits
     assert all(hit.confidence is None for hit in hits)

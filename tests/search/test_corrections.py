@@ -65,7 +65,7 @@ def test_a_slip_is_read_as_the_word_that_it_is_near(word: str, meant: list[str],
 
 
 @pytest.mark.parametrize("word", NONE)
-def test_what_is_near_to_nothing_is_left_as_it_is(word: str, store: Store) -> None:
+def test_a_word_that_resembles_no_other_is_not_corrected(word: str, store: Store) -> None:
     assert corrected(word, store) == {}
 
 
@@ -79,7 +79,7 @@ def test_each_unknown_word_is_corrected_by_itself(store: Store) -> None:
 
 
 @given(st.text("acdeimnoprstuvx", min_size=1, max_size=14))
-def test_corrections_are_few_and_near(store: Store, word: str) -> None:
+def test_a_word_has_few_corrections_of_few_slips(store: Store, word: str) -> None:
     for own, meant in corrected(word, store).items():
         assert len(own) >= MIN_WORD_LETTERS
         assert len(meant) <= MOST_CORRECTIONS

@@ -128,7 +128,7 @@ def test_a_class_of_less_weight_does_not_go_to_the_top(tmp_path: Path) -> None:
         assert len(given(result)) == 3
 
 
-def test_at_most_twice_as_many_as_words_and_names_found(tmp_path: Path) -> None:
+def test_classes_give_at_most_twice_what_words_and_names_found(tmp_path: Path) -> None:
     text = "[many]\nphrases = 'blast radius'\ntargets = '" + " ".join(f"widget_{i:04}" for i in range(9)) + "'\n"
     files: dict[str, str | bytes] = {"w.py": functions(9), "b.py": "def blast():\n    pass\n"}
     with with_classes(tmp_path, text, files).index() as index:
@@ -231,7 +231,7 @@ def test_a_file_that_is_not_there_or_no_text_is_named_by_every_search(tmp_path: 
 CLASSES = {c.name: c for c in load_shipped_classes([list("abcdefghijklmnopqrstuvwxyz")])}
 
 
-def test_what_is_shipped_is_read_as_it_stands() -> None:
+def test_shipped_classes_are_read_without_a_fault() -> None:
     """Only some tables of a file are parsed for a query; together they are the whole files."""
     whole = {c.name: c for file in SHIPPED.glob("*.toml") for c in load_user_classes(file)}
     assert CLASSES.keys() == whole.keys()

@@ -62,7 +62,7 @@ def test_files_are_stations_and_no_results(index: Index) -> None:
     assert expansion(named(found, "flush_pages"))
 
 
-def test_nothing_falls_by_an_expansion(index: Index) -> None:
+def test_an_expansion_lowers_no_score(index: Index) -> None:
     before = {h.unit.id: h.score for h in find(index, "journal entry", expand="none", limit=1000).hits}
     after = {h.unit.id: h.score for h in find(index, "journal entry", expand="bfs", limit=1000).hits}
     assert before.keys() <= after.keys()
@@ -143,7 +143,7 @@ def test_literal_finds_have_no_minimum(index: Index) -> None:
     assert found == everywhere
 
 
-def test_filters_hold_for_what_joins(index: Index) -> None:
+def test_units_that_join_pass_the_filters(index: Index) -> None:
     found = find(index, "post_entry path:store/ledger.py", expand="bfs", limit=100)
     assert {h.unit.path for h in found.hits} == {"store/ledger.py"}
 
@@ -163,7 +163,7 @@ def test_every_sum_is_recomputed(index: Index, options: dict[str, str]) -> None:
     checked(index, "write a journal entry", **options)
 
 
-def test_the_account_names_the_way(index: Index) -> None:
+def test_why_names_the_way_of_an_expansion(index: Index) -> None:
     told = ask_one(index, "post_entry", "flush_pages", expand="bfs")
     assert told.candidate is not None
     assert "0.8 of the score it comes from: reached from Ledger.post_entry, which calls it" in [
@@ -174,7 +174,7 @@ def test_the_account_names_the_way(index: Index) -> None:
 @pytest.mark.parametrize(
     "options", [{"expand": "sideways"}, {"depth": 2}, {"decay": 0.5}, {"expand": "walk", "decay": 0.5}]
 )
-def test_options_without_sense_are_refused(index: Index, options: dict[str, str]) -> None:
+def test_depth_and_decay_without_an_expansion_are_refused(index: Index, options: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         find(index, "entry", **options)
 

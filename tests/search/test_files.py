@@ -218,12 +218,12 @@ def test_words_that_stand_for_others_count_less(tmp_path: Path) -> None:
         {"rerank": True},
     ],
 )
-def test_what_says_nothing_of_files_is_refused(index: Index, options: dict[str, Any]) -> None:
+def test_options_that_do_not_apply_to_files_are_refused(index: Index, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         files(index, "cart", **options)
 
 
-def test_a_search_for_units_knows_nothing_of_it(index: Index) -> None:
+def test_a_search_for_units_finds_no_files(index: Index) -> None:
     assert ask_one(index, "cart", "Cart").rank == 1
     assert "file" not in {hit.unit.kind for hit in find(index, "cart").hits}
 

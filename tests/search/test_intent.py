@@ -22,7 +22,7 @@ def told(query: str, asked: str = "") -> Intent:
     return intent
 
 
-def test_who_asks_may_say_it() -> None:
+def test_an_option_names_the_intent() -> None:
     assert {told("close a boat", name).name for name in INTENTS} == set(INTENTS)
     with pytest.raises(UsageError, match="no intent 'tale'"):
         detect_intent(parse_query("close a boat"), "tale")
@@ -48,6 +48,6 @@ def test_one_word_more_moves_the_shares_by_little() -> None:
     assert max(after - before for before, after in pairwise(shares)) < 0.35
 
 
-def test_a_description_is_no_task() -> None:
+def test_a_sentence_that_describes_is_not_a_task() -> None:
     assert told("Returns the number of the items in a list").shares.keys() == {"question"}
     assert "task" in told("Return the number of the items in a list").shares

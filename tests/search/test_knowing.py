@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codelens.config import load_weights
-from codelens.graph.hits import HitsScores
+from codelens.graph.walk import HitsScores
 from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.graph import TIERS
@@ -110,7 +110,7 @@ def events(ranking: Ranking, stage: str) -> dict[str, str]:
         ({"roles": frozenset({"vendored"})}, "vendored copy", ""),
     ],
 )
-def test_what_is_noise(changes: dict[str, Any], said: str, expected: str) -> None:
+def test_noise_is_known_by_roles_paths_and_names(changes: dict[str, Any], said: str, expected: str) -> None:
     row = unit(1, "src/app.py")._replace(**{"name": "load_all", **changes})  # type: ignore[arg-type]
     assert find_noise(row, said.split()) == expected
 
@@ -125,7 +125,7 @@ def test_noise_is_no_seed_and_the_trace_says_so(tree: Tree, index: Index) -> Non
     assert "MockLedger.post_entry" in seeds_of(ranked(tree.db, f"{QUERY} of a mock"))
 
 
-def test_where_all_is_noise_it_is_what_was_meant(tree: Tree) -> None:
+def test_matches_that_are_all_noise_stay(tree: Tree) -> None:
     assert events(ranked(tree.db, "MockLedger"), NOISE) == {}
 
 
@@ -410,7 +410,7 @@ def test_every_sum_is_recomputed(index: Index, profile: str, query: str) -> None
     assert sources <= plain | ({"seed_authority", "common_authority", "seed_hub"} if profile == "knowing" else set())
 
 
-def test_conditions_lose_nothing(index: Index) -> None:
+def test_a_quoted_text_is_found_wherever_the_walk_goes(index: Index) -> None:
     """A quoted text finds everything that contains it, whether or not the walk reaches it."""
     everywhere = {h.unit.id for h in find(index, '"entry"', limit=1000).hits}
     assert {h.unit.id for h in find(index, '"entry"', limit=1000, profile="knowing").hits} == everywhere
@@ -421,7 +421,7 @@ def test_filters_hold_for_what_the_walk_finds(index: Index) -> None:
     assert {h.unit.path for h in found.hits} == {"store/ledger.py"}
 
 
-def test_own_classes_lead(tmp_path: Path) -> None:
+def test_the_target_of_an_own_class_is_first_after_the_walk(tmp_path: Path) -> None:
     own = tmp_path / "classes.toml"
     own.write_text("[forms]\nphrases = 'journal entry'\ntargets = 'parse_form'\n")
     tree = Tree(tmp_path / "t", STORE, replace(QUICK, classes=str(own)))

@@ -22,8 +22,8 @@ from codelens.search.lexicon import (
     LexiconEntry,
     find_entries,
     lexicon_terms,
+    load_lexicon,
     read_entries,
-    shipped_lexicon,
 )
 from codelens.search.terms import expand
 from codelens.store.store import Store
@@ -53,9 +53,7 @@ def store(tree: Tree) -> Iterator[Store]:
 
 def entries(text: str, aliases: dict[str, tuple[str, ...]] | None = None) -> dict[str, tuple[str, ...]]:
     query = expand([text], [], text)
-    return {
-        e.phrase: tuple(word for word, _ in e.related) for e in find_entries(query, aliases or {}, shipped_lexicon())
-    }
+    return {e.phrase: tuple(word for word, _ in e.related) for e in find_entries(query, aliases or {}, load_lexicon())}
 
 
 def test_the_file_is_sorted_complete_and_small() -> None:
@@ -63,7 +61,7 @@ def test_the_file_is_sorted_complete_and_small() -> None:
     keys = [line.split(b"\t")[0] for line in lines]
     assert len(lines) >= 10_000 and SHIPPED.stat().st_size < 1_000_000
     assert lines == sorted(lines) and len(set(keys)) == len(keys)
-    stem = shipped_lexicon().stem
+    stem = load_lexicon().stem
     for line in lines:
         key, phrase, related = line.decode().split("\t")
         assert key == " ".join(map(stem, phrase.split())) and len(phrase.split()) <= LONGEST_PHRASE and related
@@ -111,7 +109,7 @@ def test_a_query_in_other_words_finds_and_why_names_the_entry(tree: Tree) -> Non
         assert not names(find(index, "bounce somewhere else", mode="exact"))
 
 
-def test_a_setting_switches_it_off(tree: Tree) -> None:
+def test_a_setting_switches_the_lexicon_off(tree: Tree) -> None:
     with Index.open(tree.db, replace(tree.settings, lexicon=False)) as index:
         assert not [term for term in ask(index, "bounce somewhere else").search.trace.terms if term[0] == "lexicon"]
 
@@ -146,5 +144,5 @@ def test_the_terms_of_a_long_query_are_limited(store: Store) -> None:
     text = " ".join(f"outdated thing{n}" for n in range(300))
     most = load_weights()["codelens"]["related"]
     query = expand([text], [], text)
-    found = lexicon_terms(list(find_entries(query, {}, shipped_lexicon())), query, store, most)
+    found = lexicon_terms(list(find_entries(query, {}, load_lexicon())), query, store, most)
     assert len(found) <= most["most"]

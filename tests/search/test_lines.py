@@ -86,7 +86,7 @@ def test_conditions_hold_for_the_place_of_a_line(index: Index, query: str, found
     ] == found
 
 
-def test_orders(index: Index) -> None:
+def test_reverse_turns_files_round_and_not_their_lines(index: Index) -> None:
     asked: dict[str, Any] = {"literal": True, "languages": ("python", "go")}
     forward = lines(index, "return", **asked)
     assert lines(index, "return", **asked, reverse=True) == [*forward[1:], forward[0]], (
@@ -109,7 +109,7 @@ def test_context_is_each_line_once(index: Index) -> None:
     ]
 
 
-def test_files_without_a_line(index: Index) -> None:
+def test_files_without_a_matching_line_are_listed(index: Index) -> None:
     with index.lines("total", SearchOptions(limit=1000, case="yes")) as search:
         assert [file.path for file in search.without()] == ["shop/cart.go"]
     with index.lines("nowhere lang:go", SearchOptions(limit=1000)) as search:

@@ -30,5 +30,5 @@ def test_what_the_own_name_says_is_found_without() -> None:
     assert found.phrases == ("radius report",)
 
 
-def test_without_neighbours_there_is_nothing_to_derive() -> None:
+def test_a_seed_without_neighbours_gives_no_class() -> None:
     assert derive_classes({ONE: "seed"}, {}) == []

@@ -86,7 +86,7 @@ def test_why_accounts_for_the_place(index: Index) -> None:
     ]
 
 
-def test_a_line_that_is_not_there_is_said(index: Index) -> None:
+def test_a_notice_says_that_a_line_does_not_exist(index: Index) -> None:
     result = find(index, "old/dam.py:99")
     assert [notice.text for notice in result.notices] == ["old/dam.py has 2 lines"]
     assert result.hits[0].unit.path == "old/dam.py"

@@ -66,7 +66,7 @@ def test_every_beginning_of_a_word_finds_it(word: str, index: Index) -> None:
         ("*", set()),
     ],
 )
-def test_what_a_beginning_finds(query: str, words: set[str], index: Index) -> None:
+def test_a_star_finds_words_and_names_that_begin_so(query: str, words: set[str], index: Index) -> None:
     assert found_words(index, query) == words
 
 
@@ -92,14 +92,14 @@ def test_the_flag_makes_all_words_beginnings(index: Index) -> None:
     ]
 
 
-def test_as_a_condition(index: Index) -> None:
+def test_a_star_in_a_condition_demands_a_beginning(index: Index) -> None:
     assert set(names(find(index, "roll* OR policies"))) >= {"rollback_all", "rollForward"}
     assert "enroll" not in names(find(index, "roll* OR policies"))
     assert "rollback_all" not in names(find(index, "return -rollb*"))
     assert "rollForward" in names(find(index, "return -rollb*"))
 
 
-def test_a_star_elsewhere_is_a_character(index: Index) -> None:
+def test_a_star_that_ends_no_word_is_a_character(index: Index) -> None:
     assert names(find(index, '"char* text"')) == ["pointers"]
     assert names(find(index, "char* text"))[0] == "pointers"
     assert names(find(index, "char* text", literal=True)) == ["pointers"]

@@ -118,7 +118,7 @@ def test_only_the_best_of_the_fusion_are_weighed() -> None:
     ]
 
 
-def test_without_vectors_the_rank_is_all() -> None:
+def test_without_vectors_the_score_is_the_rank_alone() -> None:
     found = ranked({"exact": matches(2, 1)}, {1: UnitQuality(pinned=True)})
     assert found == {
         "skill_2": {"exact": 1 / 61, "score": 1 / 61},
@@ -278,7 +278,7 @@ def test_negated_and_alternative_metadata(tree: Tree, table: Path) -> None:
         assert loss is not None and "meta:category=cli does not hold" in loss.text
 
 
-def test_metadata_that_nothing_says(index: Index, tree: Tree, table: Path) -> None:
+def test_metadata_without_such_a_column_gives_a_notice(index: Index, tree: Tree, table: Path) -> None:
     assert [n.text for n in find(index, "form meta:category=cli").notices] == [
         "no metadata has 'category'; name a file: --metadata FILE"
     ]
@@ -292,7 +292,7 @@ def test_metadata_that_nothing_says(index: Index, tree: Tree, table: Path) -> No
     assert [n.code for n in prose.notices] == ["value", "value", "unknown-words"]
 
 
-def test_without_vectors_it_says_so(index: Index) -> None:
+def test_a_notice_says_that_vectors_were_missing(index: Index) -> None:
     result = find(index, "form text", profile="marketplace", mode="exact")
     assert [hit.score for hit in result.hits] == [1 / (60 + rank) for rank in range(1, len(result.hits) + 1)]
     assert [n.code for n in result.notices] == ["words-alone"]

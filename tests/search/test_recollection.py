@@ -226,7 +226,7 @@ def test_the_session_fades_by_knowings_arithmetic(index: Index, age: int, times:
         assert given["session"][1].endswith(f"the last {age} s ago")
 
 
-def test_boosts_of_sessions() -> None:
+def test_the_boost_of_a_session_fades_and_has_a_most() -> None:
     assert weigh_session([], NOW) == 0
     assert weigh_session([NOW - 180], NOW) == pytest.approx(0.25)
     assert weigh_session([NOW - 1190], NOW) == pytest.approx(math.exp(-1190 * math.log(2) / 180) / 2)
@@ -260,7 +260,7 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
 
 
-def test_noise_words_lead_nowhere() -> None:
+def test_nothing_is_learned_from_words_that_say_nothing() -> None:
     assert find_learnable_words(["fix the parse_form function of a file in 2024", "Parsing and forms"]) == (
         "pars",
         "form",

@@ -82,7 +82,7 @@ def test_queries_of_every_shape_made_from_the_index(index: Index) -> None:
     assert found.without_hits < 8 < found.hits / 80
 
 
-def test_what_the_check_notices(index: Index) -> None:
+def test_the_check_finds_any_changed_number(index: Index) -> None:
     """Any number that is changed by more than the tolerance, and any two hits that are exchanged."""
     why = checked(index, "verify password")
     clean = recompute(why)

@@ -56,7 +56,7 @@ def test_without_vectors_the_order_stays_and_a_notice_says_so(tmp_path: Path) ->
         assert "no-rerank" in [notice.code for notice in asked.notices]
 
 
-def test_a_remedy_asks_for_it_too(index: Index) -> None:
+def test_the_options_of_a_remedy_include_rerank(index: Index) -> None:
     from codelens.render.why import option_flags
 
     assert "--rerank" in list(option_flags(ask(index, "entry", rerank=True).search.options))

@@ -258,7 +258,7 @@ def test_a_name_in_capitals_is_a_token_only_where_nothing_but_tests_defines_it(s
     assert not finds(store, "Lock#open_gate()")
 
 
-def test_a_star_means_other_words(store: Store) -> None:
+def test_a_word_with_a_star_is_no_token(store: Store) -> None:
     assert find_tokens(["rele*", "4.17.1"], asked(store, "gate").run) == ["4.17.1"]
 
 
@@ -285,7 +285,7 @@ def test_only_what_the_conditions_allow_holds_anything(store: Store) -> None:
 
 
 @pytest.mark.parametrize("options", [{"literal": True}, {"regex": True}, {"mode": "keyword"}, {"mode": "vector"}])
-def test_other_ways_to_ask_do_without(store: Store, options: dict[str, Any]) -> None:
+def test_literal_queries_and_patterns_find_no_tokens(store: Store, options: dict[str, Any]) -> None:
     assert not finds(store, "stays shut until", **options)
 
 
@@ -353,7 +353,7 @@ def test_no_more_documents_are_read_in_a_larger_tree(tmp_path: Path, reading: Ca
         assert len(find_tokens([f"4.17.{n}" for n in range(100)], asked(many, run).run)) == MOST_TOKENS
 
 
-def test_those_that_hold_most_are_read(tmp_path: Path) -> None:
+def test_documents_that_hold_most_windows_are_read(tmp_path: Path) -> None:
     with copies(tmp_path, 2 * MOST_DOCUMENTS) as store:
         last = f"says_{2 * MOST_DOCUMENTS - 1}"
         query = f"the gate stays shut until {2 * MOST_DOCUMENTS - 1} boats leave"

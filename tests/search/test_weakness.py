@@ -35,12 +35,12 @@ def test_a_question_about_something_else_is_called_weak(run: Run, samples: Path)
     assert sum(line.startswith("codelens: weak: ") for line in err.splitlines()) == 1
 
 
-def test_an_answered_question_is_not(run: Run, samples: Path) -> None:
+def test_an_answered_question_is_not_called_weak(run: Run, samples: Path) -> None:
     found, err = answer(run, samples, MEANT)
     assert not found["weak"] and "weak:" not in err
 
 
-def test_json_lines_say_it_at_the_end(run: Run, samples: Path) -> None:
+def test_json_lines_end_with_the_notice_of_a_weak_answer(run: Run, samples: Path) -> None:
     ran = run("search", "--jsonl", "--db", str(samples), "--root-scope", FOREIGN)
     end = json.loads(ran.out.splitlines()[-1])
     assert (end["type"], end["weak"]) == ("end", True)

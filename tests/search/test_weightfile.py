@@ -88,7 +88,7 @@ def test_settings_of_knowings_stages_change_what_is_named_and_nothing_else(own: 
         ('[codelens.features]\nbm25 = "\\udc80"', "line 2"),
     ],
 )
-def test_what_cannot_be_taken_is_a_line_and_a_hint(text: str, told: str, own: Path) -> None:
+def test_a_faulty_file_of_weights_is_an_error_with_a_hint(text: str, told: str, own: Path) -> None:
     own.write_text(text)
     with pytest.raises(SettingsError) as caught:
         load_profile(SearchOptions(), str(own))
@@ -98,7 +98,7 @@ def test_what_cannot_be_taken_is_a_line_and_a_hint(text: str, told: str, own: Pa
     assert "codelens eval tune" in caught.value.hint
 
 
-def test_what_cannot_be_read_is_no_file_of_weights(own: Path) -> None:
+def test_an_unreadable_file_of_weights_is_an_error(own: Path) -> None:
     own.write_bytes(b"\xff")
     for place in (str(own), str(own.parent), str(own.parent / "none"), "a\0b"):
         with pytest.raises(SettingsError):

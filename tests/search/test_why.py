@@ -216,7 +216,7 @@ def test_below_the_minimum(index: Index) -> None:
 # Between the candidates and the page
 
 
-def test_beaten(index: Index) -> None:
+def test_why_says_what_a_hit_beyond_the_page_lacks(index: Index) -> None:
     explanation = ask_one(index, "widget", "widget_0099", limit=3)
     query = lost(explanation, "beaten", f"rank {explanation.rank} of ", " behind the last one shown: ")
     shows(index, query, "widget_0099", limit=3)
@@ -309,7 +309,7 @@ def test_before_the_offset(index: Index) -> None:
 # Targets
 
 
-def test_ranked(index: Index) -> None:
+def test_the_account_of_a_hit_names_the_hit_below(index: Index) -> None:
     record = checked(index, "polish", "polish")
     (explanation,) = record["explanations"]
     assert explanation["rank"] == 1

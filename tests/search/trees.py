@@ -11,7 +11,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, SearchResult, WhyResult
-from codelens.render.records import Record, render_json, to_json
+from codelens.render.records import Record, search_record, to_json
 from codelens.render.why_json import recompute, why_record
 
 QUICK = Settings(jobs=1)
@@ -63,7 +63,7 @@ def checked(index: Index, query: str, *targets: str, **options: Any) -> Record:
     count, differences = recompute(why)
     assert not differences
     if not targets:
-        searched = json.loads("".join(render_json(find(index, query, **options), 0)))["results"]
+        searched = json.loads(to_json(search_record(find(index, query, **options), 0)))["results"]
         assert [(e["rank"], e["candidate"]["score"]) for e in why["explanations"]] == [
             (hit["rank"], hit["score"]) for hit in searched
         ]

@@ -30,7 +30,7 @@ def test_without_memory_nothing_is_recorded(client: Client, shop: Path) -> None:
     assert not (shop / ".codelens/memory.db").exists()
 
 
-def test_what_was_used_counts_next_time(remembering: Client) -> None:
+def test_results_reported_as_used_rank_higher_next_time(remembering: Client) -> None:
     shown = remembering.gives("search", query="price of an order", limit=5)["results"]
     place = f"{shown[-1]['path']}:{shown[-1]['line']}"
     said = remembering.gives("feedback", used=[place])
@@ -58,11 +58,11 @@ def test_a_hit_is_judged_by_its_rank(remembering: Client) -> None:
         {"used": ["a"], "verdict": "useful"},
     ],
 )
-def test_half_a_judgement_is_refused(remembering: Client, arguments: dict[str, object]) -> None:
+def test_feedback_without_verdict_or_hit_is_refused(remembering: Client, arguments: dict[str, object]) -> None:
     assert "nothing to record" in remembering.fault("feedback", **arguments)
 
 
-def test_a_context_is_an_answer_too(remembering: Client) -> None:
+def test_feedback_may_be_about_a_context_pack(remembering: Client) -> None:
     remembering.gives("context", task="free shipping threshold")
     said = remembering.gives("feedback", used=["server/internal/pricing/pricing.go"])
     assert said["places"]

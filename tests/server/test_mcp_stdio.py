@@ -26,7 +26,7 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
-from codelens.server.mcp.schema import closed
+from codelens.server.mcp.schema import closed_object
 from codelens.server.mcp.sdk import ToolDesk, server_of
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
@@ -118,7 +118,7 @@ async def asked_of_the_sdk(server: Server[Any, Any], message: Message) -> Messag
 
 
 @pytest.mark.parametrize("version", [*SUPPORTED_PROTOCOL_VERSIONS, "1999-01-01"])
-def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
+def test_the_early_handshake_equals_that_of_the_sdk(version: str, shop: Path) -> None:
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     line = hello(version, "first")
     wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
@@ -127,7 +127,7 @@ def test_the_door_says_what_the_sdk_says(version: str, shop: Path) -> None:
     assert json.loads(said) == wanted
 
 
-def test_the_door_knows_the_versions_of_the_sdk() -> None:
+def test_the_early_handshake_knows_the_versions_of_the_sdk() -> None:
     assert list(VERSIONS) == SUPPORTED_PROTOCOL_VERSIONS
 
 
@@ -147,7 +147,7 @@ def test_the_door_knows_the_versions_of_the_sdk() -> None:
         json.dumps(request(1, "initialize")).encode(),
     ],
 )
-def test_the_door_leaves_other_lines_to_the_sdk(line: bytes) -> None:
+def test_lines_other_than_a_handshake_are_left_to_the_sdk(line: bytes) -> None:
     assert answer_handshake(line, list(PURPOSES)) is None
 
 
@@ -177,14 +177,14 @@ def test_calls_that_come_with_the_handshake_are_answered(shop: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_it_ends_with_its_input(shop: Path, tmp_path: Path) -> None:
+def test_the_server_ends_when_stdin_does(shop: Path, tmp_path: Path) -> None:
     with pipes(shop, tmp_path, "--no-index") as server:
         server.send(hello(), request(1, "tools/call", name="status", arguments={}))
         assert {server.read()["id"], server.read()["id"]} == {0, 1}
         assert ended(server) == (0, b"", b"")
 
 
-def test_without_any_input_it_ends_too(shop: Path, tmp_path: Path) -> None:
+def test_the_server_ends_if_stdin_is_empty(shop: Path, tmp_path: Path) -> None:
     with pipes(shop, tmp_path) as server:
         assert ended(server) == (0, b"", b"")
 
@@ -214,7 +214,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
         return ToolAnswer("too late", {})
 
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
-    slow = Tool("slow", "Slow", "Answers late.", closed({}), {}, waits)
+    slow = Tool("slow", "Slow", "Answers late.", closed_object({}), {}, waits)
     server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 
     async def talk() -> list[Message]:
@@ -250,7 +250,7 @@ def test_a_missing_index_is_made_meanwhile(bare: Path, tmp_path: Path) -> None:
         assert (bare / ".codelens/.gitignore").read_text() == IGNORE
 
 
-def test_without_leave_nothing_is_written(bare: Path, tmp_path: Path) -> None:
+def test_with_no_index_nothing_is_written(bare: Path, tmp_path: Path) -> None:
     with client_of(bare, tmp_path, "--no-index", *EVERYTHING) as client:
         said = client.fault("search", query="x")
         assert said.startswith(
@@ -329,7 +329,7 @@ def test_a_damaged_index_is_a_fault_of_one_line(bare: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not shutil.which("mcp-inspector"), reason="the protocol's inspector is not installed")
-def test_the_protocols_inspector_agrees(shop: Path, tmp_path: Path) -> None:
+def test_the_protocols_inspector_accepts_the_server(shop: Path, tmp_path: Path) -> None:
     settings = [f"-e={name}={value}" for name, value in variables(tmp_path).items()]
     server = [sys.executable, "-m", "codelens", "mcp", str(shop), "--no-index"]
     asked = ["--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=Calculate", "limit=1"]

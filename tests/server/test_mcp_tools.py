@@ -48,7 +48,7 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects(value)
 
 
-def test_the_handshake_says_who_it_is(client: Client) -> None:
+def test_the_handshake_names_the_server(client: Client) -> None:
     assert client.started.serverInfo.name == "codelens"
     assert "`search`" in client.started.instructions
     assert client.started.capabilities.tools is not None
@@ -110,7 +110,7 @@ def test_few_tools_are_listed_unless_others_are_chosen(plain: Client, shop: Path
 
 
 @pytest.mark.parametrize("tool", ["search", "read", "refs", "context"])
-def test_the_text_of_an_answer_stands_alone(plain: Client, client: Client, tool: str) -> None:
+def test_the_text_of_an_answer_needs_no_object(plain: Client, client: Client, tool: str) -> None:
     listed = {t.name: t for t in plain.portal.call(plain.session.list_tools).tools}
     assert listed[tool].outputSchema is None
     result, both = (c.call(tool, **ASKED[tool], budget=20_000) for c in (plain, client))
@@ -136,7 +136,7 @@ def test_read_gives_a_symbol_or_lines(client: Client, shop: Path) -> None:
     assert said == [f"{path}:2-4 (the file has {len(written)} lines)", *(f"{n}| {written[n - 1]}" for n in (2, 3, 4))]
 
 
-def test_read_says_how_to_go_on(client: Client) -> None:
+def test_read_names_the_lines_that_found_no_room(client: Client) -> None:
     path = "server/internal/pricing/pricing.go"
     whole = client.gives("read", target=path)
     first = client.gives("read", target=path, budget=400)
@@ -196,7 +196,7 @@ def test_search_goes_on_where_the_budget_cut_it(client: Client) -> None:
     assert rest["results"] == whole["results"][shown:]
 
 
-def test_search_narrows_down(client: Client) -> None:
+def test_search_is_restricted_by_paths_and_languages(client: Client) -> None:
     found = client.gives("search", query="cart", languages=["ts"], paths=["web/src"])["results"]
     assert found
     assert {hit["path"].rpartition("/")[0] for hit in found} == {"web/src"}
@@ -210,7 +210,7 @@ def test_files_are_found_by_name_and_by_what_they_define(client: Client) -> None
     assert {hit["kind"] for hit in first} == {"file"}
 
 
-def test_search_asks_for_kinds(client: Client) -> None:
+def test_search_is_restricted_by_kinds(client: Client) -> None:
     found = client.gives("search", query="price", kinds=["doc"])["results"]
     assert found
     assert {hit["kind"] for hit in found} <= {"section", "text"}

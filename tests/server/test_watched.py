@@ -32,7 +32,7 @@ def until(served: ServedIndex, name: str, there: bool) -> bool:
 
 
 @pytest.mark.slow
-def test_a_change_is_indexed_though_nobody_asks(tmp_path: Path) -> None:
+def test_a_watched_change_is_indexed_without_a_call(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "cup.py").write_text("def pour():\n    return 1\n")
@@ -49,7 +49,7 @@ def test_a_change_is_indexed_though_nobody_asks(tmp_path: Path) -> None:
         upkeep.close()
 
 
-def test_what_may_not_be_written_is_not_watched(tmp_path: Path) -> None:
+def test_an_index_that_may_not_be_written_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "cup.py").write_text("def pour():\n    return 1\n")
     served = ServedIndex(tmp_path, tmp_path / "i.db", Settings(jobs=1))
     Index.build(served.index, [tmp_path], served.settings)

@@ -34,7 +34,7 @@ def told(places: tuple[SymbolPlace, ...]) -> list[str]:
     return [f"{p.path}:{p.symbol.line} {p.symbol.kind} {p.symbol.name}" for p in places]
 
 
-def test_nothing(tmp_path: Path) -> None:
+def test_equal_states_do_not_differ(tmp_path: Path) -> None:
     assert between(tmp_path, BEFORE, BEFORE).empty
 
 
@@ -42,7 +42,7 @@ def test_lines_that_shift_are_no_difference(tmp_path: Path) -> None:
     assert between(tmp_path, BEFORE, BEFORE | {"cart.py": "# more\n\n" + CART}).empty
 
 
-def test_added_and_removed(tmp_path: Path) -> None:
+def test_added_and_removed_symbols_are_listed(tmp_path: Path) -> None:
     found = between(
         tmp_path,
         BEFORE,
@@ -54,7 +54,7 @@ def test_added_and_removed(tmp_path: Path) -> None:
     assert ("Cart.add", "calls", "cart.py", "total") in [e.edge for e in found.edges_removed]
 
 
-def test_another_signature(tmp_path: Path) -> None:
+def test_another_signature_is_a_change(tmp_path: Path) -> None:
     found = between(tmp_path, BEFORE, BEFORE | {"cart.py": CART.replace("def total(x)", "def total(x, tax=0)")})
     assert told(tuple(c.new for c in found.changed)) == ["cart.py:6 function total"]
     assert [(c.old.symbol.signature, c.new.symbol.signature) for c in found.changed] == [
@@ -63,7 +63,7 @@ def test_another_signature(tmp_path: Path) -> None:
     assert not (found.added or found.removed or found.moved or found.edges_added)
 
 
-def test_moved_to_another_file_with_its_edges(tmp_path: Path) -> None:
+def test_a_symbol_moves_to_another_file_with_its_edges(tmp_path: Path) -> None:
     cart, total = CART.split("\n\n\n")
     after = {
         "cart.py": f"from sums import total\n\n\n{cart}\n",
@@ -77,7 +77,7 @@ def test_moved_to_another_file_with_its_edges(tmp_path: Path) -> None:
     assert calls == []  # who calls it is the same as before
 
 
-def test_moved_into_another_type(tmp_path: Path) -> None:
+def test_a_method_moves_into_another_type(tmp_path: Path) -> None:
     found = between(tmp_path, BEFORE, BEFORE | {"cart.py": CART.replace("class Cart", "class Basket")})
     assert [(c.old.symbol.name, c.new.symbol.name) for c in found.moved] == [("Cart.add", "Basket.add")]
     assert told(found.added) == ["cart.py:1 class Basket"]
@@ -103,5 +103,5 @@ def test_facts_are_kept_as_text_and_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"facts 0\n{}", b'"facts 2"'])
-def test_another_form_holds_nothing(text: bytes) -> None:
+def test_facts_of_another_format_are_empty(text: bytes) -> None:
     assert list(from_text(text)) == []

@@ -44,7 +44,7 @@ def test_a_run_that_finds_nothing_logs_nothing_and_writes_nothing(tmp_path: Path
     assert tree.db.read_bytes() == before
 
 
-def test_only_the_last_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_facts_are_kept(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=2))
     for step in range(4):
         tree.write({"m0.py": f"def f{step}():\n    pass\n"})
@@ -97,7 +97,7 @@ def test_a_change_of_all_documents_is_one_difference(tmp_path: Path) -> None:
         assert index.facts(log[1].number) == before != index.facts()
 
 
-def test_none_where_none_are_wanted(tmp_path: Path) -> None:
+def test_nothing_is_logged_where_no_state_is_kept(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     with tree.index() as index:
         assert index.snapshots() == []

@@ -85,7 +85,7 @@ def test_equal_values_have_equal_frames() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
-def test_what_becomes_too_much_takes_no_memory_beyond_its_limit() -> None:
+def test_unpacking_takes_no_memory_beyond_its_limit() -> None:
     """30 kB that become a gigabyte and do not tell."""
     code = (
         "import resource; from codelens.errors import IndexCorrupt; from codelens.store.codec import decompress;"

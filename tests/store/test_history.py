@@ -49,7 +49,7 @@ def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow)
     assert store.history.newest(repository.id, 9) == ["c.py", "b.py"]
 
 
-def test_collect_histories_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
+def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
     other = store.documents.add_repositories([tmp_path / "other"])[0]
     store_commits(store, repository, commit("b", 900, "m", "a.py"), commit("a", 20, "m", "a.py", "gone.py"))
     with store.writing():

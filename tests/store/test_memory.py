@@ -109,7 +109,7 @@ def test_words_recall_places_used_often_enough(file: Path) -> None:
         assert memory.learned(["halt"], 1) == []
 
 
-def test_the_last_answer_of_each_session(file: Path) -> None:
+def test_each_session_has_its_own_last_answer(file: Path) -> None:
     places = (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20))
     with Memory.recording(file) as memory:
         first = memory.add_answer(RecordedAnswer("serve it", ("serve",), 1, places))

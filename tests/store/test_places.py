@@ -108,7 +108,7 @@ def test_another_program_s_database_is_not_cleaned_away(root: Path, tmp_path: Pa
 
 
 @posix
-def test_a_name_that_is_not_utf8(root: Path, tmp_path: Path) -> None:
+def test_an_index_may_have_a_name_that_is_not_utf8(root: Path, tmp_path: Path) -> None:
     try:
         path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff ?#.db"))
         path.touch()

@@ -165,7 +165,7 @@ def test_an_index_is_searched_while_updates_come_and_go(index: Path, root: Path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes")
-def test_a_search_in_a_folder_that_cannot_be_written(index: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_searched(index: Path) -> None:
     index.chmod(0o444)
     index.parent.chmod(0o555)
     try:
@@ -176,7 +176,7 @@ def test_a_search_in_a_folder_that_cannot_be_written(index: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="becomes another user")
-def test_an_unprivileged_reader_of_somebody_elses_index(index: Path, tmp_path: Path) -> None:
+def test_an_unprivileged_reader_searches_somebody_elses_index(index: Path, tmp_path: Path) -> None:
     """Root may write anywhere, this reader may not. Also covers an index with a log."""
     for folder in (f for f in index.parents if "pytest-" in str(f)):  # folders that pytest made private
         folder.chmod(0o755)

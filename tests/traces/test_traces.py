@@ -16,7 +16,7 @@ from codelens.model.context import FILES as FILES_NAMED
 from codelens.model.context import ContextRequest
 from codelens.model.memory import ObservedRuns, SpanRun
 from codelens.model.request import SearchOptions
-from codelens.render.records import render_json
+from codelens.render.records import search_record, to_json
 from codelens.search.recency import summarize_runs
 from codelens.store.store import Store
 from codelens.traces.ingestion import read_spans
@@ -86,7 +86,7 @@ def ingested(index: Index, *spans: dict[str, Any]) -> dict[str, tuple[int, int]]
 # Reading
 
 
-def test_todays_and_former_names_of_attributes() -> None:
+def test_current_and_former_names_of_attributes_are_read() -> None:
     new = span(code_function_name="Cart.total", code_file_path="/app/cart.py")
     new["attributes"].append({"key": "code.line.number", "value": {"intValue": "3"}})
     old = span(code_function="total", code_namespace="Cart", code_filepath="/app/cart.py", code_lineno=3)
@@ -101,7 +101,7 @@ def test_spans_without_a_function_or_a_time_are_reported() -> None:
     assert list(read_spans(otlp(span(), timeless, span(http_route="/x")), "x")) == [None, None, None]
 
 
-def test_an_object_a_line_and_the_former_name_of_scopes() -> None:
+def test_files_with_an_object_per_line_and_former_scope_names_are_read() -> None:
     first, second = (
         otlp(span(code_function="f")),
         otlp(span(code_function="g")).replace(b"scopeSpans", b"instrumentationLibrarySpans"),
@@ -113,7 +113,7 @@ def test_an_object_a_line_and_the_former_name_of_scopes() -> None:
 @pytest.mark.parametrize(
     "content", [b"no", b"\xff\xfe", b"[]", b"{}", b'{"resourceSpans": 1}', b"[" * 100_000], ids=range(6)
 )
-def test_what_is_no_otlp_is_refused_by_its_name(content: bytes, index: Index) -> None:
+def test_a_file_that_is_not_otlp_is_refused_by_its_name(content: bytes, index: Index) -> None:
     with pytest.raises(TracesFault, match=r"spans\.json"):
         index.graph.traces().ingest([("spans.json", content)])
     assert not index.graph.traces().everything()
@@ -126,7 +126,7 @@ def test_what_is_no_otlp_is_refused_by_its_name(content: bytes, index: Index) ->
         b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"endTimeUnixNano": [], "attributes": [{"key": [], "value": 1}]}]}]}]}',
     ],
 )
-def test_what_is_odd_within_costs_nothing_else(content: bytes) -> None:
+def test_malformed_parts_of_a_file_are_skipped(content: bytes) -> None:
     assert [one for one in read_spans(content, "x") if one] == []
 
 
@@ -158,7 +158,7 @@ def test_what_is_odd_within_costs_nothing_else(content: bytes) -> None:
     ],
     ids=str,
 )
-def test_which_symbol_a_span_means(attributes: dict[str, Any], place: str, index: Index) -> None:
+def test_spans_are_matched_with_their_symbols(attributes: dict[str, Any], place: str, index: Index) -> None:
     assert list(ingested(index, span(**attributes))) == ([place] if place else [])
 
 
@@ -169,7 +169,7 @@ def test_installed_packages_are_not_the_repository(index: Index) -> None:
 # Keeping
 
 
-def test_times_add_up_and_the_last_stays(index: Index) -> None:
+def test_observations_are_added_and_the_last_time_is_kept(index: Index) -> None:
     clear = {"code_function": "clear", "code_filepath": "/app/shop/cart.py"}
     ingested(index, span(NOW, **clear), span(NOW - DAY, **clear))
     assert ingested(index, span(NOW - 5, **clear)) == {"shop/cart.py Cart.clear": (3, NOW)}
@@ -183,14 +183,14 @@ def test_the_same_file_counts_once(index: Index) -> None:
     assert [seen.times for seen in index.graph.traces().everything().values()] == [1]
 
 
-def test_of_several_files_one_of_which_is_bad_nothing_is_kept(index: Index) -> None:
+def test_nothing_is_stored_if_one_of_several_files_is_invalid(index: Index) -> None:
     good = otlp(span(code_function="clear", code_filepath="shop/cart.py"))
     with pytest.raises(TracesFault):
         index.graph.traces().ingest([("a.json", good), ("b.json", b"{")])
     assert not index.graph.traces().everything()
 
 
-def test_a_rebuilt_index_keeps_them_and_forgetting_removes_the_file(tree: Tree, index: Index) -> None:
+def test_traces_survive_a_rebuild_and_forgetting_removes_their_file(tree: Tree, index: Index) -> None:
     ingested(index, span(code_function="clear", code_filepath="shop/cart.py"))
     Index.build(tree.db, [tree.root], QUICK, rebuild=True)
     with Index.open(tree.db, QUICK) as anew:
@@ -205,7 +205,7 @@ def test_a_rebuilt_index_keeps_them_and_forgetting_removes_the_file(tree: Tree, 
 @pytest.mark.parametrize(
     ("days", "recency"), [(0, 1.0), (1, 1.0), (2, 0.8), (7, 0.8), (8, 0.5), (30, 0.5), (31, 0.2), (-3, 1.0)]
 )
-def test_bands_of_recency(days: int, recency: float) -> None:
+def test_observations_fall_into_bands_of_recency(days: int, recency: float) -> None:
     assert summarize_runs(ObservedRuns(1, NOW - days * DAY), NOW).recency.value == recency
 
 
@@ -215,7 +215,7 @@ def test_confidence_grows_with_the_observations(times: int, confidence: float) -
 
 
 def told(index: Index, **options: Any) -> str:
-    return "".join(render_json(find(index, "cart price total", **options), 0))
+    return to_json(search_record(find(index, "cart price total", **options), 0))
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_without_observations_answers_are_the_same_to_the_byte(profile: str, ind
     assert told(index, profile=profile) == cold
 
 
-def test_other_profiles_do_without(index: Index) -> None:
+def test_other_profiles_ignore_traces(index: Index) -> None:
     cold = told(index)
     ingested(index, span(code_function="price", code_filepath="shop/cart.py"))
     assert told(index) == cold != ""

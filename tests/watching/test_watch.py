@@ -44,7 +44,7 @@ def git(root: Path, *arguments: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_save_a_new_file_a_rename_and_a_removal(root: Path, index: Path) -> None:
+def test_saved_new_renamed_and_removed_files_are_indexed(root: Path, index: Path) -> None:
     with watching(index, root) as heard:
         assert finds(index, "first") == ["src/one.py"]
         (root / "src/one.py").write_text("def second(): pass\n")
@@ -69,7 +69,7 @@ def test_earlier_changes_are_indexed_at_the_start(root: Path, index: Path) -> No
 
 
 @pytest.mark.slow
-def test_saves_as_editors_do_them(root: Path, index: Path) -> None:
+def test_saves_by_rename_are_noticed(root: Path, index: Path) -> None:
     """Editors rename a new file over the old one, and create and delete others next to it."""
     with watching(index, root) as heard:
         (root / "src/4913").touch()
@@ -111,7 +111,7 @@ def test_writing_the_index_causes_no_update(root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rules_and_settings_that_change(root: Path, index: Path) -> None:
+def test_changed_rules_and_settings_cause_an_update(root: Path, index: Path) -> None:
     def settings_of(root: Path):  # type: ignore[no-untyped-def]
         flags = {"vector": False, "fuzzy": False, "jobs": 1}
         return load_settings(root, root, flags)
@@ -128,7 +128,7 @@ def test_rules_and_settings_that_change(root: Path, index: Path) -> None:
         await_true(lambda: finds(index, "unveiled") == [])
 
 
-def test_a_commit_without_changed_files(root: Path, index: Path) -> None:
+def test_a_commit_without_changed_files_causes_an_update(root: Path, index: Path) -> None:
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "one")
@@ -237,7 +237,7 @@ def run_until_it_ends(watch: Watch) -> None:
         watch.stop()
 
 
-def test_it_ends_if_the_index_is_removed(root: Path, index: Path) -> None:
+def test_a_watch_ends_if_the_index_is_removed(root: Path, index: Path) -> None:
     def remove(event: object) -> None:
         remove_index(index)
 
@@ -245,7 +245,7 @@ def test_it_ends_if_the_index_is_removed(root: Path, index: Path) -> None:
         run_until_it_ends(Watch(index, [root], SMALL, report=remove))
 
 
-def test_it_ends_if_its_only_root_moves(root: Path, tmp_path: Path) -> None:
+def test_a_watch_ends_if_its_only_root_moves(root: Path, tmp_path: Path) -> None:
     heard = Heard()
 
     def move(event: object) -> None:
@@ -307,7 +307,7 @@ def test_polling_needs_no_events(root: Path, index: Path) -> None:
         assert finds(index, "polled")
 
 
-def test_no_root_at_all(tmp_path: Path) -> None:
+def test_a_watch_without_roots_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         Watch(tmp_path / "index.db", [tmp_path / "nowhere"], SMALL).run()
 

@@ -32,7 +32,9 @@ from tests.worktree.git_history import DAY, START, Past
         ([(9, 1)], [LineChange(2, 1, 2), LineChange(8, 2, 0)], [(1, 1), (2, 9), (5, 1)]),
     ],
 )
-def test_hunks(runs: list[tuple[int, int]], hunks: list[LineChange], after: list[tuple[int, int]]) -> None:
+def test_hunks_change_the_runs_of_lines(
+    runs: list[tuple[int, int]], hunks: list[LineChange], after: list[tuple[int, int]]
+) -> None:
     assert rewritten([LineRun(*run) for run in runs], hunks, 9) == [LineRun(*run) for run in after]
 
 
@@ -93,7 +95,7 @@ def test_a_merge_owns_the_lines_it_brought_with_the_merged_author(past: Past) ->
     assert found.commits[found.files["a.py"].last].author == "Ann <ann@x>"
 
 
-def test_lines_before_the_window_are_older(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_commits_before_the_window_have_no_commit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blame, "MOST_COMMITS", 2)
     past.commit({"a.py": "1\n2\n3\n", "b.py": "1\n"})
     past.commit({"a.py": "1\n2\n3\n4\n"})
@@ -102,12 +104,12 @@ def test_lines_before_the_window_are_older(past: Past, monkeypatch: pytest.Monke
     assert "b.py" not in read(past).files
 
 
-def test_only_the_indexed_folder(past: Past) -> None:
+def test_only_files_of_the_indexed_folder_have_lines(past: Past) -> None:
     past.commit({"lib/a.py": "1\n", "b.py": "1\n"})
     assert list(read_lines(head_of(past.root / "lib")).files) == ["a.py"]
 
 
-def test_odd_names(past: Past) -> None:
+def test_files_with_unusual_names_have_lines(past: Past) -> None:
     name = 'a "b"\tç\\x41.py'
     past.commit({name: "1\n"})
     past.commit({name: "1\n2\n"})
@@ -139,7 +141,7 @@ def test_nothing_that_the_repository_configures_is_run(past: Past, tmp_path: Pat
     assert not trace.exists()
 
 
-def test_against_blame(past: Past) -> None:
+def test_lines_agree_with_git_blame(past: Past) -> None:
     """All lines differ, so that each has exactly one possible commit."""
     chance, text = random.Random(4), [f"line {n}" for n in range(40)]
     for step in range(25):

@@ -47,7 +47,7 @@ HAND_WRITTEN = {
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_generated_by_its_header(path: str) -> None:
+def test_a_header_marks_a_file_as_generated(path: str) -> None:
     found = classify_bytes(path, GENERATED[path].encode())
     assert found and found[0] is SkipReason.GENERATED and found[1].startswith("line "), found
     assert classify_bytes(path, GENERATED[path].encode(), include_vendored=True) is None
@@ -81,7 +81,7 @@ def test_header_is_found_in_utf16() -> None:
         ("lock.py", None),
     ],
 )
-def test_names_that_decide_alone(path: str, reason: SkipReason | None) -> None:
+def test_some_names_alone_decide(path: str, reason: SkipReason | None) -> None:
     found = classify_name(path)
     assert (found[0] if found else None) is reason
 
@@ -104,11 +104,11 @@ def test_names_that_decide_alone(path: str, reason: SkipReason | None) -> None:
         ("external", (), False),
     ],
 )
-def test_folders_that_package_managers_make(name: str, entries: tuple[str, ...], vendored: bool) -> None:
+def test_folders_made_by_package_managers_are_vendored(name: str, entries: tuple[str, ...], vendored: bool) -> None:
     assert (classify_folder(name, entries) is not None) is vendored
 
 
-def test_minified_by_its_lines() -> None:
+def test_long_lines_mark_a_file_as_minified() -> None:
     one_line = ("function a(b){return b+1};" * 400).encode()
     found = classify_bytes("app.js", one_line)
     assert found and found[0] is SkipReason.MINIFIED

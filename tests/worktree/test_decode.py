@@ -94,13 +94,13 @@ def assert_text(raw: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(("codec", "comment"), ROWS)
-def test_short_file_with_a_few_words(codec: str, comment: str) -> None:
+def test_a_few_words_in_a_short_file_reveal_its_encoding(codec: str, comment: str) -> None:
     text = f"{comment}\n{CODE}"
     assert_text(text.encode(codec), text)
 
 
 @pytest.mark.parametrize("codec", ENCODED)
-def test_file_with_many_comments(codec: str) -> None:
+def test_many_comments_reveal_the_encoding_of_a_file(codec: str) -> None:
     comments = [text for name in ENCODED[codec].split() for text in COMMENTS[name]]
     text = "\r\n".join(f"{comment}\r\n{CODE}" for comment in comments * 5)
     assert_text(text.encode(codec), text)
@@ -108,7 +108,7 @@ def test_file_with_many_comments(codec: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", [*ENCODED, "latin-1"])
-def test_accents_only_after_300_kilobytes(codec: str) -> None:
+def test_accents_after_300_kilobytes_are_found(codec: str) -> None:
     comments = LATIN if codec == "latin-1" else [t for name in ENCODED[codec].split() for t in COMMENTS[name]]
     text = CODE * 4000 + "\n".join(comments) + "\n"
     assert len(text) > 300_000
@@ -116,7 +116,7 @@ def test_accents_only_after_300_kilobytes(codec: str) -> None:
 
 
 @pytest.mark.parametrize("comment", LATIN)
-def test_latin_1(comment: str) -> None:
+def test_western_text_is_recognised(comment: str) -> None:
     assert_text(comment.encode("latin-1"), comment)
 
 
@@ -128,12 +128,12 @@ CENTRAL = {
 
 
 @pytest.mark.parametrize("codec", CENTRAL)
-def test_other_languages_where_there_is_enough_text(codec: str) -> None:
+def test_longer_texts_of_other_languages_are_recognised(codec: str) -> None:
     text = (CENTRAL[codec] + CODE) * 20
     assert_text(text.encode(codec), text)
 
 
-def test_a_lone_sign_is_western() -> None:
+def test_a_single_sign_counts_as_western() -> None:
     found = decode("// © 2004, 20°\n".encode("cp1252"), 0.7)
     assert found and found.encoding == "cp1252"
 
@@ -142,7 +142,7 @@ EVERY = "".join(f"{text}\n{CODE}" for texts in COMMENTS.values() for text in tex
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-def test_unicode_with_a_mark(codec: str) -> None:
+def test_a_byte_order_mark_decides(codec: str) -> None:
     raw = ("\ufeff" + EVERY).encode(codec)
     found = decode(raw, 0.7)
     assert found and (found.text, found.encoding, found.confidence) == (EVERY, codec, 1.0)
@@ -151,7 +151,7 @@ def test_unicode_with_a_mark(codec: str) -> None:
 
 @pytest.mark.parametrize("text", [EVERY, CODE, "x = 1\n", *(f"{t}\n" for texts in COMMENTS.values() for t in texts)])
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16-le", "utf-16-be"])
-def test_unicode_without_a_mark(codec: str, text: str) -> None:
+def test_utf16_is_recognised_without_a_mark(codec: str, text: str) -> None:
     found = decode(text.encode(codec), 0.7)
     assert found and found.text == text and found.bom == 0
     assert found.encoding == codec

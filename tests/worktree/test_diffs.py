@@ -72,7 +72,7 @@ def test_new_deleted_renamed_and_binary_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["tab\there.py", 'quo"te\\.py', "grüße.py", "new\nline.py", "a/b b/b.py", "-x.py", "b"]
 )
-def test_odd_paths(name: str, tmp_path: Path) -> None:
+def test_unusual_paths_are_read(name: str, tmp_path: Path) -> None:
     root = repository(tmp_path, {name: "a = 1\n"}, {name: "a = 2\n"}, [])
     [change] = changes(root)
     assert change.paths == (name.encode(),)

@@ -31,11 +31,11 @@ def test_hash_is_xxh3_128() -> None:
     assert content_hash(b"").hex() == "99aa06d3014798d86001c324468d497f"
 
 
-def test_equal_stat_is_not_read(file: Path) -> None:
+def test_a_file_with_an_equal_stat_is_not_read(file: Path) -> None:
     assert judged(file, stamp(file), b"other") is Freshness.FRESH
 
 
-def test_touched_is_fresh_by_its_content(file: Path) -> None:
+def test_a_touched_file_is_fresh(file: Path) -> None:
     noted = stamp(file)
     os.utime(file, ns=(1, 1))
     assert judged(file, noted) is Freshness.FRESH
@@ -52,7 +52,7 @@ def test_a_preserved_mtime_does_not_hide_an_edit(file: Path) -> None:
     )
 
 
-def test_other_size_is_changed(file: Path) -> None:
+def test_a_file_of_another_size_has_changed(file: Path) -> None:
     noted = stamp(file)
     file.write_bytes(b"x = 10\n")
     assert judged(file, noted) is Freshness.CHANGED

@@ -44,7 +44,7 @@ def test_each_file_has_its_commits_and_the_time_of_the_last(past: Past) -> None:
     assert (found.head, found.time, found.commits, found.whole, found.fault) == (last, day(3), 3, True, "")
 
 
-def test_a_file_that_went_and_came_back_has_all_its_commits(past: Past) -> None:
+def test_a_file_deleted_and_restored_has_all_its_commits(past: Past) -> None:
     past.commit({"a.py": "1"})
     past.commit({"a.py": None})
     assert read(past.root)[1] == {"a.py": History(2, day(2))}
@@ -75,7 +75,7 @@ def test_commits_have_their_messages(past: Past) -> None:
     assert (last.subject, last.body) == ("m", "Café")
 
 
-def test_no_message_can_pass_for_another_commit(past: Past) -> None:
+def test_no_message_is_taken_for_another_commit(past: Past) -> None:
     """The marks between commits are random, and no field of git's output can hold NUL."""
     first = past.commit({"a.py": "1"})
     past.commit({"b.py": "1"}, f"--message=\x01{first}\n\n{first} subject")
@@ -124,7 +124,7 @@ def test_many_commits_are_read_by_several_processes(past: Past, monkeypatch: pyt
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names that not every file system has")
-def test_names_are_those_of_documents(past: Past) -> None:
+def test_paths_are_written_as_those_of_documents(past: Past) -> None:
     first = past.commit({"a.py": "1"})
     names = [" x", "a\nb.py", ":100644 a", "\\x41", os.fsdecode(b"caf\xe9.py"), "naïve.py", "*.py", first]
     past.commit({f"{name}/{name}": "1" for name in names})
@@ -134,7 +134,7 @@ def test_names_are_those_of_documents(past: Past) -> None:
     assert read(past.root / os.fsdecode(b"caf\xe9.py"))[1] == {"caf\\xe9.py": History(1, day(2))}
 
 
-def test_a_folder_within_a_repository_has_its_part_of_the_history(past: Past) -> None:
+def test_a_subfolder_has_its_part_of_the_history(past: Past) -> None:
     past.commit({"app/a.py": "1", "app.py": "1"})
     past.commit({"b.py": "1"})
     found, files = read(past.root / "app")
@@ -316,7 +316,7 @@ def test_an_update_reads_only_new_commits(past: Past) -> None:
     carried(past.root, before)
 
 
-def test_the_window_moves_on(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_that_leave_the_window_are_dropped(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MOST_COMMITS", 4)
     for number in range(4):
         past.commit({"a.py": str(number), f"{number}.py": "1"})

@@ -42,22 +42,22 @@ with\\ space/ @space
     ],
 )
 def test_the_last_line_that_fits_decides(path: str, owners: tuple[str, ...] | None) -> None:
-    found = Owners(TEXT).of(path)
+    found = Owners(TEXT).find_owners(path)
     assert (found.owners if found else None) == owners
 
 
 def test_a_star_at_the_end_keeps_to_its_folder() -> None:
     owners = Owners("docs/* @a\n")
-    assert owners.of("docs/deep/x.md") is None
-    assert owners.of("docs/x.md") == (("@a",), 1)
+    assert owners.find_owners("docs/deep/x.md") is None
+    assert owners.find_owners("docs/x.md") == (("@a",), 1)
 
 
 def test_a_section_gives_owners_to_lines_without() -> None:
     owners = Owners("[Docs][2] @docs\n*.md\n*.rst @rst\n^[Code]\n*.py\n")
-    assert owners.of("a.md") == (("@docs",), 2)
-    assert owners.of("a.rst") == (("@rst",), 3)
-    assert owners.of("a.py") is None
+    assert owners.find_owners("a.md") == (("@docs",), 2)
+    assert owners.find_owners("a.rst") == (("@rst",), 3)
+    assert owners.find_owners("a.py") is None
 
 
 def test_invalid_lines_are_ignored() -> None:
-    assert Owners("\n\\\n/ @x\n[ @y\n\0 @z\n").of("a") is None
+    assert Owners("\n\\\n/ @x\n[ @y\n\0 @z\n").find_owners("a") is None

@@ -15,13 +15,13 @@ NAMES = st.lists(st.sampled_from([b"a", b"\\", b"x", b"5c", b"\xe9", b"\xc3\xa9"
 
 @pytest.mark.skipif(os.name == "nt", reason="names are UTF-16 there")
 @given(NAMES)
-def test_text_gives_the_bytes_back(raw: bytes) -> None:
+def test_the_text_of_a_path_gives_its_bytes_back(raw: bytes) -> None:
     shown = shown_path(os.fsdecode(raw))
     shown.encode("utf-8")
     assert os.fsencode(os_path_of(shown)) == raw
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are UTF-16 there")
-def test_bytes_are_kept_only_where_the_text_differs() -> None:
+def test_bytes_are_stored_only_where_the_text_differs() -> None:
     assert path_bytes("a/é.py") is None
     assert path_bytes(shown_path(os.fsdecode(b"a/\xe9.py"))) == b"a/\xe9.py"

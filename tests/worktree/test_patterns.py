@@ -67,7 +67,7 @@ def matches(pattern: bytes, path: bytes) -> bool:
 
 
 @pytest.mark.parametrize(("pattern", "path", "expected"), TABLE)
-def test_pattern_table(pattern: str, path: str, expected: bool) -> None:
+def test_patterns_match_as_the_table_says(pattern: str, path: str, expected: bool) -> None:
     assert matches(pattern.encode(), path.encode()) is expected
 
 
@@ -112,7 +112,7 @@ def test_generated_patterns_match_as_in_git(
 @pytest.mark.parametrize(
     "pattern", [b"*a" * 60 + b"b", b"/" + b"*a" * 60 + b"b", b"**/a/" * 30 + b"b", b"a*" * 100 + b"/c"]
 )
-def test_a_hostile_pattern_comes_to_an_end(pattern: bytes) -> None:
+def test_a_hostile_pattern_ends_soon(pattern: bytes) -> None:
     """Trying all ways to divide the text among the stars would take longer than the universe is old."""
     assert not matches(pattern, b"a" * 250)
     assert not matches(pattern, b"a/" * 100 + b"c")

@@ -50,7 +50,7 @@ ROWS = [(role, path) for role, paths in TABLE.items() for path in paths.split()]
 
 
 @pytest.mark.parametrize(("role", "path"), ROWS)
-def test_role(role: str, path: str) -> None:
+def test_each_path_has_its_role(role: str, path: str) -> None:
     if role:
         assert role in path_roles(path)
     else:
@@ -59,6 +59,6 @@ def test_role(role: str, path: str) -> None:
         ), path_roles(path)
 
 
-def test_several_roles_at_once() -> None:
+def test_a_path_can_have_several_roles() -> None:
     assert path_roles("docs/examples/test_app.py") == {"docs", "example", "test"}
     assert path_roles("example_test.go") == {"example", "test"}

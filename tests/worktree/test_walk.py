@@ -67,7 +67,7 @@ def test_every_kind_of_entry_has_its_reason(tmp_path: Path) -> None:
     }
 
 
-def test_settings_bring_in_what_they_name(tmp_path: Path) -> None:
+def test_settings_include_hidden_ignored_vendored_and_large_files(tmp_path: Path) -> None:
     write_tree(tmp_path, {".a/b": "", "node_modules/x.js": "", "y.min.js": "", "go.sum": "", "big": b"x" * 300})
     everything = Settings(hidden=True, include_vendored=True, max_file_size=300)
     assert set(outcome(tmp_path, everything).values()) == {"seen"}
@@ -109,7 +109,7 @@ def test_special_files_are_skipped_and_not_opened(tmp_path: Path, monkeypatch: p
 
 @posix
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
-def test_unreadable_is_a_skip_and_the_walk_goes_on(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_skip_and_the_walk_goes_on(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a/x": "", "b": "", "c": ""})
     (tmp_path / "a").chmod(0)
     (tmp_path / "b").chmod(0)
@@ -133,7 +133,7 @@ def test_folder_that_cannot_be_listed_is_a_skip(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
-def test_paths_that_are_not_utf8(tmp_path: Path) -> None:
+def test_paths_that_are_not_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
     for name in (b"caf\xe9.py", "café.py".encode(), rb"caf\xe9.py", b"back\\slash.py"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     steps = [step for step in walk(tmp_path, Settings()) if isinstance(step, SeenFile)]
@@ -174,7 +174,7 @@ def test_order_is_that_of_the_path_bytes(tmp_path_factory: pytest.TempPathFactor
 
 
 @posix
-def test_depth_has_no_limit_of_its_own(tmp_path: Path) -> None:
+def test_a_tree_of_any_depth_is_walked(tmp_path: Path) -> None:
     folders = [f"{tmp_path}{'/d' * depth}" for depth in range(1, 1201)]
     for folder in folders:
         os.mkdir(folder)  # noqa: PTH102 (pathlib recurses)
@@ -187,7 +187,7 @@ def test_depth_has_no_limit_of_its_own(tmp_path: Path) -> None:
         os.rmdir(folder)  # noqa: PTH106 (rmtree recurses too)
 
 
-def test_git_own_folder_is_no_part_of_the_tree(tmp_path: Path) -> None:
+def test_the_git_folder_is_not_part_of_the_tree(tmp_path: Path) -> None:
     git_tree(tmp_path, {"a.py": ""})
     assert outcome(tmp_path, Settings(hidden=True)) == {"a.py": "seen"}
 

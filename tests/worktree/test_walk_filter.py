@@ -57,7 +57,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "settings", [Settings(), Settings(hidden=True), Settings(no_ignore=True, include_vendored=True)]
 )
-def test_agrees_with_the_walk(tree: Path, settings: Settings) -> None:
+def test_the_filter_agrees_with_the_walk(tree: Path, settings: Settings) -> None:
     own = own_files(tree / "own/index.db")
     walk_filter = WalkFilter(tree, settings, own)
     seen = {}
@@ -84,11 +84,11 @@ def test_a_deleted_file_is_judged_by_its_name(tree: Path) -> None:
     assert not walk_filter.accepts("src/.git/HEAD")
 
 
-def test_a_long_way_down(tree: Path) -> None:
+def test_the_filter_reads_each_folder_of_a_deep_path_once(tree: Path) -> None:
     assert WalkFilter(tree, Settings()).accepts("d/" * 3000 + "x.py")
 
 
-def test_a_root_that_is_gone(tmp_path: Path) -> None:
+def test_a_missing_root_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         WalkFilter(tmp_path / "nowhere", Settings())
 
@@ -97,7 +97,7 @@ def watched_roots(*roots: Path) -> Roots:
     return Roots(roots, frozenset(), lambda root: lambda path: True)
 
 
-def test_git_activity_and_commits_are_noticed(tree: Path) -> None:
+def test_locks_of_git_and_commits_are_noticed(tree: Path) -> None:
     source = watched_roots(tree / "src")
     assert not source.git_is_at_work()
     (tree / ".git/index.lock").touch()
@@ -116,6 +116,6 @@ def test_git_activity_and_commits_are_noticed(tree: Path) -> None:
     assert not source.head_moved()
 
 
-def test_outside_any_repository(tmp_path: Path) -> None:
+def test_roots_outside_any_repository_have_no_head(tmp_path: Path) -> None:
     roots = watched_roots(tmp_path)
     assert (roots.git_is_at_work(), roots.head_moved()) == (False, False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codelens.config import Settings
-from codelens.context.counters import counter_of
+from codelens.context.counters import open_counter
 from codelens.context.parts import resume_request
 from codelens.evaluation.metrics import NamedHit, Rule, same_file, strict
 from codelens.evaluation.tasks import Task, read_tasks
@@ -58,7 +58,7 @@ class Shares(NamedTuple):
 
 def entries_of(index: Index, query: str, budget: int, format: str, parts: int) -> Iterator[Entry]:
     """The entries of a pack, and of so many parts of it."""
-    counter = counter_of("chars")
+    counter = open_counter("chars")
     request = ContextRequest(TASK, counter, SearchOptions(limit=EVERYTHING), budget, query=query)
     for _ in range(parts):
         recorder = Recorder(format)

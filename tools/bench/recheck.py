@@ -20,7 +20,7 @@ from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
 from codelens.model.request import SearchOptions
-from codelens.render.records import Record, render_json, to_json
+from codelens.render.records import Record, search_record, to_json
 from codelens.render.why_json import TOLERANCE, recompute, why_record
 
 SEED = 7
@@ -76,7 +76,7 @@ def recheck(index: Index, queries: Iterable[str], options: SearchOptions) -> Rec
     found = Recheck()
     for query in queries:
         try:
-            searched = "".join(render_json(index.search(query, options), 0))
+            searched = to_json(search_record(index.search(query, options), 0))
             explained = to_json(why_record(index.why(query, (), options), 0))
         except CodelensError as fault:
             found.refused.append(f"{query}: {fault}")

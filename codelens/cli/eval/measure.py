@@ -48,7 +48,7 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     tasks: list[Path] | None = argument(
         "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
-    topics: Path | None = TASKS.option("--topics FILE", "TREC topics: <top> elements, or number, tab, query")
+    topics: Path | None = TASKS.option("--topics FILE", "TREC topics: number, tab, query; or objects with id and query")
     qrels: Path | None = TASKS.option(
         "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
     )
@@ -174,7 +174,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
         for ablation in ablations:
             if rows and texts and not any(text in ablation.name for text in texts):
                 continue
-            changed = replace(run.setup, options=ablation.options(options), change=ablation if ablation.edits else None)
+            changed = replace(run.setup, change=ablation if ablation.edits else None)
             results = run_tasks(run.batches, changed, pool)
             values = compute_metrics({result.task.key: result.judged for result in results})
             means = mean_metrics(list(values.values()), SHOWN)

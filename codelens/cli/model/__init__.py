@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.config import write_setting
-from codelens.cli.declare import argument, command, group, option, required_argument
+from codelens.cli.declare import argument, command, group, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
-from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.streams import say, say_plain, write, write_fields
 from codelens.cli.workplace import settings_here, working_folder
 from codelens.config import is_model_name, user_place
-from codelens.embed.model_file import ModelFile, write_npz, write_text
+from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
-from codelens.errors import CannotWrite, SettingsError, UsageError
+from codelens.errors import SettingsError, UsageError
 from codelens.worktree.place import git_top
 
 
@@ -177,49 +176,9 @@ def use(flags: ModelUseFlags) -> int:
     return 0
 
 
-ENDINGS = {".npz": "npz", ".txt": "text", ".vec": "text"}
-
-
-class ModelExportFlags(CommonFlags):
-    """Options: the model, the output file, and the format."""
-
-    model: str = required_argument("MODEL", "A model's name or file")
-    out: Path = required_argument("OUT", "The file to write")
-    format: str | None = option(
-        "--format HOW",
-        "model, npz (numpy arrays) or text (word2vec) [default: by OUT's extension, else model]",
-        choices=("model", "npz", "text"),
-    )
-    force: bool = option("--force", "Overwrite an existing file")
-
-
-@command(epilog="Exit: 0 written, 2 no such model, or OUT cannot be written.")
-def export(flags: ModelExportFlags) -> int:
-    """Write a model to a file. In codelens' own format it works wherever you copy it: `codelens model use ./OUT`."""
-    how = flags.format or ENDINGS.get(flags.out.suffix, "model")
-    out = working_folder() / flags.out
-    if out.is_dir():
-        raise UsageError(f"{flags.out} is a folder", f"name a file, as {flags.out / 'table.model'}")
-    if out.exists() and not flags.force:
-        raise UsageError(f"{flags.out} already exists", "--force overwrites it")
-    file = model_file(flags.model)
-    beside = out.with_name(out.name + ".part")
-    try:
-        if how == "model":
-            shutil.copyfile(file.path, beside)
-        else:
-            (write_npz if how == "npz" else write_text)(file, beside)
-        beside.replace(out)
-    except OSError as fault:
-        beside.unlink(missing_ok=True)
-        raise CannotWrite(f"{out}: {fault.strerror or fault}", "name a file in a writable folder") from None
-    inform(flags, f"{flags.out}: {out.stat().st_size} bytes")
-    return 0
-
-
 model = group(
     "model",
-    *(info, list_models, use, export),
+    *(info, list_models, use),
     places={"train": "codelens.cli.model.learning:train", "eval": "codelens.cli.model.learning:evaluate"},
     help="Inspect, choose or train an embedding model.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from codelens.model.code import UnitId
 from codelens.model.search import Match, QueryTarget
@@ -27,19 +27,13 @@ class ChannelResult(NamedTuple):
     evidence: TextEvidence = TextEvidence()
 
 
-class Channel(Protocol):
+class Channel(NamedTuple):
     """One way to find units."""
 
     name: str  # weights.toml has its weight and its cut
-
-    @property
-    def modes(self) -> Sequence[str]:
-        """The values of --mode with which it runs."""
-        ...
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """The best `limit` matches."""
-        ...
+    modes: Sequence[str]  # The values of --mode with which it runs
+    retrieve: Callable[[SearchRun, int], ChannelResult]
+    """Run and limit → the best matches, at most so many."""
 
 
 class Findings(NamedTuple):

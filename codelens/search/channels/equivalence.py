@@ -7,7 +7,7 @@ blast radius" and "compute the blast radius" hold "blast radius", and no product
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -153,39 +153,36 @@ def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[Equiva
     """
     try:
         table = parse_toml(text)
-        everywhere = _languages(table.pop("languages", ""), own)
-        return [_class(name, row, weight, everywhere, own) for name, row in table.items()]
+        everywhere = _read_languages(table.pop("languages", ""), own)
+        return [_read_class(name, row, weight, everywhere, own) for name, row in table.items()]
     except ValueError as fault:
         raise SettingsError(f"{path}: {fault}", HINT) from None
 
 
-def _class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: bool) -> EquivalenceClass:
+def _read_class(name: str, row: Any, weight: float, languages: tuple[str, ...], own: bool) -> EquivalenceClass:
     if not isinstance(row, dict):
         raise ValueError(f"'{name}' is not a class")
     if unknown := sorted(row.keys() - {"phrases", "targets", "weight", "languages"}):
         raise ValueError(f"class '{name}' has no '{unknown[0]}'")
-    phrases = tuple(p.strip() for p in _text(name, row, "phrases").split(",") if p.strip())
-    targets = tuple(_text(name, row, "targets").split())
+    texts = {key: row.get(key, "") for key in ("phrases", "targets")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise ValueError(f"class '{name}': {key} must be a string, not {text!r}")
+    phrases = tuple(p.strip() for p in texts["phrases"].split(",") if p.strip())
+    targets = tuple(texts["targets"].split())
     if not phrases or not targets:
         raise ValueError(f"class '{name}' has no {'targets' if phrases else 'phrases'}")
     weight = row.get("weight", weight)
     if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 < weight <= 1:
         raise ValueError(f"class '{name}': weight must be above 0 and at most 1, not {weight!r}")
-    languages = _languages(row["languages"], own) if "languages" in row else languages
+    languages = _read_languages(row["languages"], own) if "languages" in row else languages
     concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
     if not usable_targets(concept):
         raise ValueError(f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common")
     return concept
 
 
-def _text(name: str, row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key, "")
-    if not isinstance(value, str):
-        raise ValueError(f"class '{name}': {key} must be a string, not {value!r}")
-    return value
-
-
-def _languages(value: Any, own: bool) -> tuple[str, ...]:
+def _read_languages(value: Any, own: bool) -> tuple[str, ...]:
     """The languages as documents name them. Shipped files use these names: the table of all languages is slow to read."""
     if not isinstance(value, str):
         raise ValueError(f"languages must be a string with spaces between the names, not {value!r}")
@@ -204,37 +201,32 @@ WEAK = 0.5
 """Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top."""
 
 
-class EquivalenceChannel:
-    """Uses the user's own classes; the shipped ones too, if the profile gives the channel a weight."""
+def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
+    """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
 
-    name = "equivalence"
-    modes = ("hybrid", "keyword")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
-
-        Shipped classes need a strong match. Raises SettingsError for a file of classes with faults.
-        """
-        query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
-        own = load_user_classes(run.settings.classes) if run.settings.classes else ()
-        words = split_into_stems(query.texts) if own or uses_shipped else []
-        class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
-        learned = list(query.learned)
-        matches: dict[UnitId, Match] = {}
-        chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
-        lookups = {
-            (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
-            for match in chosen
-            for target in usable_targets(match.concept)
-        }
-        store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
-        for (match, target), lookup in lookups.items():
-            while learned and learned[0].raw_score > match.score:
-                matches.setdefault(learned[0].unit, learned.pop(0))
-            phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
-            reason = f"{phrases} of class {match.concept.name} names {target}"
-            for unit in store.units.find_by_name(*lookup):
-                matches.setdefault(unit, Match(unit, match.score, reason))
-        for match_of_use in learned:
-            matches.setdefault(match_of_use.unit, match_of_use)
-        return ChannelResult(list(matches.values())[:limit])
+    The user's own classes count; the shipped ones too, if the profile gives the channel a weight, but these need a strong match.
+    Raises SettingsError for a file of classes with faults.
+    """
+    query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
+    own = load_user_classes(run.settings.classes) if run.settings.classes else ()
+    words = split_into_stems(query.texts) if own or uses_shipped else []
+    class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
+    learned = list(query.learned)
+    matches: dict[UnitId, Match] = {}
+    chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
+    lookups = {
+        (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
+        for match in chosen
+        for target in usable_targets(match.concept)
+    }
+    store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
+    for (match, target), lookup in lookups.items():
+        while learned and learned[0].raw_score > match.score:
+            matches.setdefault(learned[0].unit, learned.pop(0))
+        phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
+        reason = f"{phrases} of class {match.concept.name} names {target}"
+        for unit in store.units.find_by_name(*lookup):
+            matches.setdefault(unit, Match(unit, match.score, reason))
+    for match_of_use in learned:
+        matches.setdefault(match_of_use.unit, match_of_use)
+    return ChannelResult(list(matches.values())[:limit])

@@ -35,50 +35,37 @@ MOST_READ = 1000  # Units that are read, those with the most of the stems first.
 MOST_TODOS = 50_000  # Comments that are compared. Linux has some 20 000.
 
 
-class ExactChannel:
-    """Ranks by the profile's weights of the fields; text that is only in fields of weight 0 is not found."""
+def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
+    """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0, by the profile's
+    weights of the fields; text that is only in fields of weight 0 is not found.
 
-    name = "exact"
-    modes = ("hybrid", "keyword", "exact")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0.
-
-        Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
-        but by an alias.
-        """
-        query, fields = run.terms, run.profile.fields
-        whole = run.options.mode == "exact" or run.profile.as_written
-        extra = [t for t in query.extra if not whole or t.tier == ALIAS]
-        terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
-        matches: Sequence[Match] = []
-        if terms and whole:
-            matches = rank_whole_words(run, list(terms), limit)
-        elif terms:
-            columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-            frequencies = run.store.postings.document_frequencies(terms)
-            scores = run.store.postings.bm25(
-                list(terms), fields, run.within, limit, columns, choose_rarest(frequencies)
-            )
-            matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
-        matches = put_names_first(run, matches, limit)
-        return ChannelResult(add_todo_matches(run, matches, limit) if asks_todos(run.query.node) else matches)
-
-
-class LexiconChannel:
-    """Ranks by BM25 of the terms from the lexicon alone; words that the query says are the channel `exact`'s."""
-
-    name = "lexicon"
-    modes = ("hybrid", "keyword")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units with any of the related terms. The raw score is BM25."""
-        terms = [term.text for term in run.terms.related]
-        if not terms:
-            return ChannelResult([])
+    Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
+    but by an alias.
+    """
+    query, fields = run.terms, run.profile.fields
+    whole = run.options.mode == "exact" or run.profile.as_written
+    extra = [t for t in query.extra if not whole or t.tier == ALIAS]
+    terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
+    matches: Sequence[Match] = []
+    if terms and whole:
+        matches = rank_whole_words(run, list(terms), limit)
+    elif terms:
+        columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
         frequencies = run.store.postings.document_frequencies(terms)
-        scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), choose_rarest(frequencies))
-        return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
+        scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, choose_rarest(frequencies))
+        matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
+    matches = put_names_first(run, matches, limit)
+    return ChannelResult(add_todo_matches(run, matches, limit) if asks_todos(run.query.node) else matches)
+
+
+def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
+    """Units with any of the terms from the lexicon. The raw score is BM25."""
+    terms = [term.text for term in run.terms.related]
+    if not terms:
+        return ChannelResult([])
+    frequencies = run.store.postings.document_frequencies(terms)
+    scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), choose_rarest(frequencies))
+    return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
 
 
 def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
@@ -131,7 +118,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
         run.store.budget.limits.append(f"only the {most} best by their stems were read for whole words")
     idf = compute_idfs(run.store, terms)
     units = [unit for unit, _ in proposed]
-    counting = partial(_counts, terms=terms, weights=fields, texts=run.texts)
+    counting = partial(_count_words, terms=terms, weights=fields, texts=run.texts)
     counts_of = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
     counted = {unit: counts_of[unit] for unit in units if unit in counts_of}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
@@ -142,7 +129,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
     return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
 
 
-def _counts(
+def _count_words(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
     """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
@@ -152,7 +139,7 @@ def _counts(
     counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:
         store.budget.check()
-        fields = _fields(rows[unit], marks.get(unit, ()), texts.read(documents[rows[unit].document]))
+        fields = _read_fields(rows[unit], marks.get(unit, ()), texts.read(documents[rows[unit].document]))
         folded = " ".join(fields.values()).casefold()
         if folded.isascii() and not any(part in folded for part in parts):
             continue
@@ -171,7 +158,7 @@ def _counts(
     return Part(of=counts_of)
 
 
-def _fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
+def _read_fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
     """Column of the index → the text that its terms are made of; the body has those of the units inside it, too."""
     if row.is_quoted:
         return {"name": row.name}

@@ -51,81 +51,77 @@ IN_LINE = (0.5, 0.4)  # Value of a fragment in a line, of 1: at least the first,
 FRAGMENT = 1.0  # Added to the raw score of what holds the query as a fragment, so that nothing else goes before it
 
 
-class FuzzyChannel:
-    """In the mode `fuzzy`, and for a profile that demands it, it also finds names and texts that hold a plain word; next to the
-    other channels those would only be noise."""
+def find_nearly(run: SearchRun, limit: int) -> ChannelResult:
+    """Units that hold the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
 
-    name = "fuzzy"
-    modes = ("hybrid", "fuzzy")
+    The raw score is 1 at most, and for a fragment 2. In the mode `fuzzy`, and for a profile that demands it, names and texts that
+    hold a plain word are found, too; next to the other channels those would only be noise.
+    """
+    parts = run.options.mode == "fuzzy" or run.profile.as_written
+    unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
+    matches, typed, bearing, *near = run.store.at_once(
+        partial(_find_by_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
+        partial(find_verbatim, run) if typing else VerbatimMatches,
+        partial(_find_in_names, find_fragment(run) if typing else "", run, limit),
+        *(partial(_find_resembling, word, run) for word in unknown),
+    )
+    fragments: dict[UnitId, Match] = {}
+    if typing:
+        for unit, find in typed.finds.items():
+            if (unit not in matches or find.value > matches[unit].raw_score) and not (parts and find.token):
+                matches[unit] = Match(unit, find.value, f"has '{find.text}'")
+        for match in _match_fragment(run, typed, bearing):
+            matches[match.unit] = match
+        least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
+        fragments = {m.unit: m for m in matches.values() if m.raw_score > least}
+    resembling: dict[UnitId, float] = {}
+    for (word, certainty), alike in zip(unknown.items(), near, strict=True):
+        for unit, name, slips in alike:
+            mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
+            resembling.setdefault(unit, certainty / (1 + slips))
+            matches.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
+    ranked = sorted(matches.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
+    return ChannelResult(ranked[:limit], TextEvidence(typed.finds, resembling, fragments))
 
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units that hold the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
 
-        The raw score is 1 at most, and for a fragment 2.
-        """
-        parts = run.options.mode == "fuzzy" or run.profile.as_written
-        unknown, typing = self._unknown(run), run.profile.channels.get(self.name)
-        matches, typed, bearing, *near = run.store.at_once(
-            partial(_with_parts, run, limit) if parts else partial(self._named, run, unknown, limit),
-            partial(find_verbatim, run) if typing else VerbatimMatches,
-            partial(_bearing, find_fragment(run) if typing else "", run, limit),
-            *(partial(_resembling, word, run) for word in unknown),
+def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
+    """Units whose names hold a name of the query, or a word that no unit has."""
+    matches: dict[UnitId, Match] = {}
+    store = run.store
+    terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
+    terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
+    store.foresee(*(_name_question(term, run, limit) for term in terms if fold_identifier(term.text)))
+    for term in terms:
+        part, said = fold_identifier(term.text), describe_name(term)
+        store.budget.check()
+        if len(part) >= TRIGRAM:
+            for unit, _, letters in store.postings.names_with(*_name_question(term, run, limit)[1]):
+                matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
+        elif part:
+            for unit in store.units.find_by_prefix(part, run.within, limit):
+                matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
+    return matches
+
+
+def _find_unknown(run: SearchRun) -> dict[str, float]:
+    """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
+    query, store = run.terms, run.store
+    names = [t.text for t in query.names if t.tier not in ("pair", "prefix")]
+    words = [t.text for t in query.words if t.tier == "component"]
+    alone = not names and len(words) == 1
+    unknown = {
+        fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
+    }
+    unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
+    unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
+    if len(unknown) > MOST_UNKNOWN:
+        store.budget.limits.append(
+            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
         )
-        fragments: dict[UnitId, Match] = {}
-        if typing:
-            for unit, find in typed.finds.items():
-                if (unit not in matches or find.value > matches[unit].raw_score) and not (parts and find.token):
-                    matches[unit] = Match(unit, find.value, f"has '{find.text}'")
-            for match in _with_fragment(run, typed, bearing):
-                matches[match.unit] = match
-            least = 0.0 if run.options.mode == "fuzzy" else FRAGMENT
-            fragments = {m.unit: m for m in matches.values() if m.raw_score > least}
-        resembling: dict[UnitId, float] = {}
-        for (word, certainty), alike in zip(unknown.items(), near, strict=True):
-            for unit, name, slips in alike:
-                mistakes = f"{slips} typing mistake{'s' * (slips > 1)}"
-                resembling.setdefault(unit, certainty / (1 + slips))
-                matches.setdefault(unit, Match(unit, resembling[unit], f"{word} ~ {name}, {mistakes}"))
-        ranked = sorted(matches.values(), key=lambda m: -m.raw_score)  # stable: within a score the order above holds
-        return ChannelResult(ranked[:limit], TextEvidence(typed.finds, resembling, fragments))
-
-    def _named(self, run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
-        """Units whose names hold a name of the query, or a word that no unit has."""
-        matches: dict[UnitId, Match] = {}
-        store = run.store
-        terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
-        terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-        store.foresee(*(_asking_for(term, run, limit) for term in terms if fold_identifier(term.text)))
-        for term in terms:
-            part, said = fold_identifier(term.text), describe_name(term)
-            store.budget.check()
-            if len(part) >= TRIGRAM:
-                for unit, _, letters in store.postings.names_with(*_asking_for(term, run, limit)[1]):
-                    matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
-            elif part:
-                for unit in store.units.find_by_prefix(part, run.within, limit):
-                    matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
-        return matches
-
-    def _unknown(self, run: SearchRun) -> dict[str, float]:
-        """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
-        query, store = run.terms, run.store
-        names = [t.text for t in query.names if t.tier not in ("pair", "prefix")]
-        words = [t.text for t in query.words if t.tier == "component"]
-        alone = not names and len(words) == 1
-        unknown = {
-            fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
-        }
-        unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
-        unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
-        if len(unknown) > MOST_UNKNOWN:
-            store.budget.limits.append(
-                f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
-            )
-        return dict(islice(unknown.items(), MOST_UNKNOWN))
+    return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
-def _asking_for(term: Term, run: SearchRun, limit: int) -> Expected:
+def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
     """The question which names hold a term, or begin with a short one."""
     part = fold_identifier(term.text)
     if len(part) < TRIGRAM:
@@ -138,12 +134,12 @@ def _share_of_name(part: str, letters: int) -> float:
     return HOLDS * (1.0 + len(part) / letters) / 2
 
 
-def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
+def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    asked = {text: _asking_for(term, run, MOST_NAMED) for text, term in terms.items()}
+    asked = {text: _name_question(term, run, MOST_NAMED) for text, term in terms.items()}
     store.foresee(*(question for question in asked.values() if question[0] == "postings.names_with"))
     for text, term in terms.items():
         part = fold_identifier(text)
@@ -171,7 +167,7 @@ def _with_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     }
 
 
-def _with_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
+def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
     least, more = IN_LINE
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
@@ -188,7 +184,7 @@ def _with_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId,
     ]
 
 
-def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
+def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     """Units with a name of which a text is a part → value of that."""
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
@@ -205,7 +201,7 @@ def _bearing(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
     return values
 
 
-def _resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
+def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
     """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
     store = run.store
     store.budget.check()

@@ -141,68 +141,63 @@ COMMON_ON_PATHS, FEW_FILES = 0.1, 3
 IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers 1 to 4. Only their order is meant.
 
 
-class TieredNames:
-    """Exact names, beginnings, parts of qualified names, and names of folders and files; each unit in the first tier it fits."""
+def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
+    """Exact names, beginnings, parts of qualified names, and names of folders and files; each unit in the first tier it fits.
 
-    name = "symbol"
-    modes = ("hybrid", "keyword")
+    Names of the query come first; its words alone as names only where these gave few. The raw score says the tier.
+    """
+    matches: dict[UnitId, Match] = {}
+    units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
+    names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
+    spellings = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
 
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Names of the query first; its words alone as names only where these gave few. The raw score says the tier."""
-        matches: dict[UnitId, Match] = {}
-        units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
-        names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
-        spellings = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
+    def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
+        """Add units that are not found yet, until there are `most`."""
+        for unit in units:
+            if len(matches) >= most:
+                return
+            matches.setdefault(unit, Match(unit, score, reason))
 
-        def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
-            """Add units that are not found yet, until there are `most`."""
-            for unit in units:
-                if len(matches) >= most:
-                    return
-                matches.setdefault(unit, Match(unit, score, reason))
+    def add_named(terms: Iterable[Term]) -> None:
+        for term in terms:
+            named = units.find_likeliest(*_split_name(term), within, limit)
+            add(named, IS_NAMED, f"tier 1: is named {term.origin}", limit)
 
-        def add_named(terms: Iterable[Term]) -> None:
-            for term in terms:
-                named = units.find_likeliest(*_split_name(term), within, limit)
-                add(named, IS_NAMED, f"tier 1: is named {term.origin}", limit)
+    def add_begun(terms: Iterable[Term]) -> None:
+        for term in terms:
+            begun = units.find_by_prefix(term.text, within, PREFIX_CAP)
+            add(begun, BEGINS, f"tier 2: name begins with {term.origin}", PREFIX_CAP)
 
-        def add_begun(terms: Iterable[Term]) -> None:
-            for term in terms:
-                begun = units.find_by_prefix(term.text, within, PREFIX_CAP)
-                add(begun, BEGINS, f"tier 2: name begins with {term.origin}", PREFIX_CAP)
-
-        run.store.foresee(
-            *(("units.find_likeliest", (*_split_name(term), within, limit)) for term in (*names, *words)),
-            *(("units.find_by_prefix", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
-            *(("documents.on_paths", (text,)) for text in spellings),
-        )
-        add_named(names)
-        for term in (*names, *run.terms.words):
-            if term.tier == "prefix":
-                begun = fold_identifier(term.text.removesuffix(BEGINNING))
-                for find in (units.find_by_name, units.find_by_prefix):
-                    reason = f"tier 2: name begins with {term.origin}"
-                    add(find(begun, within, PREFIX_CAP), BEGINS, reason, PREFIX_CAP)
+    run.store.foresee(
+        *(("units.find_likeliest", (*_split_name(term), within, limit)) for term in (*names, *words)),
+        *(("units.find_by_prefix", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
+        *(("documents.on_paths", (text,)) for text in spellings),
+    )
+    add_named(names)
+    for term in (*names, *run.terms.words):
+        if term.tier == "prefix":
+            begun = fold_identifier(term.text.removesuffix(BEGINNING))
+            for find in (units.find_by_name, units.find_by_prefix):
+                reason = f"tier 2: name begins with {term.origin}"
+                add(find(begun, within, PREFIX_CAP), BEGINS, reason, PREFIX_CAP)
+    if len(matches) < PREFIX_BELOW:
+        add_begun(names)
+    if len(matches) < FEW:
+        add_named(words)
         if len(matches) < PREFIX_BELOW:
-            add_begun(names)
-        if len(matches) < FEW:
-            add_named(words)
-            if len(matches) < PREFIX_BELOW:
-                add_begun(words)
-        if len(matches) < SUBSTRING_BELOW:
-            parts = [text for text in spellings if len(text) >= SUBSTRING_LETTERS]
-            run.store.foresee(*(("units.find_by_part", (text, within, SUBSTRING_CAP)) for text in parts))
-            for text in parts:
-                reason = f"tier 3: qualified name holds {spellings[text]}"
-                add(units.find_by_part(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
-        if len(matches) < PATH_BELOW:
-            segments = [text for text in spellings if len(text) >= PATH_LETTERS and names_place(text, run)]
-            run.store.foresee(*(("units.find_in_segment", (text, within, folders)) for text in segments))
-            for text in segments:
-                add(
-                    units.find_in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders
-                )
-        return ChannelResult(list(matches.values())[:limit])
+            add_begun(words)
+    if len(matches) < SUBSTRING_BELOW:
+        parts = [text for text in spellings if len(text) >= SUBSTRING_LETTERS]
+        run.store.foresee(*(("units.find_by_part", (text, within, SUBSTRING_CAP)) for text in parts))
+        for text in parts:
+            reason = f"tier 3: qualified name holds {spellings[text]}"
+            add(units.find_by_part(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
+    if len(matches) < PATH_BELOW:
+        segments = [text for text in spellings if len(text) >= PATH_LETTERS and names_place(text, run)]
+        run.store.foresee(*(("units.find_in_segment", (text, within, folders)) for text in segments))
+        for text in segments:
+            add(units.find_in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders)
+    return ChannelResult(list(matches.values())[:limit])
 
 
 def _split_name(term: Term) -> tuple[str, str]:
@@ -219,24 +214,18 @@ def _spellings(term: Term) -> list[str]:
     return [written if fold_identifier(written) == term.text else term.text]
 
 
-class KeywordTexts:
+def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     """BM25 of words in all texts, of compounds in names, of pairs as phrases, and of beginnings of folders in paths."""
-
-    name = "exact"
-    modes = ("hybrid", "keyword", "exact")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units with any of the terms. The raw score is BM25, above 0."""
-        query, fields = run.terms, run.profile.fields
-        words = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
-        compounds = (t.origin.strip("`") for t in query.names if t.tier != PAIR)
-        terms: list[str | InColumns] = [*words]
-        terms += [InColumns(split_qualified(name)[1].casefold(), ("name",)) for name in compounds]
-        terms += [InColumns(t.origin.casefold()) for t in query.names if t.tier == PAIR]
-        terms += [InColumns(word, ("path",), begins=True) for word in path_terms(run)]
-        columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        scores = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
-        return ChannelResult([Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores])
+    query, fields = run.terms, run.profile.fields
+    words = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
+    compounds = (t.origin.strip("`") for t in query.names if t.tier != PAIR)
+    terms: list[str | InColumns] = [*words]
+    terms += [InColumns(split_qualified(name)[1].casefold(), ("name",)) for name in compounds]
+    terms += [InColumns(t.origin.casefold()) for t in query.names if t.tier == PAIR]
+    terms += [InColumns(word, ("path",), begins=True) for word in path_terms(run)]
+    columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
+    scores = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
+    return ChannelResult([Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores])
 
 
 def path_terms(run: SearchRun) -> list[str]:

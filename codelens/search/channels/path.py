@@ -23,28 +23,22 @@ AROUND, IN_FILE = 0.9, 0.5
 OTHER_FILE = 0.9  # Factor for a file of which the query has only the end of the path
 
 
-class PathChannel:
-    """All units of a file have its path, so this ranks files and folders more than units."""
+def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
+    """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
 
-    name = "path"
-    modes = ("hybrid", "keyword")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
-
-        The raw score is BM25, above 0, and above all of those for a place.
-        """
-        query, store = run.terms, run.store
-        most = COMMON_ON_PATHS * store.units.count()
-        frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
-        telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
-        proposing, columns = choose_rarest(telling), tuple(COLUMNS)
-        scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
-        best = max((score for _, score in scores), default=0.0)
-        at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
-        matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
-        matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in scores if unit not in run.places]
-        return ChannelResult(matches[:limit])
+    The raw score is BM25, above 0, and above all of those for a place.
+    """
+    query, store = run.terms, run.store
+    most = COMMON_ON_PATHS * store.units.count()
+    frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
+    telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
+    proposing, columns = choose_rarest(telling), tuple(COLUMNS)
+    scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
+    best = max((score for _, score in scores), default=0.0)
+    at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
+    matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
+    matches += [Match(unit, score, f"path BM25 {score:.2f}") for unit, score in scores if unit not in run.places]
+    return ChannelResult(matches[:limit])
 
 
 def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
@@ -60,18 +54,20 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     may_be_found = run.allows()
     targets: dict[UnitId, QueryTarget] = {}
-    files = _files(path, run)
+    files = _find_files(path, run)
     run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
     for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
             run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
         units = [u for u in run.store.units.of_document(document.id) if may_be_found(u.id)]
         share = 1.0 if document.path == below else OTHER_FILE
-        targets |= {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _at(line, units)}
+        targets |= {
+            u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)
+        }
     return targets
 
 
-def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
+def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
     """(document, the path below its root that the query has) of the files that fit."""
     for row in run.store.documents.repositories():
         if path.startswith(f"{row.root.as_posix()}/"):
@@ -80,7 +76,7 @@ def _files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
     return [(document, path) for document in run.store.documents.find_ending_in(path, MOST_FILES)]
 
 
-def _at(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
+def _place_units(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
     """(unit, value from 0 to 1, reason): the innermost at the line, those around it, then the others by distance."""
     if not line:
         return [(unit, 1.0, f"the query is {unit.path}") for unit in units]

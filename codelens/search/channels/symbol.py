@@ -30,53 +30,49 @@ IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 """Raw scores of the tiers. Only their order is meant; with --fusion weighted or minmax they count as they stand."""
 
 
-class SymbolChannel:
-    """Finds each unit once, in the first tier that it fits. Of namesakes those go first that are spelled as the query has it."""
+def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
+    """Each unit once, in the first tier that it fits, and each tier only if those before found little. The raw score is the
+    tier's. Of namesakes those go first that are spelled as the query has it.
+    """
+    matches: dict[UnitId, Match] = {}
+    query, units, within = run.terms, run.store.units, run.within
+    primary = [t for t in query.names if t.tier != "pair"]
+    pairs = [t for t in query.names if t.tier == "pair"]
+    words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
+    begun = [(t, fold_identifier(t.text.removesuffix(BEGINNING))) for t in (*query.names, *query.words)]
+    begun = [(term, beginning) for term, beginning in begun if term.tier == "prefix"]
+    run.store.foresee(
+        *(("units.find_likeliest", name_lookup(term, within)) for term in (*primary, *pairs, *words)),
+        *(
+            (way, (text, within, EXACT_CAP))
+            for _, text in begun
+            for way in ("units.find_by_name", "units.find_by_prefix")
+        ),
+    )
 
-    name = "symbol"
-    modes = ("hybrid", "keyword")
+    def add(units: Sequence[UnitId], score: float, relation: str, term: Term, most: int = sys.maxsize) -> None:
+        for unit in units[: max(0, most - len(matches))]:
+            matches.setdefault(unit, Match(unit, score, f"its name {relation} {describe_name(term)}"))
 
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Tier by tier, each only if those before found little. The raw score is the tier's."""
-        matches: dict[UnitId, Match] = {}
-        query, units, within = run.terms, run.store.units, run.within
-        primary = [t for t in query.names if t.tier != "pair"]
-        pairs = [t for t in query.names if t.tier == "pair"]
-        words = sorted((t for t in query.words if t.tier == "component"), key=lambda t: -len(t.text))
-        begun = [(t, fold_identifier(t.text.removesuffix(BEGINNING))) for t in (*query.names, *query.words)]
-        begun = [(term, beginning) for term, beginning in begun if term.tier == "prefix"]
+    for terms in (primary, pairs, words):
+        if len(matches) < FEW_PRIMARY or terms is pairs:
+            for term in terms:
+                add(units.find_likeliest(*name_lookup(term, within)), IS_NAMED, "is", term)
+    for term, text in begun:  # however many others were found
+        add(units.find_by_name(text, within, EXACT_CAP), IS_NAMED, "is", term)
+        add(units.find_by_prefix(text, within, EXACT_CAP), BEGINS, "begins with", term)
+    parts = [t for t in (*primary, *words) if len(t.text) >= SUBSTRING_LETTERS and "fuzzy" in run.abilities]
+    if len(matches) < PREFIX_BELOW:
+        few = len(matches) < SUBSTRING_BELOW
         run.store.foresee(
-            *(("units.find_likeliest", name_lookup(term, within)) for term in (*primary, *pairs, *words)),
-            *(
-                (way, (text, within, EXACT_CAP))
-                for _, text in begun
-                for way in ("units.find_by_name", "units.find_by_prefix")
-            ),
+            *(("units.find_by_prefix", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
+            *(("postings.names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
         )
-
-        def add(units: Sequence[UnitId], score: float, relation: str, term: Term, most: int = sys.maxsize) -> None:
-            for unit in units[: max(0, most - len(matches))]:
-                matches.setdefault(unit, Match(unit, score, f"its name {relation} {describe_name(term)}"))
-
-        for terms in (primary, pairs, words):
-            if len(matches) < FEW_PRIMARY or terms is pairs:
-                for term in terms:
-                    add(units.find_likeliest(*name_lookup(term, within)), IS_NAMED, "is", term)
-        for term, text in begun:  # however many others were found
-            add(units.find_by_name(text, within, EXACT_CAP), IS_NAMED, "is", term)
-            add(units.find_by_prefix(text, within, EXACT_CAP), BEGINS, "begins with", term)
-        parts = [t for t in (*primary, *words) if len(t.text) >= SUBSTRING_LETTERS and "fuzzy" in run.abilities]
+    for terms in (primary, pairs, words):
         if len(matches) < PREFIX_BELOW:
-            few = len(matches) < SUBSTRING_BELOW
-            run.store.foresee(
-                *(("units.find_by_prefix", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
-                *(("postings.names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
-            )
-        for terms in (primary, pairs, words):
-            if len(matches) < PREFIX_BELOW:
-                for term in terms:
-                    add(units.find_by_prefix(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
-        for term in parts if len(matches) < SUBSTRING_BELOW else ():
-            named = run.store.postings.names_containing(term.text, within, SUBSTRING_CAP)
-            add(named, HOLDS, "has", term, SUBSTRING_CAP)
-        return ChannelResult(list(matches.values())[:limit])
+            for term in terms:
+                add(units.find_by_prefix(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
+    for term in parts if len(matches) < SUBSTRING_BELOW else ():
+        named = run.store.postings.names_containing(term.text, within, SUBSTRING_CAP)
+        add(named, HOLDS, "has", term, SUBSTRING_CAP)
+    return ChannelResult(list(matches.values())[:limit])

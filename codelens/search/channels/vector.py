@@ -18,25 +18,19 @@ OVERFETCH = (1.25, 3.0)
 then more are fetched. Three times is the marketplace's figure; a quarter more is chosen."""
 
 
-class VectorChannel:
-    """Uses the embedder of the index."""
-
-    name = "vector"
-    modes = ("hybrid", "vector")
-
-    def retrieve(self, run: SearchRun, limit: int) -> ChannelResult:
-        """Units by their nearest piece. The raw score is the cosine, the embedder's least or more."""
-        store, (vector, least) = run.store, query_vector(run)
-        if not vector:
-            return ChannelResult([])
-        best: dict[UnitId, float] = {}
-        for times in OVERFETCH:
-            pieces = store.vectors.nearest(vector, run.within, int(limit * times))
-            best, enough = _near(pieces, int(limit * times), least)
-            if enough or len(best) >= limit:
-                break
-        ranked = _ordered(best, run, limit)[:limit]
-        return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
+def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
+    """Units by their nearest piece, with the embedder of the index. The raw score is the cosine, its least or more."""
+    store, (vector, least) = run.store, query_vector(run)
+    if not vector:
+        return ChannelResult([])
+    best: dict[UnitId, float] = {}
+    for times in OVERFETCH:
+        pieces = store.vectors.nearest(vector, run.within, int(limit * times))
+        best, enough = _drop_far(pieces, int(limit * times), least)
+        if enough or len(best) >= limit:
+            break
+    ranked = _order_units(best, run, limit)[:limit]
+    return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
 def query_vector(run: SearchRun) -> tuple[bytes, float]:
@@ -55,7 +49,7 @@ def query_vector(run: SearchRun) -> tuple[bytes, float]:
     return vector, embedder.least_cosine
 
 
-def _near(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
+def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """(unit → its least distance, True if no others are near enough), from the nearest pieces in order.
 
     A full page is cut somewhere among the pieces that lie as far as its last; none of those is taken, or chance would choose.
@@ -69,7 +63,7 @@ def _near(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> 
     return best, len(near) < wanted
 
 
-def _ordered(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
+def _order_units(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
     """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
     best = first_with_ties(best, limit)
     sharing = Counter(best.values())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from importlib import import_module
-from typing import Protocol
 
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass
@@ -30,21 +29,11 @@ class Ranking:
         return next((i for i, c in enumerate(self.candidates, start=1) if c.unit.id == unit), None)
 
 
-class Ranker(Protocol):
-    """One way to score."""
-
-    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """Candidates with the contributions to their scores, in any order."""
-        ...
+Rank = Callable[[SearchRun, Findings], Ranking]
+"""Candidates with the contributions to their scores, in any order, of what the channels found."""
 
 
-class _Rankers(dict[str, Ranker]):
-    """Name → the RANKER of the module of this name, imported at first use: a search must not pay for other rankers."""
-
-    def __missing__(self, name: str) -> Ranker:
-        ranker: Ranker = import_module(f"{__name__}.{name}").RANKER
-        self[name] = ranker
-        return ranker
-
-
-RANKERS: Mapping[str, Ranker] = _Rankers()
+def load_ranker(name: str) -> Rank:
+    """The function `rank` of the module of this name, imported at first use: a search must not pay for other rankers."""
+    rank: Rank = import_module(f"{__name__}.{name}").rank
+    return rank

@@ -19,9 +19,20 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from codelens.graph.hits import ADJUSTMENTS, POOL, HitsScores, compute_hits
 from codelens.graph.surroundings import ContentNumbering, WholeGraph
-from codelens.graph.walk import Adjacency, Neighbour, Neighbours, Node, Trails, find_heaviest, walk
+from codelens.graph.walk import (
+    ADJUSTMENTS,
+    POOL,
+    Adjacency,
+    HitsScores,
+    Neighbour,
+    Neighbours,
+    Node,
+    Trails,
+    compute_hits,
+    find_heaviest,
+    walk,
+)
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, replace
@@ -33,7 +44,7 @@ from codelens.search.channels.keywords import path_terms
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
 from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
-from codelens.search.rankers import Ranker, Ranking
+from codelens.search.rankers import Ranking
 from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, read_runtime_signals
 from codelens.search.run import SearchRun
 from codelens.search.terms import collect_words, load_words
@@ -74,53 +85,48 @@ class NumberedWalk:
         return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
 
-class WalkRanker:
-    """The channels' ranks only choose where the walk begins; the score says what the walk and the graph know of a unit.
-
-    Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
+def rank(run: SearchRun, findings: Findings) -> Ranking:
+    """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
+    decide. Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
+    Matches of a user's own class, and literal matches, are candidates wherever the walk went.
     """
-
-    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
-        decide. Matches of a user's own class, and literal matches, are candidates wherever the walk went.
-        """
-        evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
-        with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
-            walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
-            own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
-            certain = findings.literal.union(own_targets)
-            seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
-            walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
-            pool = _pool(run, walked, walking, seeds, certain)
-            hits, ways, surest, changed = store.at_once(
-                partial(_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
-                partial(_ways, pool, walked, walking, store),
-                partial(_surest_edges, pool, store),
-                partial(measure_recency_of_units, run, pool.values()),
-            )
-            mass = walked.mass_of_units()
-            most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
-            running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
-            candidates = []
-            for unit, row in pool.items():
-                fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
-                candidate = Candidate(row, dict(fused.channels) if fused else {})
-                reason = seed.reason if seed and seed.direct else ""
-                read = ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
-                add_composite(candidate, GraphSignals(share, *read), weights, hits)
-                candidates.append(candidate)
-            trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
-            trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
-            noted = {event.unit.id for event in trace.events}
-            for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
-                if unit not in pool and unit not in noted:
-                    too_far = NO_SEED, f"match {place} of the channels is too far down for a seed"
-                    stage, text = seeds.losses.get(unit) or too_far
-                    trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
-            measure(candidates, evidence, run.weights, run.budget)
-            trace.lap("walk")
-            return Ranking(run, findings, candidates)
-        return Ranking(run, findings, fuse_matches(run, findings.matches))
+    evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
+    with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
+        walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
+        own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
+        certain = findings.literal.union(own_targets)
+        seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
+        walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
+        pool = _collect_pool(run, walked, walking, seeds, certain)
+        hits, ways, surest, changed = store.at_once(
+            partial(_compute_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
+            partial(_describe_ways, pool, walked, walking, store),
+            partial(_read_confidences, pool, store),
+            partial(measure_recency_of_units, run, pool.values()),
+        )
+        mass = walked.mass_of_units()
+        most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
+        running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
+        candidates = []
+        for unit, row in pool.items():
+            fused, seed, share = seeds.fused.get(unit), seeds.seeds.get(unit), mass.get(unit, 0.0) / most
+            candidate = Candidate(row, dict(fused.channels) if fused else {})
+            reason = seed.reason if seed and seed.direct else ""
+            read = ways[unit], surest.get(int(unit)), reason, running.get(unit), changed.get(unit)
+            add_composite(candidate, GraphSignals(share, *read), weights, hits)
+            candidates.append(candidate)
+        trace.fused = {unit: candidate.score for unit, candidate in seeds.fused.items()}
+        trace.nearness = {unit: 1.0 if unit in seeds.seeds else mass.get(unit, 0.0) / most for unit in pool}
+        noted = {event.unit.id for event in trace.events}
+        for place, (unit, candidate) in enumerate(seeds.fused.items(), start=1):
+            if unit not in pool and unit not in noted:
+                too_far = NO_SEED, f"match {place} of the channels is too far down for a seed"
+                stage, text = seeds.losses.get(unit) or too_far
+                trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
+        measure(candidates, evidence, run.weights, run.budget)
+        trace.lap("walk")
+        return Ranking(run, findings, candidates)
+    return Ranking(run, findings, fuse_matches(run, findings.matches))
 
 
 def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
@@ -134,7 +140,7 @@ def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, stor
     return NumberedWalk(mass, rows, restarts, around, nodes)
 
 
-def _pool(
+def _collect_pool(
     run: SearchRun, walked: NumberedWalk, walking: WalkSettings, seeds: Seeds, certain: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
@@ -153,7 +159,7 @@ def _pool(
     return {row.id: row for row in sorted(pool, key=UnitRow.content_order)}
 
 
-def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
+def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
     members = ("edges.outgoing", (units, {"member_of"}))
     store.foresee(("edges.surest_into", (units,)), ("edges.find_nested", (units,)), members)
@@ -165,14 +171,14 @@ def _surest_edges(units: Collection[UnitId], store: Store) -> dict[int, float]:
     return surest
 
 
-def _hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
+def _compute_hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
     """Authorities and hubs among the units with most mass, by the edges as they point."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
     among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
-    return compute_hits(directed(among, [kind for kind, weight in walking.kinds.items() if weight], store))
+    return compute_hits(read_directed_edges(among, [kind for kind, weight in walking.kinds.items() if weight], store))
 
 
-def _ways(
+def _describe_ways(
     pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
 ) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
@@ -209,7 +215,7 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
     return rows_of
 
 
-def directed(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
+def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
     store.foresee(("edges.outgoing", (among, stored)), ("edges.find_nested", (among,)))
@@ -407,7 +413,7 @@ class Seeds:
 def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> Seeds:
     """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
     query, store, trace = run.terms, run.store, run.trace
-    fused = _fused(run, rankings, seeding)
+    fused = _fuse_rankings(run, rankings, seeding)
     symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
     unquoted = [unit for unit in symbols if not unit.is_quoted] or symbols
     chosen = unquoted[: seeding.candidates]
@@ -431,17 +437,17 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     for place, unit in enumerate(unquoted, start=1):
         losses[unit.id] = (NO_SEED, f"definition {place} of the matches; the first {seeding.candidates} may be seeds")
     first = "types" if size > seeding.dense else "those in the folder with the most matches"
-    rank = {unit.id: place for place, unit in enumerate(chosen, start=1)}
+    before = {unit.id: place for place, unit in enumerate(chosen, start=1)}
     for place, unit in enumerate(ordered[most:], start=most + 1):
-        stage = FOCUS if rank[unit.id] <= most else NO_SEED
+        stage = FOCUS if before[unit.id] <= most else NO_SEED
         but = f", and number {place} once {first} go first" if stage == FOCUS else ""
-        losses[unit.id] = (stage, f"number {rank[unit.id]} of the matches{but}; {most} are seeds")
+        losses[unit.id] = (stage, f"number {before[unit.id]} of the matches{but}; {most} are seeds")
     fall = (seeding.first_weight - seeding.last_weight) / max(1, min(most, len(ordered)) - 1)
     seeds = {
         unit.id: Seed(unit, seeding.first_weight - fall * place, f"seed {place + 1}", True)
         for place, unit in enumerate(ordered[:most])
     }
-    for unit in _implementors(chosen, store) if seeding.implementors else ():
+    for unit in _find_implementors(chosen, store) if seeding.implementors else ():
         if unit.id not in seeds and not find_noise(unit, words):
             seeds[unit.id] = Seed(unit, seeding.last_weight, "implements a type among the matches", True)
     for unit, reason in find_on_paths(run, seeding.paths):
@@ -450,7 +456,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     return Seeds(seeds, {c.unit.id: c for c in fused}, losses)
 
 
-def _fused(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
+def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
     """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
     weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
     taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
@@ -478,7 +484,7 @@ def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
     return [*largest, *(unit for unit in units if unit.id not in first)]
 
 
-def _implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
+def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     """Implementations of the types among these units: type by type, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
     edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
@@ -495,7 +501,7 @@ CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it f
 MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
 
 
-def _grouped(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
+def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
     files = store.documents.first_on_paths(word, MOST_FILES)
     return store.units.group_by_members(files, [other for other in words if other != word])
 
@@ -505,7 +511,7 @@ def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
     words, groups = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may_be_found = run.allows()
-    grouped = run.store.at_once(*(partial(_grouped, word, words, run.store) for word in words))
+    grouped = run.store.at_once(*(partial(_read_groups, word, words, run.store) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
         for unit, group in units:
@@ -546,6 +552,3 @@ def _pairs(name: str) -> list[tuple[str, str]]:
     nothing = load_words().generic | load_words().stop
     words = [word for word in split_identifier(name) if word not in nothing]
     return list(pairwise(word for word in words if len(word) >= SHORTEST_PAIRED and not word.isdigit()))
-
-
-RANKER: Ranker = WalkRanker()

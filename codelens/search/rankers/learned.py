@@ -16,7 +16,7 @@ from codelens.search.evidence import Evidence
 from codelens.search.features import measure
 from codelens.search.fuse import fuse_matches
 from codelens.search.intent import EVERYDAY, add_everyday_share
-from codelens.search.rankers import Ranker, Ranking
+from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
 from codelens.search.walk import WALK, SpreadSettings, WalkPaths, add_walk, join_by_mass, measure_nearness, spread
@@ -24,36 +24,36 @@ from codelens.search.walk import WALK, SpreadSettings, WalkPaths, add_walk, join
 Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → the reason of its value
 
 
-class LearnedRanker:
-    """score = Σ weight / (k + rank) + Σ weight · feature, also of the walk and of the company of the best hits."""
+def rank(run: SearchRun, findings: Findings) -> Ranking:
+    """score = Σ weight / (k + rank) + Σ weight · feature, also of the walk and of the company of the best hits.
 
-    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """If the profile has no features, or there is no time to measure them, the ranks alone decide."""
-        if not findings.units:
-            return Ranking(run, findings, [])
-        weights = run.weights
-        if not weights:
-            return Ranking(run, findings, fuse_matches(run, findings.matches))
-        evidence = Evidence(run, findings, run.query_vector() if findings.matches.get("vector") else b"")
-        run.prefetch(match.unit for matches in findings.matches.values() for match in matches)
-        candidates, explainers = fuse_matches(run, findings.matches), Explainers()
-        with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
-            evidence.gather(candidate.unit for candidate in candidates)
-            if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
-                run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
-                weights = run.weights
-            measure(candidates, evidence, weights, run.budget, explainers)
-            candidates, ways = _add_walk(run, candidates, evidence, explainers)
-            if company := add_company(candidates, weights, run.store if run.profile.graph else None):
-                explainers |= {name: partial(company.describe, name) for name in COMPANY}
-            if run.profile.confidence:
-                judge = partial(estimate_confidence, e=evidence, weights=run.profile.confidence)
-                for candidate in candidates:
-                    candidate.judge = judge
-            return Ranking(run, findings, candidates, evidence, ways)
-        for candidate in candidates:
-            candidate.forget_features()
-        return Ranking(run, findings, candidates, evidence)
+    If the profile has no features, or there is no time to measure them, the ranks alone decide.
+    """
+    if not findings.units:
+        return Ranking(run, findings, [])
+    weights = run.weights
+    if not weights:
+        return Ranking(run, findings, fuse_matches(run, findings.matches))
+    evidence = Evidence(run, findings, run.query_vector() if findings.matches.get("vector") else b"")
+    run.prefetch(match.unit for matches in findings.matches.values() for match in matches)
+    candidates, explainers = fuse_matches(run, findings.matches), Explainers()
+    with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
+        evidence.gather(candidate.unit for candidate in candidates)
+        if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
+            run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
+            weights = run.weights
+        measure(candidates, evidence, weights, run.budget, explainers)
+        candidates, ways = _add_walk(run, candidates, evidence, explainers)
+        if company := add_company(candidates, weights, run.store if run.profile.graph else None):
+            explainers |= {name: partial(company.describe, name) for name in COMPANY}
+        if run.profile.confidence:
+            judge = partial(estimate_confidence, e=evidence, weights=run.profile.confidence)
+            for candidate in candidates:
+                candidate.judge = judge
+        return Ranking(run, findings, candidates, evidence, ways)
+    for candidate in candidates:
+        candidate.forget_features()
+    return Ranking(run, findings, candidates, evidence)
 
 
 def _add_walk(
@@ -77,6 +77,3 @@ def _add_walk(
             run.trace.nearness = measure_nearness(walked)
     run.trace.lap("walk")
     return candidates, ways
-
-
-RANKER: Ranker = LearnedRanker()

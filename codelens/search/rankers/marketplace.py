@@ -21,7 +21,7 @@ from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event,
 from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
 from codelens.search.fuse import find_rows, fuse
-from codelens.search.rankers import Ranker, Ranking
+from codelens.search.rankers import Ranking
 from codelens.search.recency import FADING, SECONDS_A_DAY
 from codelens.search.run import SearchRun
 from codelens.store.store import Store
@@ -50,24 +50,21 @@ class UnitQuality(NamedTuple):
     pinned: bool = False
 
 
-class QualityRanker:
-    """Scores by fused ranks, ratings and the like, without features."""
-
-    def rank(self, run: SearchRun, findings: Findings) -> Ranking:
-        """Nothing but an error notice if neither channel could run; without vectors, the ranks by words alone."""
-        matches = findings.matches
-        if not {MEANING, WORDS} & matches.keys():
-            run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
-            return Ranking(run, findings, [])
-        fused = fuse(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
-        if MEANING not in matches:
-            run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
-            return Ranking(run, findings, fused)
-        recollection = run.recollection
-        recorded = recollection.of(c.unit for c in fused) if recollection else {}
-        metadata = load_metadata(run.settings.metadata)
-        read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
-        return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
+def rank(run: SearchRun, findings: Findings) -> Ranking:
+    """Nothing but an error notice if neither channel could run; without vectors, the ranks by words alone."""
+    matches = findings.matches
+    if not {MEANING, WORDS} & matches.keys():
+        run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
+        return Ranking(run, findings, [])
+    fused = fuse(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
+    if MEANING not in matches:
+        run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
+        return Ranking(run, findings, fused)
+    recollection = run.recollection
+    recorded = recollection.recall(c.unit for c in fused) if recollection else {}
+    metadata = load_metadata(run.settings.metadata)
+    read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
+    return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
 
 
 def weigh(
@@ -155,7 +152,7 @@ def read_signals(
     when = "the indexed commit" if now is None else "the time of --now"
     qualities = {}
     for unit in units:
-        row, known = metadata.of(unit.repository, unit.path), recorded.get(unit.id, NOT_RECORDED)
+        row, known = metadata.values_for(unit.repository, unit.path), recorded.get(unit.id, NOT_RECORDED)
         files, uses = using.get(unit.id, 0), known.uses
         rating = _read_column(row, "rating", "rated {:g} of 10")
         success = _read_column(row, "success", "a success in {:.0%} of its uses")
@@ -185,6 +182,3 @@ def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> Signal | 
         return None
     value = float(row[name])
     return Signal(value, reason.format(value))
-
-
-RANKER: Ranker = QualityRanker()

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from codelens.config import Settings, load_weights
-from codelens.context.counters import counter_of
+from codelens.context.counters import open_counter
 from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import CodelensError, UsageError
 from codelens.fleet.holding import ShardLostError
@@ -255,7 +255,7 @@ class Endpoint:
     answer: Callable[[Index, Any], Record]
     schema: str  # Its answer, in the OpenAPI document
     summary: str
-    kept: bool = True  # True if an answer may be served again while the index does not change
+    may_be_cached: bool = True  # True if an answer may be served again while the index does not change
 
 
 RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES not in OPTIONS[name].applies}
@@ -283,7 +283,7 @@ def context(index: Index, request: ContextAsked) -> Record:
     options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
         source=FILES if request.files else TASK,
-        counter=counter_of("auto"),
+        counter=open_counter("auto"),
         options=options,
         budget=request.budget,
         forms=Forms(request.forms),
@@ -310,8 +310,8 @@ def file(index: Index, request: FileAsked) -> Record:
 
 def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
-    found = index.listed(filter_options(request, EVERYTHING))
-    return files_record(found[request.offset : request.offset + request.limit], len(found), index.info())
+    listed = index.listed(filter_options(request, EVERYTHING))
+    return files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
 
 def status(index: Index, request: StatusAsked) -> Record:
@@ -369,7 +369,7 @@ ENDPOINTS = {
         Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
         Endpoint("files", FilesAsked, files, "files", "The indexed files"),
         Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
-        Endpoint("status", StatusAsked, status, "status", "The state of the index", kept=False),
+        Endpoint("status", StatusAsked, status, "status", "The state of the index", may_be_cached=False),
     )
 }
 

@@ -24,9 +24,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
+from codelens.render.records import to_json
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused, fault_response
+from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused
 from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.openapi import openapi, read_request
 from codelens.server.http.page import page_routes, render_page
@@ -79,10 +80,25 @@ def _make_handler(desk: QueryDesk, endpoint: Endpoint) -> Callable[[Request], Aw
     return answer
 
 
+CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8"')
+
+
 def _respond(fault: Fault, scope: Scope) -> Response:
-    """A page for a browser outside the API, else an object."""
+    """A page for a browser outside the API, else an object; with the headers that the status asks for."""
     is_page = not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
-    return fault_response(fault, render_page("fault.html", fault=fault) if is_page else "")
+    body = (
+        render_page("fault.html", fault=fault)
+        if is_page
+        else to_json(fault.record()).encode("utf-8", "backslashreplace")
+    )
+    response = Response(body, fault.status, media_type="text/html" if is_page else JSON)
+    if fault.retry_after is not None:
+        response.headers["Retry-After"] = str(fault.retry_after)
+    if fault.status == 413:
+        response.headers["Connection"] = "close"  # what is still to come is not read
+    for challenge in CHALLENGES if fault.status == 401 else ():
+        response.headers.append("WWW-Authenticate", challenge)
+    return response
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

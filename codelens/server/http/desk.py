@@ -101,7 +101,7 @@ class IndexState:
     def _stamp(self) -> tuple[Stamp, bool]:
         return stamp_files((self._index, self._index.with_name(f"{self._index.name}-wal")), self._now)
 
-    def known(self) -> str | None:
+    def cached_snapshot(self) -> str | None:
         """The snapshot, if nothing has been written since it was read; else `read` says it."""
         known = self._known
         return known[1] if known is not None and known[0] == self._stamp()[0] else None
@@ -122,7 +122,7 @@ class FleetState:
         self._fleet = fleet
         self._known = ("", "")
 
-    def known(self) -> None:
+    def cached_snapshot(self) -> None:
         """Always None: a store may be far away."""
 
     def read(self) -> str:
@@ -162,12 +162,11 @@ class QueryDesk:
         Returns the JSON text, and for how many seconds it has been kept; None where it was made for this request.
         """
         text = request.model_dump_json(exclude_defaults=True)
-        stamp, settled = stamp_files(
-            self._deciding_files
-        )  # before the answer is made: so it is never older than its key
-        may_keep, visible = endpoint.kept and settled, VISIBLE.get()
+        # Before the answer is made, so that it is never older than its key.
+        stamp, settled = stamp_files(self._deciding_files)
+        may_keep, visible = endpoint.may_be_cached and settled, VISIBLE.get()
         try:
-            if (snapshot := self._state.known()) is None:
+            if (snapshot := self._state.cached_snapshot()) is None:
                 snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
             raise RequestRefused(to_fault(error)) from None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from starlette.responses import Response
-
 from codelens.errors import (
     CodelensError,
     EmbedderFault,
@@ -18,7 +16,7 @@ from codelens.errors import (
     TargetError,
 )
 from codelens.model.fast_dataclass import dataclass
-from codelens.render.records import Record, to_json
+from codelens.render.records import Record
 
 STATUS: Mapping[type[CodelensError], int] = {
     TargetError: 404,
@@ -68,18 +66,3 @@ def to_fault(error: CodelensError) -> Fault:
 
 UNEXPECTED = Fault(500, "internal error", "the server's stderr has the traceback")
 JSON = "application/json"
-CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8"')
-
-
-def fault_response(fault: Fault, page: str = "") -> Response:
-    """The page, or else the object, with the headers that its status asks for."""
-    body = page or to_json(fault.record()).encode("utf-8", "backslashreplace")
-    response = Response(body, fault.status, media_type="text/html" if page else JSON)
-    if fault.retry_after is not None:
-        response.headers["Retry-After"] = str(fault.retry_after)
-    if fault.status == 413:
-        response.headers["Connection"] = "close"  # what is still to come is not read
-    if fault.status == 401:
-        for challenge in CHALLENGES:
-            response.headers.append("WWW-Authenticate", challenge)
-    return response

@@ -45,8 +45,8 @@ def read_keys(path: Path | None) -> tuple[KeyRow, ...]:
         raise UsageError(f"{path} is readable by other users", f"`chmod 600 {path}`")
     try:
         rows = parse_json(raw)["keys"]
-        found = (KeyRow(str(r["name"]), str(r["sha256"]), tuple(map(str, r.get("repositories", EVERY)))) for r in rows)
-        return tuple(sorted(found, key=lambda row: row.name))
+        keys = (KeyRow(str(r["name"]), str(r["sha256"]), tuple(map(str, r.get("repositories", EVERY)))) for r in rows)
+        return tuple(sorted(keys, key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
         raise UsageError(f"{path} is not a list of keys", "remove it, and make new ones") from None
 
@@ -77,11 +77,11 @@ def hash_key(key: str) -> str:
 
 def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
     """Find whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
-    wanted, found = hash_key(key).encode(), None
+    wanted, holder = hash_key(key).encode(), None
     for row in rows:
         if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
-            found = row
-    return found
+            holder = row
+    return holder
 
 
 def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:

@@ -98,13 +98,13 @@ class SourceLinks:
 
 def web_address(remote: str) -> str:
     """The page of a repository, from the URL of a git remote: https://HOST/PATH. Empty for a remote that is not on a host."""
-    found = _REMOTE.fullmatch(remote.strip())
-    if not found:
+    parts = _REMOTE.fullmatch(remote.strip())
+    if not parts:
         return ""
-    is_web = (found["scheme"] or "").startswith("http")
-    port = found["port"] or "" if is_web else ""
-    path = found["path"].strip("/").removesuffix(".git")
-    return f"{found['scheme'] if is_web else 'https'}://{(found['host'] or found['short']).lower()}{port}/{quote(path, safe='/~%')}"
+    is_web = (parts["scheme"] or "").startswith("http")
+    port = parts["port"] or "" if is_web else ""
+    path = parts["path"].strip("/").removesuffix(".git")
+    return f"{parts['scheme'] if is_web else 'https'}://{(parts['host'] or parts['short']).lower()}{port}/{quote(path, safe='/~%')}"
 
 
 def at_line(url: str, line: int, column: int = 1) -> str:

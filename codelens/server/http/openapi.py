@@ -132,7 +132,7 @@ def _server_schemas(shipped: Record) -> Record:
     file: Record = dict.fromkeys(("repository", "root", "path", "path_b64", "language"), text)
     file |= {"bytes": number, "roles": strings}
     whole = {"schema": {"const": 2}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
-    found = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
+    listing = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
     outline = shipped["symbols"]["properties"]["symbols"]
     fresh = {"enum": ["fresh", "changed", "deleted"]}
     return {
@@ -143,7 +143,7 @@ def _server_schemas(shipped: Record) -> Record:
         ),
         "answer_hit": _extend_schema(shipped["hit"], market),
         "indexed_file": _closed_object(file, optional=("path_b64",)),
-        "files": _closed_object(whole | found),
+        "files": _closed_object(whole | listing),
         "file": _closed_object(
             whole | file | {"freshness": fresh, "lines": strings, "symbols": outline}, optional=("path_b64",)
         ),

@@ -246,16 +246,16 @@ class _PageRoutes:
             status = await self._ask("status", QueryParams())
             return await self._render("start.html", status=status, most=MOST_REPOSITORIES)
         asked = QueryParams([*_api_parameters(request.query_params).multi_items(), ("contributions", "true")])
-        found = await self._ask("search", asked)
+        answer = await self._ask("search", asked)
         return await self._render(
             "search.html",
-            found=found,
+            found=answer,
             fields=fields,
             title=f"{fields['q']} – codelens",
-            paging=paging,
+            page_offsets=page_offsets,
             reason=reason_of,
-            roots={row["name"]: row["root"] for row in found["index"]["repositories"]},
-            filters=await self._list_filters(found["index"]["snapshot"]),
+            roots={row["name"]: row["root"] for row in answer["index"]["repositories"]},
+            filters=await self._list_filters(answer["index"]["snapshot"]),
         )
 
     async def why(self, template: str, request: Request) -> Response:
@@ -281,12 +281,12 @@ class _PageRoutes:
         fields = _link_fields(request.query_params)
         back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
         given = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
-        found = await self._ask("file", QueryParams(given))
-        return await self._render("file.html", file=found, fields=back, title=f"{found['path']} – codelens")
+        answer = await self._ask("file", QueryParams(given))
+        return await self._render("file.html", file=answer, fields=back, title=f"{answer['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
-        found = await self._ask("files", _api_parameters(request.query_params))
-        return await self._render("files.html", found=found, fields=_link_fields(request.query_params))
+        answer = await self._ask("files", _api_parameters(request.query_params))
+        return await self._render("files.html", found=answer, fields=_link_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
         return await self._render("help.html")
@@ -335,7 +335,7 @@ def target_of(hit: Record, several: bool) -> str:
     return f"{before}{hit['path']}:{hit['start_line']}"
 
 
-def paging(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
+def page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
     """Offsets of the previous and the next page; None if it does not exist."""
     numbers = {name: int(text) for name, text in fields.items() if re.fullmatch("[0-9]+", str(text))}
     offset, limit = numbers.get("offset", 0), numbers.get("limit", DEFAULT_LIMIT)
@@ -348,8 +348,8 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise RequestRefused(Fault(404, "not found", "/ is the page"))
-    kept = "max-age=31536000, immutable" if request.url.query == f"v={static_version()}" else "no-cache"
-    return Response(_static_file(name), media_type=STATIC[name], headers={"Cache-Control": kept})
+    cache_control = "max-age=31536000, immutable" if request.url.query == f"v={static_version()}" else "no-cache"
+    return Response(_static_file(name), media_type=STATIC[name], headers={"Cache-Control": cache_control})
 
 
 def _static_file(name: str) -> bytes:

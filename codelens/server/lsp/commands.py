@@ -10,7 +10,7 @@ from typing import Any
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 
-from codelens.context.counters import counter_of
+from codelens.context.counters import open_counter
 from codelens.errors import UsageError
 from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
 from codelens.model.graph import RelationAnswer, RelationOptions
@@ -75,7 +75,7 @@ def context(request: LspRequest, argument: Argument) -> Record:
     diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
     with request.folder(uri).reader(request) as reader:
         options, budget = reader.folder.options(limit=EVERYTHING), argument.get("budget", BUDGET)
-        wanted = ContextRequest(CHANGE, counter_of("auto"), options, budget, diff=diff, cwd=str(file.parent))
+        wanted = ContextRequest(CHANGE, open_counter("auto"), options, budget, diff=diff, cwd=str(file.parent))
         layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
         packed = reader.index.context(wanted, layout, keep=False)
     return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}

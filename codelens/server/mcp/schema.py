@@ -16,7 +16,7 @@ _JSON_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 LONGEST_TEXT = 4000  # Characters of an argument. A task described at length fits.
 
 
-def closed(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
+def closed_object(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
     """An object of these properties and no others; all are required unless `required` lists them."""
     names = list(properties) if required is None else list(required)
     return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
@@ -69,7 +69,7 @@ def answer_schema(types: AnswerTypes) -> Schema:
         return {"type": "array", "items": answer_schema(types[0])}
     if str in types:
         return {"type": "object", "additionalProperties": answer_schema(types[str])}
-    return closed({name: answer_schema(kind) for name, kind in types.items()})
+    return closed_object({name: answer_schema(kind) for name, kind in types.items()})
 
 
 LONGEST_PATH = 1000

@@ -78,7 +78,7 @@ def test_a_key_is_stored_as_its_hash_in_a_private_file(keys: Path) -> None:
     assert [path.name for path in keys.parent.iterdir()] == ["keys.json"]
 
 
-def test_names_of_keys(keys: Path) -> None:
+def test_only_valid_and_new_names_of_keys_are_accepted(keys: Path) -> None:
     add_key(keys, "anna")
     with pytest.raises(UsageError, match="there is a key 'anna'"):
         add_key(keys, "anna")
@@ -89,7 +89,7 @@ def test_names_of_keys(keys: Path) -> None:
         revoke_key(keys, "bela")
 
 
-def test_a_key_may_ask_so_much_in_a_minute(serve: Serve, built: Path, keys: Path) -> None:
+def test_requests_with_a_key_are_limited_by_the_minute(serve: Serve, built: Path, keys: Path) -> None:
     now = [0.0]
     anna, bela = add_key(keys, "anna"), add_key(keys, "bela")
     client = serve(built, keys=keys, buckets=Buckets(2, lambda: now[0]))
@@ -103,7 +103,7 @@ def test_a_key_may_ask_so_much_in_a_minute(serve: Serve, built: Path, keys: Path
     assert [client.get(ADDRESS, headers=bearer(anna)).status_code for _ in range(2)] == [200, 429]
 
 
-def test_no_limit(serve: Serve) -> None:
+def test_a_limit_of_zero_is_no_limit(serve: Serve) -> None:
     assert [Buckets(0).take("anna") for _ in range(5)] == [0] * 5
 
 
@@ -116,7 +116,7 @@ def test_a_foreign_host_is_refused_on_loopback(client: TestClient, host: str) ->
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8640", "LocalHost:1", "[::1]:8640", "[::1]"])
-def test_names_of_loopback(client: TestClient, host: str) -> None:
+def test_hosts_that_name_loopback_are_accepted(client: TestClient, host: str) -> None:
     assert client.get("/static/page.css", headers={"Host": host}).status_code == 200
 
 
@@ -136,7 +136,7 @@ def test_nothing_is_open_to_other_pages(client: TestClient) -> None:
         assert got.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_what_is_loopback() -> None:
+def test_loopback_addresses_are_recognized() -> None:
     assert [is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost")] == [True] * 5
     assert [is_loopback(h) for h in ("0.0.0.0", "::", "192.168.0.4", "example.org", "")] == [False] * 5
     assert rules_for("127.0.0.1", keys_needed=True) == Rules(True, frozenset({"localhost", "127.0.0.1", "[::1]"}))
@@ -146,5 +146,5 @@ def test_what_is_loopback() -> None:
     ("header", "key"),
     [("", None), ("Bearer a b", "a b"), ("bearer  k", "k"), ("Basic !!", ""), ("Digest x", ""), ("Bearer", "")],
 )
-def test_presented_keys(header: str, key: str | None) -> None:
+def test_keys_are_read_from_bearer_and_basic_headers(header: str, key: str | None) -> None:
     assert read_key(header) == key

@@ -158,7 +158,7 @@ def test_symbols_file_and_files(client: TestClient, built: Path) -> None:
     assert "server/internal/cart/order.go" in {f["path"] for f in every["files"]}
 
 
-def test_status(client: TestClient) -> None:
+def test_status_fits_its_schema(client: TestClient) -> None:
     record = client.get("/api/status?check=true").json()
     valid(record, "status")
     assert [r["name"] for r in record["repositories"]] == ["notes", "shop"]
@@ -212,7 +212,7 @@ def test_an_ambiguous_target_has_its_candidates(client: TestClient) -> None:
     assert client.get("/api/file?path=README.md&repository=shop").status_code == 200
 
 
-def test_the_metadata_counts(serve: Serve, built: Path, tmp_path: Path) -> None:
+def test_columns_of_the_metadata_restrict_a_search(serve: Serve, built: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("path,category,is_paid,rating\nserver,shop,true,8.5\nweb,front,false,3\n")
     client = serve(built, settings=Settings(metadata=str(table)))
@@ -233,7 +233,7 @@ def test_without_an_index_the_service_is_not_available(serve: Serve, tmp_path: P
     assert got.json() == {"error": f"no index at {tmp_path / 'none.db'}", "hint": "run `codelens index` first"}
 
 
-def test_the_settings_count(serve: Serve, built: Path) -> None:
+def test_mode_of_the_settings_is_the_default(serve: Serve, built: Path) -> None:
     client = serve(built, settings=Settings(profile="rrf", mode="exact"))
     assert client.get("/api/search?q=order").json()["search_modes"] == ["exact"]
     assert client.get("/api/search?q=order&mode=hybrid").json()["search_modes"] != ["exact"]
@@ -253,7 +253,7 @@ def test_nobody_sees_what_the_owner_of_the_index_uses(serve: Serve, built: Path,
 
 
 @pytest.mark.parametrize("query", ["\0order\0", "\ud800", "‮order", "😀" * 50, "(((((", '"', "'; DROP TABLE units"])
-def test_any_text_is_a_query(client: TestClient, query: str) -> None:
+def test_any_text_is_accepted_as_a_query(client: TestClient, query: str) -> None:
     got = client.post("/api/search", content=json.dumps({"query": query}), headers={"Content-Type": "application/json"})
     assert got.status_code == 200, got.text
 

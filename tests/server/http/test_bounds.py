@@ -112,7 +112,7 @@ def test_an_ordinary_request_is_answered(connect: Connect) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET /static/page.css HTTP/1.1\r\nHost: localhost\r\nX: "])
 @pytest.mark.parametrize("dripping", [False, True])
-def test_half_a_head_is_not_waited_for(
+def test_a_connection_with_half_a_head_is_closed(
     sent: bytes, dripping: bool, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a byte comes now and then: the clock is that of the whole head."""
@@ -133,7 +133,7 @@ def drip(connection: socket.socket) -> None:
             time.sleep(0.1)
 
 
-def test_the_next_head_has_its_own_clock(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_head_of_a_connection_has_its_own_deadline(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "HEAD_SECONDS", 0.5)
     connection = connect()
     assert status(connection, GET) == 200
@@ -151,7 +151,7 @@ def test_the_next_head_has_its_own_clock(connect: Connect, monkeypatch: pytest.M
     ],
 )
 @pytest.mark.parametrize("dripping", [False, True])
-def test_half_a_body_is_not_waited_for(
+def test_a_connection_with_half_a_body_is_closed(
     head: bytes, dripping: bool, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "BODY_SECONDS", 0.5)
@@ -181,7 +181,7 @@ def test_a_long_body_in_chunks_is_refused_at_the_limit(connect: Connect) -> None
             connection.sendall(chunk)
 
 
-def test_what_nobody_reads_ends_at_a_limit(connect: Connect) -> None:
+def test_a_body_that_no_handler_reads_ends_at_the_limit(connect: Connect) -> None:
     connection = connect()
     connection.sendall(GET[:-2] + b"Transfer-Encoding: chunked\r\n\r\n")
     with pytest.raises(ConnectionError):

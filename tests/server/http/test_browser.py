@@ -250,7 +250,7 @@ def test_a_hit_opens_with_its_definition_in_sight(page: Any, address: str) -> No
         assert "PlaceOrder" in page.locator(".line:target").inner_text()
 
 
-def test_names_by_keys(page: Any, address: str) -> None:
+def test_a_name_is_opened_by_keys(page: Any, address: str) -> None:
     page.goto(f"{address}{FILE}")
     line = line_with(page, "newOrderID()")
     page.goto(f"{address}{FILE}#L{line - 1}")

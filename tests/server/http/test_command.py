@@ -86,7 +86,7 @@ def test_agents_have_their_tools_at_one_address(server: subprocess.Popen[str]) -
 
 
 @pytest.mark.slow
-def test_it_watches_with_the_option(tmp_path: Path) -> None:
+def test_with_watch_a_change_is_found(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -104,7 +104,7 @@ def test_it_watches_with_the_option(tmp_path: Path) -> None:
         assert found == 1
 
 
-def test_others_need_a_key(run: Run, built: Path) -> None:
+def test_other_machines_need_a_key(run: Run, built: Path) -> None:
     for more in (["--host", "0.0.0.0"], ["--host", "192.0.2.1"], ["--require-key"]):
         ran = run("serve", "--db", str(built), *more)
         assert ran.code == 2
@@ -137,11 +137,11 @@ def test_keys_are_made_listed_and_taken_back(run: Run) -> None:
         (["--host", "no.such.host.invalid", "--require-key"], "there are no keys"),
     ],
 )
-def test_options_that_make_no_sense(run: Run, built: Path, arguments: list[str], said: str) -> None:
+def test_invalid_options_are_refused_with_a_reason(run: Run, built: Path, arguments: list[str], said: str) -> None:
     ran = run("serve", "--db", str(built), *arguments)
     assert ran.code == 2
     assert said in ran.err
 
 
-def test_without_an_index(run: Run, tmp_path: Path) -> None:
+def test_serve_without_an_index_is_an_error(run: Run, tmp_path: Path) -> None:
     assert run("serve", "--db", str(tmp_path / "none.db")).code == 3

@@ -102,7 +102,7 @@ def test_a_key_gets_the_answer_of_an_index_of_what_it_may_see(serve: Serve, flee
     assert many.get("/api/file?path=notes/auth.py", headers=header).status_code == 404
 
 
-def test_a_key_never_hears_an_answer_kept_for_another(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+def test_an_answer_cached_for_one_key_is_not_sent_to_another(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config/keys.json"
     till, every = add_key(keys, "till", ["shop*"]), add_key(keys, "every")
     client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
@@ -127,7 +127,7 @@ def test_a_shard_is_seen_as_a_whole_or_not_at_all(serve: Serve, fleet: Path, tmp
     assert refused.status_code == 403
 
 
-def test_what_one_key_hears_of_others_another_does_not(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+def test_a_missing_shard_is_reported_only_to_keys_that_see_it(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     """Both see one shard; only the first has a repository in another."""
     keys = tmp_path / "config/keys.json"
     half, notes = add_key(keys, "half", ["shop", "notes"]), add_key(keys, "notes", ["notes"])
@@ -162,7 +162,7 @@ def test_tools_for_agents_are_for_keys_that_see_everything(serve: Serve, fleet: 
     assert client.post("/mcp", headers=header, json={}).status_code == 403
 
 
-def test_a_lost_shard_is_told_and_found_again(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+def test_a_lost_shard_is_reported_and_used_again_once_it_is_back(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     store = tmp_path / "fleet.d"
     shutil.copytree(fleet / "fleet.d", store)
     shards = FleetManifest.read(open_store(str(store))).shards

@@ -74,7 +74,7 @@ def test_a_table_that_was_written_since_counts_at_once(serve: Serve, own: Path) 
     assert client.get(asked).json()["count"] == 0
 
 
-def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> None:
+def test_answers_are_not_cached_while_a_deciding_file_was_just_written(own: Path) -> None:
     """Its next writing may leave the same size and time."""
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
@@ -86,7 +86,7 @@ def test_a_neighbouring_file_that_was_just_written_keeps_nothing(own: Path) -> N
         assert stamp_files(files, lambda at=written + after: at)[1] == settled
 
 
-def test_state_is_never_kept(serve: Serve, own: Path) -> None:
+def test_status_is_never_cached(serve: Serve, own: Path) -> None:
     client = serve(own / "index.db")
     client.get("/api/status?check=true")
     (own / "notes/fresh.py").write_text("x = 1\n")
@@ -125,7 +125,7 @@ def test_an_index_is_written_while_others_ask(serve: Serve, own: Path) -> None:
     assert sorted(path.name for path in own.glob("index.db*")) == ["index.db"]
 
 
-def test_the_oldest_go_when_there_is_no_room() -> None:
+def test_the_least_recent_answers_are_dropped_when_the_cache_is_full() -> None:
     answers = AnswerCache(lambda: 0.0, most_bytes=10)
     for name in "abc":
         answers.put(("s", name, ""), b"1234")
@@ -135,14 +135,14 @@ def test_the_oldest_go_when_there_is_no_room() -> None:
     assert answers.get(("s", "b", "")) == (b"1234", 0)
 
 
-def test_a_file_that_was_just_written_is_read_again(own: Path) -> None:
+def test_the_snapshot_of_an_index_that_was_just_written_is_read_again(own: Path) -> None:
     """Its next writing may leave the same size and time."""
     index = own / "index.db"
     written = index.stat().st_mtime_ns
     late, early = (IndexState(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
-    assert late.known() is None
+    assert late.cached_snapshot() is None
     assert late.read() == early.read()
-    assert late.known() == late.read()
-    assert early.known() is None
+    assert late.cached_snapshot() == late.read()
+    assert early.cached_snapshot() is None
     index.with_name("index.db-wal").touch()
-    assert late.known() is None
+    assert late.cached_snapshot() is None

@@ -106,7 +106,7 @@ def test_without_a_remote_or_a_repository_there_is_no_link(cloned: Path, tmp_pat
     assert links().in_editor(str(tmp_path / "gone"), "a.py") == ""
 
 
-def test_editors(tmp_path: Path) -> None:
+def test_links_open_the_configured_editor(tmp_path: Path) -> None:
     place = f"{tmp_path.as_posix()}/a%20%22%3Cb%3E.py"
     url = links().in_editor(str(tmp_path), 'a "<b>.py')
     assert at_line(url, 3, 7) == f"vscode://file{place}:3:7"
@@ -129,7 +129,7 @@ def test_faulty_urls_are_refused(settings: dict[str, str], said: str) -> None:
         links(**settings)
 
 
-def test_the_page_links_there(cloned: Path, serve: Serve, tmp_path: Path) -> None:
+def test_the_page_links_to_host_and_editor(cloned: Path, serve: Serve, tmp_path: Path) -> None:
     git(cloned, "remote", "add", "origin", "https://bob:s3cret@github.com/o/r.git")
     Index.build(tmp_path / "index.db", [cloned], Settings(jobs=1, vector=False))
     found = read(serve(tmp_path / "index.db"), "/?q=lamp")

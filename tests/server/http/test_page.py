@@ -144,7 +144,7 @@ def test_the_form_filters_by_repository_language_and_path(client: TestClient) ->
     assert "No hits" in quoted.text, "what is typed there is a path, not a query"
 
 
-def test_further_hits(client: TestClient) -> None:
+def test_further_hits_are_on_the_next_page(client: TestClient) -> None:
     first = read(client, "/?q=order&limit=3&lang=go")
     (further,) = [a["href"] for t, a in first.tags if t == "a" and a.get("rel") == "next"]
     second = read(client, str(further))
@@ -155,7 +155,7 @@ def test_further_hits(client: TestClient) -> None:
     assert read(client, str(before)).links("open") == first.links("open")
 
 
-def test_files(client: TestClient) -> None:
+def test_the_page_of_files_lists_them(client: TestClient) -> None:
     page = read(client, "/files?lang=go&limit=2")
     assert len(page.links("open")) == 2
     harmless(page)
@@ -191,7 +191,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index.db"
 
 
-def test_whatever_comes_from_outside_is_text(serve: Serve, hostile: Path) -> None:
+def test_queries_and_code_are_escaped_in_html(serve: Serve, hostile: Path) -> None:
     client = serve(hostile)
     found = read(client, "/?q=wombat+" + "%3Cscript%3Ealert(1)%3C/script%3E%22onfocus=alert(1)")
     assert found.links("open")
@@ -214,7 +214,7 @@ def test_whatever_comes_from_outside_is_text(serve: Serve, hostile: Path) -> Non
     assert "\u202e" not in pages[1].text
 
 
-def test_code_keeps_every_letter() -> None:
+def test_highlighted_code_keeps_every_character() -> None:
     lines = ["def f(x):", '    """a', '    b"""', "", "\treturn x < 1 & 2  # ü😀"]
     html = code_lines(lines, "f.py", "python", [[(4, 5)], [], [], [], [(10, 13)]])
     plain = [Markup(re.sub(r"<[^>]+>", "", line)).unescape() for line in html]

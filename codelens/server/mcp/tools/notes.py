@@ -124,7 +124,7 @@ NOTES = Tool(
     title="Notes and tasks",
     description="Notes and tasks that people keep next to the code, with the places that they follow; with `id` one of them in "
     "full. `search` with kind:note, kind:task or kind:skill finds them by what they say.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "id": schema.text("One note: its id, or how that begins", most=schema.LONGEST_PATH),
             "kind": schema.choice("Only notes, or only tasks", ("note", "task")),
@@ -169,7 +169,7 @@ FEEDBACK = Tool(
     title="Say what was of use",
     description="Record that results were useful or useless, so that later searches rank by it. Only where the user has switched "
     "memory on. After a task, name in `used` the files and symbols of the last answer that you read or changed.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "used": schema.several("Files, PATH:LINE or symbols of the last answer that were used", schema.TARGET, 50),
             "hit": schema.text("A result's rank in the last answer, PATH:LINE, or a symbol", most=schema.LONGEST_PATH),

@@ -112,7 +112,7 @@ SEARCH = Tool(
     description="Find code by name, words or meaning: functions, classes, sections of documents, each with its place and the "
     "lines that say most. Start here when you do not know where something is. For all that one task needs, with "
     "whole bodies, `context` saves calls; for the uses of a symbol, `refs` is exact.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "query": schema.QUERY,
             "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
@@ -133,7 +133,7 @@ FILE_SEARCH = Tool(
     title="Search for files",
     description="Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
     "read or to change; `search` finds the places within them.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "query": schema.QUERY,
             "limit": schema.integer("Most files", 1, 100, 10),
@@ -227,7 +227,7 @@ WHY = Tool(
     title="Why a result has its rank",
     description="Account for a search: what the score of each target is made of; for something that was not found, which stage "
     "lost it and the query that brings it in. Ask when a search misses what you know is there.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "query": schema.QUERY,
             "targets": schema.several("What is asked about; left out, the first results are", schema.TARGET, 5),
@@ -313,7 +313,7 @@ CONTEXT = Tool(
     title="Code for a task",
     description="The code that a task, some files or a change is about, packed into a budget: bodies of the "
     "best symbols, signatures of the next, and a token for more. One call instead of a search and many reads.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "task": schema.text("The task, in a sentence or more"),
             "files": schema.several(

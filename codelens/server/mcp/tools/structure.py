@@ -88,12 +88,12 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
 
 
 def _node_path(named: NamedNode, call: ToolCall) -> str:
-    return for_line(call.paths.of(named.root, named.path)) if named.path else ""
+    return for_line(call.paths.format_path(named.root, named.path)) if named.path else ""
 
 
 def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
     place = relation.place
-    head = f"{call.paths.of(place.root, place.path)}:{place.line}: " if place.line else ""
+    head = f"{call.paths.format_path(place.root, place.path)}:{place.line}: " if place.line else ""
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
     text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
@@ -108,7 +108,7 @@ def _relation_record(relation: Relation, call: ToolCall) -> Record:
         "name": listed.qualified_name,
         "symbol_kind": listed.kind,
         "defined_in": _node_path(listed, call),
-        "path": for_line(call.paths.of(place.root, place.path)) if place.line else "",
+        "path": for_line(call.paths.format_path(place.root, place.path)) if place.line else "",
         "line": place.line,
         "text": code_line(place.text.strip()),
         **fields_of(relation, "confidence certainty test"),
@@ -126,7 +126,7 @@ def _relation_tool(name: str, title: str, description: str, more: Mapping[str, A
         **schema.common_arguments(3000),
     }
     gives = {"targets": [NODE], "relations": [RELATION]} | answer_fields("total:int cut:int notices:texts")
-    return Tool(name, title, description, schema.closed(takes, ["target"]), gives, answer_relations)
+    return Tool(name, title, description, schema.closed_object(takes, ["target"]), gives, answer_relations)
 
 
 _KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
@@ -173,7 +173,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     part = RANGE.fullmatch(target)
     source, unit, first = call.index.passage(target_in_index(part[1] if part else target, call.index.info()))
     total = len(source.lines)
-    path = for_line(call.paths.of(source.file.root, source.file.path))
+    path = for_line(call.paths.format_path(source.file.root, source.file.path))
     if part:
         unit, first, last = None, int(part[2]), min(int(part[3]), total)
         if not 1 <= first <= last:
@@ -203,7 +203,7 @@ READ = Tool(
     title="Read code",
     description="The body of a symbol, or lines of a file, with line numbers. Give the name of a function, method or class instead "
     "of reading a whole file; `search` and `refs` give the places.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "target": schema.text(
                 "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
@@ -245,7 +245,7 @@ SYMBOLS = Tool(
     title="Outline of a file",
     description="The outline of one file: its classes, functions and headings with their lines and signatures. Cheaper than "
     "reading the file.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
             **schema.common_arguments(3000),
@@ -322,7 +322,7 @@ STATUS = Tool(
     name="status",
     title="State of the index",
     description="What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
-    takes=schema.closed(
+    takes=schema.closed_object(
         {
             "check": schema.flag("Walk the trees for new, changed and deleted files"),
             **schema.common_arguments(2000, fresh=False),
