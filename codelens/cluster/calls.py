@@ -177,8 +177,8 @@ def _make_lift_in_order(lift: Lift | None) -> Lift:
     def lift_in_order(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
         keys = [list(key) for key in values.keys]
         for key in keys:  # some have the name of the repository, others its id
-            own = key[values.at]
-            key[values.at] = numbers.name(shard, own) if isinstance(own, str) else numbers.repository(shard, own)
+            rename = numbers.name if isinstance(key[values.at], str) else numbers.repository
+            key[values.at] = rename(shard, key[values.at])
         return InOrder([lift(numbers, shard, value) for value in values] if lift else values, map(tuple, keys))
 
     return lift_in_order

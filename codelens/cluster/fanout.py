@@ -151,7 +151,7 @@ class FanOut:
         for shard, local in self.numbers.unknown:
             unknown.setdefault(shard, []).append(local)
         named = self.transport.ask({s: [Request("edges.external_names", (nodes,))] for s, nodes in unknown.items()})
-        names = sorted({name for (found,) in named.values() for name in found.values()})
+        names = sorted({name for (names_of_shard,) in named.values() for name in names_of_shard.values()})
         asked = [Request("edges.externals_called", (names,))]
         answers = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
@@ -169,8 +169,8 @@ def _join_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
     """The same calls, in which the first that rehearses some work has the units of all that rehearse it."""
     numbers: dict[int, list[int]] = {}
     joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
-    for work, own, _ in (arguments for (_, arguments), is_joint in zip(calls, joint, strict=True) if is_joint):
-        numbers.setdefault(id(work), []).extend(own)
+    for work, units, _ in (arguments for (_, arguments), is_joint in zip(calls, joint, strict=True) if is_joint):
+        numbers.setdefault(id(work), []).extend(units)
     return [
         (method, (arguments[0], numbers.pop(id(arguments[0]), []), arguments[2]) if is_joint else arguments)
         for (method, arguments), is_joint in zip(calls, joint, strict=True)
@@ -258,7 +258,7 @@ class _OpenCall:
     def requests(self) -> dict[int, Request]:
         """Shard → what it is asked."""
         cut = {} if self.done else self._fan.cut(self.call, self._asked)
-        return {shard: Request(self._method, own) for shard, own in cut.items()}
+        return {shard: Request(self._method, arguments) for shard, arguments in cut.items()}
 
     def lift(self, replies: Mapping[int, Sequence[Any]]) -> list[Any]:
         """The answers of shards, with the ids and names of the whole; `replies`: shard → its answers to this round."""
@@ -274,8 +274,8 @@ class _OpenCall:
             return copy.copy(self._answers[self._key])
         assert self.call.elements is not None
         if self._missing:
-            self._elements.update((one, []) for one in self._missing)
+            self._elements.update((number, []) for number in self._missing)
             for key, element in self.call.elements.split(self.call.merge(lifted, self._arguments)):
                 self._elements[key].append(element)
-        found = [element for one in dict.fromkeys(self._arguments[0]) for element in self._elements[one]]
-        return self.call.merge([self.call.elements.join(found, self._arguments)], self._arguments)
+        elements = [element for number in dict.fromkeys(self._arguments[0]) for element in self._elements[number]]
+        return self.call.merge([self.call.elements.join(elements, self._arguments)], self._arguments)

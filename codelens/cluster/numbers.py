@@ -61,10 +61,10 @@ class Numbers:
 
     def names_by_root(self) -> dict[int, RootNames]:
         """Shard → root of each repository there → its name."""
-        found: dict[int, RootNames] = {}
+        by_shard: dict[int, RootNames] = {}
         for home in self._homes.values():
-            found.setdefault(home.shard, RootNames())[home.row.root] = self._name[home.shard, home.row.name]
-        return found
+            by_shard.setdefault(home.shard, RootNames())[home.row.root] = self._name[home.shard, home.row.name]
+        return by_shard
 
     def name(self, shard: int, name: str) -> str:
         """The name of a shard's repository; other names stay."""
@@ -80,11 +80,11 @@ class Numbers:
 
     def nodes_by_shard(self, nodes: Iterable[int]) -> dict[int, list[int]]:
         """Shard → the nodes there, in the given order; an external is in several."""
-        found: dict[int, list[int]] = {}
+        by_shard: dict[int, list[int]] = {}
         for node in nodes:
             for shard, local in self._places_of_external.get(node, ()) if node >= EXTERNAL else (split_number(node),):
-                found.setdefault(shard, []).append(local)
-        return found
+                by_shard.setdefault(shard, []).append(local)
+        return by_shard
 
     def name_externals(self, held: Mapping[int, Mapping[str, int]]) -> None:
         """Number externals: shard → name → node there, for all shards that have these names."""
@@ -111,8 +111,8 @@ def split_number(number: int) -> tuple[int, int]:
 
 def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
     """Shard → the numbers there, in the given order."""
-    found: dict[int, list[int]] = {}
+    by_shard: dict[int, list[int]] = {}
     for number in numbers:
         shard, local = split_number(number)
-        found.setdefault(shard, []).append(local)
-    return found
+        by_shard.setdefault(shard, []).append(local)
+    return by_shard

@@ -43,10 +43,10 @@ class Sketch:
         digests = b"".join(map(_packed_digest, terms))
         step, first = numpy.frombuffer(digests, dtype=">u8").astype(numpy.uint64).reshape(-1, 2).T
         first, step = first % numpy.uint64(size), (step | numpy.uint64(1)) % numpy.uint64(size)
-        held = numpy.zeros(-(-size // 8) * 8, dtype=bool)
+        filled = numpy.zeros(-(-size // 8) * 8, dtype=bool)
         for number in range(hashes):
-            held[(first + numpy.uint64(number) * step) % numpy.uint64(size)] = True
-        return cls(numpy.packbits(held, bitorder="little").tobytes(), size, hashes)
+            filled[(first + numpy.uint64(number) * step) % numpy.uint64(size)] = True
+        return cls(numpy.packbits(filled, bitorder="little").tobytes(), size, hashes)
 
     def may_hold(self, term: str) -> bool:
         """False if the shard does not have this term; True for all that it has, and for few others."""

@@ -218,7 +218,7 @@ class ShardedStore(Store):
 
     def names_by_root(self) -> RootNames:
         """Roots as the shards have them: as an argument, each shard gets its own."""
-        return RootNames(chain.from_iterable(own.items() for own in self.ask.numbers.names_by_root().values()))
+        return RootNames(chain.from_iterable(names.items() for names in self.ask.numbers.names_by_root().values()))
 
     def load_vectors(self) -> bool:
         """True: shards load the functions when they are opened."""
@@ -229,8 +229,8 @@ class ShardedStore(Store):
         expected: list[MethodCall] = []
         for method, arguments in calls:
             if isinstance(method, str):
-                name, _, own = method.partition(".")
-                expected += self._gateways[name].foresee(own, arguments)
+                name, _, method_name = method.partition(".")
+                expected += self._gateways[name].foresee(method_name, arguments)
             else:
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.ask_all(expected)

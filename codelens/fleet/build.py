@@ -142,15 +142,15 @@ class _FleetRun:
             shard = next((old[name] for name in names if name in old), None)
             shard = None if shard is None or shard.file in used else shard  # those that changed their group start again
             used |= {shard.file} if shard else set()
-            held = shard.repositories if shard else ()
-            base = shard if tuple(names[: len(held)]) == held and self._before.recipe == self._recipe else None
+            in_shard = shard.repositories if shard else ()
+            base = shard if tuple(names[: len(in_shard)]) == in_shard and self._before.recipe == self._recipe else None
             unchanged = (
-                {n for n in held if n in known and known[n].is_at(self._sources[n], self._looks[n])} if base else ()
+                {n for n in in_shard if n in known and known[n].is_at(self._sources[n], self._looks[n])} if base else ()
             )
             wanted = [name for name in names if name not in unchanged]
             readable = [name for name in wanted if not self._looks[name].fault]
             group = _Group(shard, base, names, [readable] if readable else [])
-            group.records = {name: known[name] for name in held if name in known}
+            group.records = {name: known[name] for name in in_shard if name in known}
             group.failures = {name: self._looks[name].fault for name in wanted if self._looks[name].fault}
             if group.failures and not base:  # the old shard is all that there is of them
                 group.chunks = group.chunks if self._before.recipe != self._recipe else []
@@ -198,25 +198,25 @@ class _FleetRun:
 
     def _threads(self) -> Mapping[str, int]:
         try:
-            found: Mapping[str, int] = self._client.nthreads()
+            threads: Mapping[str, int] = self._client.nthreads()
         except OSError as fault:
             raise CodelensError(f"the scheduler does not answer ({type(fault).__name__})", GO_ON) from None
-        return found
+        return threads
 
     def _submit_chunk(self, group: _Group) -> None:
         """Have the first chunk of a group built, by a worker that has not tried it yet if there is one."""
         from distributed import fire_and_forget
 
         chunk = group.chunks[0]
-        kept = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
+        staying = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
         job = ShardJob(
             self._store.url,
             self._recipe,
             self._settings,
             tuple((self._sources[name], self._looks[name]) for name in chunk),
             group.base,
-            kept,
-            tuple((self._sources[r.name], self._looks[r.name]) for r in kept if r.name not in chunk),
+            staying,
+            tuple((self._sources[r.name], self._looks[r.name]) for r in staying if r.name not in chunk),
             last=group.tries == RETRIES,
         )
         group.place = self._threads().keys() - group.tried if group.tried else set()
@@ -260,7 +260,7 @@ class _FleetRun:
     def _make_manifest(self, groups: Sequence[_Group]) -> FleetManifest:
         shards: list[ShardEntry] = []
         planned: list[tuple[str, ...]] = []
-        held: dict[str, FleetRepository] = {}
+        indexed: dict[str, FleetRepository] = {}
         failures = {name: seen.fault for name, seen in self._looks.items() if seen.fault}
         for group in groups:
             failures |= group.failures
@@ -274,12 +274,12 @@ class _FleetRun:
             planned += [names] if names else []
             if shard is not None:
                 shards.append(shard)
-                held |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
+                indexed |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
         names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
         repositories = [
-            self._describe_repository(held.get(name), name, failures.get(name, ""))
+            self._describe_repository(indexed.get(name), name, failures.get(name, ""))
             for name in names_in_order
-            if name in held or name in self._sources
+            if name in indexed or name in self._sources
         ]
         repositories.sort(
             key=lambda r: bool(r.failure) and not r.shard
@@ -308,12 +308,12 @@ class _FleetRun:
     def _remove_unnamed(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
-        kept = {beside for file in named for beside in _files_of_shard(file)}
+        needed = {beside for file in named for beside in _files_of_shard(file)}
         left = {beside: at for file, at in self._manifest.superseded.items() for beside in _files_of_shard(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
-            if file.name not in kept and max(file.modified, left.get(file.name, 0)) < until:
+            if file.name not in needed and max(file.modified, left.get(file.name, 0)) < until:
                 self._store.remove(file.name)
                 removed.add(file.name)
         if gone := removed & self._manifest.superseded.keys():

@@ -150,9 +150,11 @@ class ShardsOfWorkers(OpenShards):
         self._workers = [dict(entries[at::count]) for at in range(count)]  # The shards of each worker
         options = {"actor": True, "pure": False}
         self._placed = {  # actors end with the last who holds their future
-            at: self._client.submit(HeldShards, url, held, most_bytes, workers=names[at : at + 1] or None, **options)
-            for at, held in enumerate(self._workers)
-            if held
+            at: self._client.submit(
+                HeldShards, url, of_worker, most_bytes, workers=names[at : at + 1] or None, **options
+            )
+            for at, of_worker in enumerate(self._workers)
+            if of_worker
         }
         with self._client.as_current():  # there may be other clients in this process
             self._actors: dict[int, Any] = self._results(self._placed)
@@ -171,18 +173,18 @@ class ShardsOfWorkers(OpenShards):
 
     def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
         """Worker → its result; the shards of workers without one in time are lost."""
-        until, found = time.monotonic() + self._seconds, {}
+        until, results = time.monotonic() + self._seconds, {}
         for at, future in futures.items():
             left = until - time.monotonic()
             try:
                 if left <= 0 and not future.done():
                     raise TimeoutError
-                found[at] = future.result(timeout=max(FETCH_SECONDS, left))
+                results[at] = future.result(timeout=max(FETCH_SECONDS, left))
             except Exception as fault:  # whatever Dask makes of a worker that died
                 slow = isinstance(fault, TimeoutError)
                 text = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
                 self.lost |= dict.fromkeys(self._workers[at], text)
-        return found
+        return results
 
 
 def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
@@ -259,9 +261,9 @@ def _make_room(place: Path, wanted: int, limit: int) -> None:
 
 def _wait_for_lock(place: Path, shared: bool = False) -> IO[bytes]:
     """An open file with the system's lock on it, which ends with it. Waits for it. Lock files stay: they are empty."""
-    found = _lock(place, shared, wait=True)
-    assert found is not None
-    return found
+    lock = _lock(place, shared, wait=True)
+    assert lock is not None
+    return lock
 
 
 def _lock(place: Path, shared: bool, wait: bool) -> IO[bytes] | None:

@@ -121,13 +121,13 @@ class FleetManifest:
         that writes between this look and the end of the write is not noticed until the next one.
         """
         try:
-            found = FleetManifest.read(store).generation
+            stored = FleetManifest.read(store).generation
         except NoIndex:
-            found = self.generation
-        if found != self.generation:
+            stored = self.generation
+        if stored != self.generation:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
-        made = replace(self, generation=found + 1)
+        made = replace(self, generation=stored + 1)
         record = {
             "version": VERSION,
             "generation": made.generation,

@@ -135,8 +135,8 @@ class FleetConnection:
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
         """The contents of the shards that may be seen."""
         seen, _ = self._find_visible(place)
-        told = self.shards.statuses(sorted(seen - self.shards.lost.keys()), settings)
-        repositories = [repository for number in sorted(told) for repository in told[number]]
+        statuses = self.shards.statuses(sorted(seen - self.shards.lost.keys()), settings)
+        repositories = [repository for number in sorted(statuses) for repository in statuses[number]]
         size = sum(self.manifest.shards[number].bytes for number in seen)
         return Status(index.info(), tuple(repositories), size, {}, "", "")
 

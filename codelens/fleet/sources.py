@@ -146,9 +146,9 @@ def _source(row: Any, place: str, fleet: Path) -> FleetSource:
     parts = name.split("/")
     if len(name) > LONGEST_NAME or not name.isprintable() or any(part in ("", ".", "..") for part in parts):
         raise UsageError(f"{place}: '{name[:LONGEST_NAME]}' cannot be a name", "give it a `name`")
-    own = {key: value for key, value in row.items() if key not in OWN_KEYS}
+    metadata = {key: value for key, value in row.items() if key not in OWN_KEYS}
     return FleetSource(
-        name, path, url, ref, row.get("group", ""), parse_json(json.dumps(own, default=str))
+        name, path, url, ref, row.get("group", ""), parse_json(json.dumps(metadata, default=str))
     )  # TOML has dates, JSON has none
 
 
@@ -178,10 +178,10 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
 
 
 def _repository(source: FleetSource) -> Repository:
-    found = bare_repository_at(Path(source.path)) or repository_of(Path(source.path))
-    if found is None:
+    repository = bare_repository_at(Path(source.path)) or repository_of(Path(source.path))
+    if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
-    return found
+    return repository
 
 
 def _look_at_files(root: Path) -> SourceLook:
@@ -194,9 +194,9 @@ def _look_at_files(root: Path) -> SourceLook:
     except GitError:
         commit = ""
     digest, total = xxhash.xxh3_128(commit.encode()), 0
-    for path, found in _files(str(root)):
-        digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
-        total += found.st_size
+    for path, stat in _files(str(root)):
+        digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        total += stat.st_size
     return SourceLook(digest.hexdigest(), commit, total)
 
 

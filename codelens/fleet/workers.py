@@ -154,12 +154,12 @@ def _worker_fact(name: str) -> str:
 
 def _build(job: ShardJob) -> ShardBuilt:
     store = open_store(job.store)
-    if found := _find_stored_shard(store, _name_record(job, job.wanted)):
-        return found
-    with ExitStack() as held:
+    if stored := _find_stored_shard(store, _name_record(job, job.wanted)):
+        return stored
+    with ExitStack() as stack:
         # Dask removes the worker's folder, even after a kill.
         disk = _worker_fact("local_directory") or None
-        scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=disk)))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=disk)))
         if not _take_base(store, job, scratch / "shard.db"):
             every = {source.name: (source, seen) for source, seen in (*job.wanted, *job.rest)}
             order = dict.fromkeys((*(r.name for r in job.kept), *every))
@@ -168,7 +168,7 @@ def _build(job: ShardJob) -> ShardBuilt:
         failures = {}
         for source, seen in job.wanted:
             try:
-                trees[source.name] = source, *held.enter_context(lay_out(source, seen, job.settings.max_file_size))
+                trees[source.name] = source, *stack.enter_context(lay_out(source, seen, job.settings.max_file_size))
             except (GitError, OSError, CodelensError) as fault:
                 if getattr(fault, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
                     raise
@@ -176,8 +176,8 @@ def _build(job: ShardJob) -> ShardBuilt:
         if not trees or (failures and not job.last):
             return ShardBuilt(failures=failures)
         record = _name_record(job, [(source, seen) for source, _, seen in trees.values()])
-        if found := _find_stored_shard(store, record):
-            return replace(found, failures=failures)
+        if stored := _find_stored_shard(store, record):
+            return replace(stored, failures=failures)
         return replace(_index_repositories(job, store, record, scratch / "shard.db", trees), failures=failures)
 
 

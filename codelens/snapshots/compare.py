@@ -49,14 +49,14 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
 
 def _symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
     """Identity → symbol. Symbols of one name in a file are distinguished by order."""
-    found: dict[Hashable, SymbolPlace] = {}
+    by_identity: dict[Hashable, SymbolPlace] = {}
     seen: Counter[Hashable] = Counter()
     for document in facts:
         for symbol in document.symbols:
             name = (document.repository, document.path, symbol.kind, symbol.name)
-            found[(*name, seen[name])] = SymbolPlace(document.repository, document.path, symbol)
+            by_identity[(*name, seen[name])] = SymbolPlace(document.repository, document.path, symbol)
             seen[name] += 1
-    return found
+    return by_identity
 
 
 def _find_unique(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:

@@ -44,8 +44,8 @@ def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequenc
         symbols = _symbols(store, batch)
         edges = _edges(store, paths, batch)
         for document in batch:
-            own, ends = symbols.get(document, []), sorted(edges.get(document, ()))
-            row = [*paths[document], digests[document].hex(), own, ends]
+            symbols_here, ends = symbols.get(document, []), sorted(edges.get(document, ()))
+            row = [*paths[document], digests[document].hex(), symbols_here, ends]
             yield json.dumps(row, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
@@ -63,7 +63,7 @@ def _edges(
     ends = list(store.edges.ends_from(documents))
     homes = _homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
     externals = store.edges.external_names(target for _, _, target in ends if target not in homes)
-    found: dict[int, set[EdgeFact]] = {}
+    by_document: dict[int, set[EdgeFact]] = {}
     for source, kind, target in ends:
         if source not in homes:
             continue
@@ -72,10 +72,10 @@ def _edges(
             there, named = homes[target]
             if (there, named) == (document, name):
                 continue
-            found.setdefault(document, set()).add(EdgeFact(name, kind, paths[there][1], named))
+            by_document.setdefault(document, set()).add(EdgeFact(name, kind, paths[there][1], named))
         elif named := externals.get(Node(target), ""):
-            found.setdefault(document, set()).add(EdgeFact(name, kind, "", named))
-    return found
+            by_document.setdefault(document, set()).add(EdgeFact(name, kind, "", named))
+    return by_document
 
 
 def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:

@@ -147,9 +147,9 @@ def quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
 
 def full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """All other faults: SQLite's and FTS5's own checks, and every row compared with related ones. Reads the whole index."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
-    if found != ["ok"]:
-        yield from (IndexFault("SQLite", text) for text in found)
+    reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
+    if reports != ["ok"]:
+        yield from (IndexFault("SQLite", text) for text in reports)
     for table, (value, owner, key) in _OWNERS.items():
         sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
         yield from _run_count(connection, table, f"rows without their row of {owner}", sql)
@@ -170,10 +170,10 @@ def value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     blocks: Any = connection.execute("SELECT block, ids, bits FROM vector_bits")
     matching = (pack_signs(connection, block) == (ids, bits) for block, ids, bits in blocks)
     yield from _count_faulty("vector_bits", "blocks of signs that are not those of the vectors", matching)
-    kept = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
-    if kept and kept[0] is not None:
+    oldest = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
+    if oldest and oldest[0] is not None:
         facts = partial(SnapshotLog(connection).facts, newest=b"")
-        yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(kept[0]))])
+        yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(oldest[0]))])
 
 
 def _run_count(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[IndexFault]:

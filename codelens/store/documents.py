@@ -35,8 +35,8 @@ class InOrder(list[T]):
     @classmethod
     def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
         """The first value of each row; the others are its key."""
-        found = list(rows)
-        return cls([row[0] for row in found], [row[1:] for row in found], at)
+        listed = list(rows)
+        return cls([row[0] for row in listed], [row[1:] for row in listed], at)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ([*self], self.keys, self.at)
@@ -88,8 +88,8 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, conte
 def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
     """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
     ends = {root: _ends(root) for root in dict.fromkeys(roots)}
-    held = Counter(end for of_root in ends.values() for end in of_root)
-    return {root: next((end for end in of_root if held[end] == 1), root.as_posix()) for root, of_root in ends.items()}
+    counts = Counter(end for of_root in ends.values() for end in of_root)
+    return {root: next((end for end in of_root if counts[end] == 1), root.as_posix()) for root, of_root in ends.items()}
 
 
 def _ends(root: Path) -> list[str]:
@@ -421,11 +421,11 @@ def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
     nothing: frozenset[int] = frozenset()
     if not in_parts:
         return dict.fromkeys(map(DocumentId, whole), nothing)
-    found: dict[DocumentId, set[int]] = {DocumentId(row): set() for row in whole if row < PART_BASE}
+    parts_by_document: dict[DocumentId, set[int]] = {DocumentId(row): set() for row in whole if row < PART_BASE}
     for row in in_parts:
         document, number = divmod(row - PART_BASE, 1 << _SHIFT)
-        found.setdefault(DocumentId(document), set()).add(number)
-    return found
+        parts_by_document.setdefault(DocumentId(document), set()).add(number)
+    return parts_by_document
 
 
 def _id(document: DocumentId, number: int) -> int:

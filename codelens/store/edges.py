@@ -139,10 +139,10 @@ class EdgeTable(Tables):
     def surest_into(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
-        found: dict[int, float] = {}
+        highest: dict[int, float] = {}
         for target, tier in self._rows(sql, _list_ids(nodes)):
-            found[target] = max(TIER_OF_NUMBER[tier].confidence, found.get(target, 0.0))
-        return found
+            highest[target] = max(TIER_OF_NUMBER[tier].confidence, highest.get(target, 0.0))
+        return highest
 
     def every(self, kinds: Collection[str]) -> Iterator[Edge]:
         """All edges of these kinds, in no particular order."""
@@ -263,7 +263,10 @@ class EdgeTable(Tables):
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
         """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
-        rows = [(document, *(one.get(name, 0) for name in LINK_COUNTS), places) for document, one, places in counts]
+        rows = [
+            (document, *(outcomes.get(name, 0) for name in LINK_COUNTS), places)
+            for document, outcomes, places in counts
+        ]
         self._run_many("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def link_counts(self, repository: RepositoryId) -> dict[str, int]:
@@ -295,11 +298,11 @@ class EdgeTable(Tables):
 
     def find_dependents(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
         """Documents whose edges depend on any of these keys, and documents whose offered names do."""
-        found: set[int] = set()
+        numbers: set[int] = set()
         for key in sorted(keys):
             rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:08x}"',))
-            found.update(int(row[0]) for row in rows)
-        return {DocumentId(row) for row in found if row > 0}, {DocumentId(-row) for row in found if row < 0}
+            numbers.update(int(row[0]) for row in rows)
+        return {DocumentId(row) for row in numbers if row > 0}, {DocumentId(-row) for row in numbers if row < 0}
 
     def documents_pointing_at(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
         """Documents with an edge to any of these nodes."""
@@ -388,8 +391,8 @@ class References(Tables):
         """Documents that may use any of these names, by id. Check them: the index ignores case and punctuation."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
         asked = [" AND ".join(map(quote_term, words)) for words in split if words]
-        sql, found = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)
+        sql, documents = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)
         for first in range(0, len(asked), MOST_WORDS):
-            match = " OR ".join(f"({one})" for one in asked[first : first + MOST_WORDS])
-            found.update(row[0] for row in self._rows(sql, match))
-        return [DocumentId(document) for document in sorted(found)]
+            match = " OR ".join(f"({phrase})" for phrase in asked[first : first + MOST_WORDS])
+            documents.update(row[0] for row in self._rows(sql, match))
+        return [DocumentId(document) for document in sorted(documents)]

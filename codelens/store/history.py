@@ -177,7 +177,7 @@ class Messages(Tables):
             "SELECT c.said, c.messages FROM documents d "
             "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ? AND c.said > 0"
         )
-        found: dict[DocumentId, FileMessages] = {}
+        by_document: dict[DocumentId, FileMessages] = {}
         for document in sorted(set(documents)) if weights else ():
             rows = self._rows(sql, document)
             numbers = [n for _, packed in rows for n in unpack_numbers(bytes(packed)) if n in weights]
@@ -189,14 +189,14 @@ class Messages(Tables):
                     by_term.setdefault(term, []).append(weights[number])
             values = [weights[n] * math.fsum(rarity[term] for term in terms_of[n]) for n in numbers]
             best = numbers[values.index(max(values))]
-            found[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
-        return found
+            by_document[document] = FileMessages(rows[0][0], {term: math.fsum(w) for term, w in by_term.items()}, best)
+        return by_document
 
     @set_merge_rule(refuse)
     def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
         """(sum of rarities, number) of messages, best first. Of the best POOL, terms in the subject count twice."""
         total, rarity = self.totals()[0], dict[str, float]()
-        found: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
+        messages: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
         sql = (
             "SELECT m.id, m.time, hex(m.name), r.name, m.subject FROM message_terms t "
             "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
@@ -205,17 +205,17 @@ class Messages(Tables):
             rows = self._rows(sql, self._match_term(term))
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
             for number, time, *names, subject in rows:
-                found.setdefault(number, ((-time, *names), subject, []))[2].append(term)
+                messages.setdefault(number, ((-time, *names), subject, []))[2].append(term)
 
         def in_order(scores: Mapping[int, float]) -> list[tuple[float, int]]:
-            return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], found[pair[1]][0]))
+            return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], messages[pair[1]][0]))
 
-        ranked = in_order({n: math.fsum(rarity[term] for term in held) for n, (_, _, held) in found.items()})
+        ranked = in_order({n: math.fsum(rarity[term] for term in matched) for n, (_, _, matched) in messages.items()})
         best: dict[int, float] = {}
         for score, number in ranked[:POOL]:
-            _, subject, held = found[number]
+            _, subject, matched = messages[number]
             stems = set(self._phrases.stems(index_terms(subject)))
-            best[number] = score + math.fsum(rarity[term] for term in held if self._phrases.stem(term) in stems)
+            best[number] = score + math.fsum(rarity[term] for term in matched if self._phrases.stem(term) in stems)
         return [*in_order(best), *ranked[POOL:]]
 
     def commit(self, number: MessageId) -> tuple[str, PastCommit]:

@@ -23,11 +23,11 @@ def migrations() -> tuple[tuple[int, Path], ...]:
     """Pairs (number, SQL file) in order, without gaps or repeats. They are inside an installed package, or next to it."""
     folders = [parent / "migrations" for parent in Path(__file__).parents[1:3]]
     folder = next(folder for folder in folders if folder.is_dir())
-    found = sorted((int(f.name[:4]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
-    assert [n for n, _ in found] == list(range(1, len(found) + 1)), (
+    numbered = sorted((int(f.name[:4]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
+    assert [n for n, _ in numbered] == list(range(1, len(numbered) + 1)), (
         "migrations are numbered from 1 without gap or repeat"
     )
-    return tuple(found)
+    return tuple(numbered)
 
 
 def newest_version() -> int:
@@ -59,8 +59,8 @@ def check_schema(connection: apsw.Connection) -> None:
 
     Then no view, trigger or other table can take the place of one that is queried. Call this before the first query.
     """
-    version, found = schema_version(connection), _objects(connection)
-    if version == newest_version() and schema_digest(found) == SCHEMA_DIGEST:
+    version, objects = schema_version(connection), _objects(connection)
+    if version == newest_version() and schema_digest(objects) == SCHEMA_DIGEST:
         return
     # 4 ms each, only for old versions and where another SQLite words its own tables differently.
     for with_vectors in (False, True):
@@ -69,9 +69,9 @@ def check_schema(connection: apsw.Connection) -> None:
             break
         _apply(fresh, version, with_vectors)
         expected = _objects(fresh)
-        if found == expected:
+        if objects == expected:
             return
-    strange = min(set(found) ^ set(expected))  # not by accident, because the pages have checksums
+    strange = min(set(objects) ^ set(expected))  # not by accident, because the pages have checksums
     raise IndexNotTrusted(
         f"the tables of the file are not those of a codelens index ({strange[0]} {strange[1]})",
         "`codelens index --rebuild` builds it from the files",

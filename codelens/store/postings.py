@@ -99,10 +99,10 @@ class Phrases:
 
     def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
         """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
-        own = self.stem(begun)
+        begun_stem = self.stem(begun)
         carrier = next((begun + end for end in CARRIERS if self.stem(begun + end) == begun), "")
-        if not carrier and begun.startswith(own) and len(own) >= SHORTEST_STEM:
-            carrier, begun = begun, own
+        if not carrier and begun.startswith(begun_stem) and len(begun_stem) >= SHORTEST_STEM:
+            carrier, begun = begun, begun_stem
         if not carrier:
             yield quote_term(begun)
             return
@@ -134,8 +134,8 @@ class Phrases:
 
 
 def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
-    found = tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-    return [str(same[0]) for same in found]
+    tokens = tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+    return [str(same[0]) for same in tokens]
 
 
 MOST_KEPT = 4096  # Frequencies of terms that an open index keeps: a search asks for each several times
@@ -268,9 +268,9 @@ class Postings(Tables):
         self._mean = tokens / rows if rows else 1.0
         self._idf = [compute_fts5_idf(rows, holding) for holding in given.hits]
         self._weights = [float(weights.get(column, 1.0)) for column in COLUMNS]
-        found = self._best("bm25_given(unit_terms)", matches, within, limit)
-        keys = self._content_keys([unit for unit, _ in found])
-        return InOrder(found, [(-score, *keys[unit]) for unit, score in found])
+        best = self._best("bm25_given(unit_terms)", matches, within, limit)
+        keys = self._content_keys([unit for unit, _ in best])
+        return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
     def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
         weights, score = self._weights, 0.0
@@ -330,8 +330,8 @@ class Postings(Tables):
 
     def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
-        found = self.names_with(folded, within, limit)
-        return InOrder([unit for unit, _, _ in found], found.keys)
+        names = self.names_with(folded, within, limit)
+        return InOrder([unit for unit, _, _ in names], names.keys)
 
     def names_with(
         self, folded: str, within: UnitSet | None, limit: int, typed: str = ""
@@ -440,7 +440,7 @@ class OccurrenceCounter(Tables):
             return {}
         counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
         if counted is not None:
-            return {UnitId(unit): Occurrences(*held) for unit, held in counted.items()}
+            return {UnitId(unit): Occurrences(*counts) for unit, counts in counted.items()}
         if not self._registered:
             self._connection.register_fts5_function("occurrences", _occurrences)
             self._registered = True
@@ -449,11 +449,11 @@ class OccurrenceCounter(Tables):
             f"WHERE unit_terms MATCH ? {self._sets.within('rowid', units)}"
         )
         word_of = [place for place, term in enumerate(terms) for _ in self._phrases.make_phrases(term)]
-        found = {}
+        occurrences = {}
         for row, packed in self._rows(sql, self._phrases.any_of(terms)):
             check()
-            found[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
-        return found
+            occurrences[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
+        return occurrences
 
     @set_merge_rule(_join_columns, elements=Elements(_split_files, _join_files))
     def in_files(
@@ -476,7 +476,7 @@ class OccurrenceCounter(Tables):
         )
         self._run(sql, f"[{','.join(map(str, sorted(documents)))}]")
         rows = self._rows("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
-        lengths = {DocumentId(d): held for d, n in rows if (held := n - aside.get(d, 0))}
+        lengths = {DocumentId(d): count for d, n in rows if (count := n - aside.get(d, 0))}
         sql = (
             "SELECT u.document, count(*) FROM unit_terms CROSS JOIN temp.unit_documents u ON u.id = unit_terms.rowid "
             "WHERE unit_terms MATCH ? GROUP BY 1"
@@ -506,22 +506,24 @@ def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
     entries = _ENTRY.iter_unpack(packed[_HEAD:])
     if word_of[-1] == len(word_of) - 1:  # each word is one phrase
         return dict(entries)
-    found: dict[int, bytes] = {}
+    counts_of: dict[int, bytes] = {}
     for phrase, counts in entries:
         word = word_of[phrase]
-        known = found.get(word)
-        found[word] = counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
-    return found
+        known = counts_of.get(word)
+        counts_of[word] = (
+            counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
+        )
+    return counts_of
 
 
 def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
     sizes = [*map(api.column_size, range(_FIELDS))]
-    found = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
+    packed = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
     for phrase in range(api.phrase_count):
         if api.phrase_columns(phrase):  # of hundreds of words a unit has few
             counts = [*map(len, api.phrase_locations(phrase))]
-            found.append(_ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts])))
-    return b"".join(found)
+            packed.append(_ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts])))
+    return b"".join(packed)
 
 
 _NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"

@@ -182,17 +182,17 @@ class Memory(FileBeside):
 
     def recall(self, paths: Collection[str]) -> PlaceRecords:
         """Everything recorded for places in these files, in any repository, including the files themselves."""
-        found: dict[Place, dict[str, Any]] = {}
+        by_place: dict[Place, dict[str, Any]] = {}
         among = json.dumps(sorted(set(paths)))
         for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
             for place, (value,) in self._find_records(table, columns, among, ""):
-                found.setdefault(place, {})[table] = value
+                by_place.setdefault(place, {})[table] = value
         columns = "t.useful, t.digest, t.implied, t.query"
         for place, (useful, digest, implied, query) in self._find_records("feedback", columns, among, ", t.id"):
             judged = Feedback(bool(useful), str(digest), bool(implied), str(query))
-            found.setdefault(place, {}).setdefault("feedback", []).append(judged)
+            by_place.setdefault(place, {}).setdefault("feedback", []).append(judged)
         for place, (at,) in self._find_records("stamps", "t.at", among, ", t.at"):
-            found.setdefault(place, {}).setdefault("stamps", []).append(int(at))
+            by_place.setdefault(place, {}).setdefault("stamps", []).append(int(at))
         return PlaceRecords(
             {
                 place: PlaceRecord(
@@ -202,7 +202,7 @@ class Memory(FileBeside):
                     feedback=tuple(row.get("feedback", ())),
                     stamps=tuple(row.get("stamps", ())),
                 )
-                for place, row in sorted(found.items())
+                for place, row in sorted(by_place.items())
             }
         )
 
@@ -259,9 +259,9 @@ class Memory(FileBeside):
             "stamps": "t.at",
             "vocabulary": "t.word, t.count, t.at",
         }
-        found = {table: self._export_table(table, names) for table, names in columns.items()}
+        exported = {table: self._export_table(table, names) for table, names in columns.items()}
         answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
-        found["answers"] = [
+        exported["answers"] = [
             {
                 "query": answer.query,
                 "words": list(answer.words),
@@ -273,7 +273,7 @@ class Memory(FileBeside):
             }
             for answer in (self._answer(row[:4], row[4]) for row in answers)
         ]
-        return found
+        return exported
 
     def _export_table(self, table: str, columns: str) -> list[dict[str, Any]]:
         names = ["repository", "path", "name", "kind", *(c.removeprefix("t.") for c in columns.split(", "))]
@@ -333,8 +333,8 @@ class Memory(FileBeside):
         sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
         ((number,),) = self._rows("SELECT last_insert_rowid()")
-        for one in answer.places:
-            values = (number, one.rank, self._id(one.place), one.line, one.used)
+        for answered in answer.places:
+            values = (number, answered.rank, self._id(answered.place), answered.line, answered.used)
             self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
         self._run("DELETE FROM answered WHERE answer <= ?", number - MOST_ANSWERS)
         self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)

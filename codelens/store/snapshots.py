@@ -51,7 +51,7 @@ class SnapshotLog(Tables):
             "ORDER BY number DESC"
         )
         rows = self._rows(sql)
-        return [LoggedSnapshot(n, s, root, at, d, u, e, bool(kept)) for n, s, root, at, d, u, e, kept in rows]
+        return [LoggedSnapshot(n, s, root, at, d, u, e, bool(has_facts)) for n, s, root, at, d, u, e, has_facts in rows]
 
     def counts(self) -> tuple[int, int]:
         """Numbers of symbols that are not local, and of edges, in the whole index."""
@@ -66,7 +66,7 @@ class SnapshotLog(Tables):
         """The facts of a snapshot, found from those of the `newest`; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
-        for found, blob in self._rows(sql, number):
+        for logged, blob in self._rows(sql, number):
             if newer is None:
                 newer = newest
             else:
@@ -79,7 +79,7 @@ class SnapshotLog(Tables):
                 ):  # ascending, so that each line gets its final position
                     lines.insert(place, line)
                 newer = b"\n".join(lines)
-            if found == number:
+            if logged == number:
                 return newer
         return None
 

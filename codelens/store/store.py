@@ -190,8 +190,8 @@ class Store(Tables):
 
     def _version_now(self) -> tuple[int, int, int]:
         """The file at our path, and the number that SQLite changes when another connection commits."""
-        found = self.path.stat()
-        return found.st_dev, found.st_ino, int(self._connection.pragma("data_version"))
+        stat = self.path.stat()
+        return stat.st_dev, stat.st_ino, int(self._connection.pragma("data_version"))
 
     def close(self) -> None:
         """Close the file; an open transaction of a writer is rolled back."""
@@ -253,8 +253,8 @@ class Store(Tables):
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
         """Kind → number of units, as the last run counted them; empty if something was written since."""
-        kept: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
-        return kept
+        kinds: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
+        return kinds
 
     def keep_kinds(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
         """Keep these numbers until something is written. Part of the caller's transaction."""
@@ -302,9 +302,9 @@ class Store(Tables):
         """Inconsistencies of this index; `full` reads everything. `checksums.file_faults` checks the pages."""
         from codelens.store.checks import full_faults, quick_faults
 
-        found = list(quick_faults(self._connection))
-        yield from found
-        if full and not found:  # the tables may be unusable otherwise
+        quick = list(quick_faults(self._connection))
+        yield from quick
+        if full and not quick:  # the tables may be unusable otherwise
             yield from full_faults(self._connection)
 
     def remember_home(self) -> None:
@@ -370,11 +370,11 @@ class Store(Tables):
     def verify(self) -> None:
         """Raise IndexCorrupt unless SQLite's quick check passes."""
         try:
-            found = self._rows("PRAGMA quick_check(1)")
+            reports = self._rows("PRAGMA quick_check(1)")
         except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as fault:
             raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
-        if found != [("ok",)]:
-            raise IndexCorrupt(f"{self.path} is damaged: {found[0][0]}")
+        if reports != [("ok",)]:
+            raise IndexCorrupt(f"{self.path} is damaged: {reports[0][0]}")
 
     @contextmanager
     def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
@@ -487,7 +487,7 @@ class Store(Tables):
         UnfinishedFile for a large file that could not be read to its end; then neither the old nor the new document
         remains.
         """
-        kept = self.units.identities(before) if before is not None else {}
+        identities = self.units.identities(before) if before is not None else {}
         if before is not None:
             self.remove_document(before)
         document = self.documents.add(repository, derived, before)
@@ -495,12 +495,12 @@ class Store(Tables):
         self.references.add(document, derived.extraction, derived.references)
         if derived.trigrams:
             self.postings.add_text(document, derived.trigrams)
-        self._add_units(document, derived.extraction.units, derived, kept)
+        self._add_units(document, derived.extraction.units, derived, identities)
         self.vectors.set_file(document, derived.file_vector)
         try:
             for number, part in enumerate(derived.parts):
                 self.parts.add(document, number, part)
-                self._add_units(document, part.units, part, kept)
+                self._add_units(document, part.units, part, identities)
         except UnfinishedFile:
             self.remove_document(document)
             raise

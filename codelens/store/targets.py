@@ -84,10 +84,10 @@ def _below_root(path: str, store: Store) -> tuple[str, str]:
 def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
     """Documents with this path; otherwise it may begin with a repository's name."""
     ids = {row.name: row.id for row in store.documents.repositories()}
-    found = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
+    documents = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
     name = next((name for name in sorted(ids, reverse=True) if path.startswith(f"{name}/")), "")
-    if found or repository or not name:
-        return found
+    if documents or repository or not name:
+        return documents
     return [d for d in store.documents.by_path(path.removeprefix(f"{name}/")) if d.repository == ids[name]]
 
 
@@ -134,12 +134,12 @@ def _without_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
     These are versions of one function for different builds in one file, and in C a struct and its typedef.
     """
     code = [u for u in units if not is_prose(u.language)] or units
-    kept: dict[str, list[UnitRow]] = {}
+    by_name: dict[str, list[UnitRow]] = {}
     for unit in sorted(code, key=lambda u: (u.kind == "type", u.content_order())):
-        alike = kept.setdefault(unit.qualified_name, [])
+        alike = by_name.setdefault(unit.qualified_name, [])
         if not any(is_same_thing(unit, other) for other in alike):
             alike.append(unit)
-    ids = {unit.id for alike in kept.values() for unit in alike}
+    ids = {unit.id for alike in by_name.values() for unit in alike}
     return [unit for unit in code if unit.id in ids]
 
 

@@ -64,13 +64,13 @@ class TermArrays(Tables):
         limit: int,
     ) -> list[tuple[int, float]] | None:
         """(unit, BM25) of the best units, best first, and of all that are as good as the last of these."""
-        found, proposed = self.find(terms), self.find(proposing)
-        if found is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
+        postings, proposed = self.find(terms), self.find(proposing)
+        if postings is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
             return None
         numpy = self._numpy
         chosen = [place for place, name in enumerate(COLUMNS) if name in columns or not columns]
         factors, scores = numpy.array(weights)[chosen], numpy.zeros(len(self._units))
-        held, among = numpy.zeros((2, len(self._units)), dtype=bool)
+        matching, among = numpy.zeros((2, len(self._units)), dtype=bool)
 
         def select_columns(term: _TermPostings) -> tuple[Any, Any]:
             """The places and counts of a term in these columns."""
@@ -80,15 +80,15 @@ class TermArrays(Tables):
             rows = counts.any(axis=1)
             return term.places[rows], counts[rows]
 
-        for term in found:
+        for term in postings:
             at, counts = select_columns(term)
             often = counts @ factors
             idf = compute_fts5_idf(len(self._units), len(at))
             scores[at] += score_term(idf, often, self._length_weights[at])
-            held[at] = True
-        for term in proposed or found:
+            matching[at] = True
+        for term in proposed or postings:
             among[select_columns(term)[0]] = True
-        places = numpy.nonzero(held & among)[0]
+        places = numpy.nonzero(matching & among)[0]
         if 0 < limit < len(places):
             least = numpy.partition(scores[places], len(places) - limit)[len(places) - limit]
             places = places[scores[places] >= least]
@@ -99,12 +99,12 @@ class TermArrays(Tables):
         self, units: Sequence[int], terms: Sequence[str], most: int, longest: int
     ) -> dict[int, tuple[dict[int, bytes], tuple[int, ...]]] | None:
         """Unit → (place of a term → its counts in each column, at most `most`; the lengths of the columns), in order."""
-        if (found := self.find(terms)) is None:
+        if (postings := self.find(terms)) is None:
             return None
         numpy, width = self._numpy, len(COLUMNS)
         at, _ = self._places(self._units, numpy.array(units, dtype=numpy.int64))
         counted: dict[int, dict[int, bytes]] = {place: {} for place in at.tolist()}
-        for number, term in enumerate(found):
+        for number, term in enumerate(postings):
             rows, _ = self._places(term.places, at)
             packed = numpy.minimum(term.counts[rows], most).astype(numpy.uint8).tobytes()
             for row, place in enumerate(term.places[rows].tolist()):
@@ -118,7 +118,7 @@ class TermArrays(Tables):
         self, documents: Collection[int], terms: Sequence[str]
     ) -> tuple[dict[int, int], list[dict[int, int]]] | None:
         """(document → number of its units; for each term, document → number of its units that have it), for these documents."""
-        if (found := self.find(terms)) is None:
+        if (postings := self.find(terms)) is None:
             return None
         numpy = self._numpy
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)
@@ -127,7 +127,7 @@ class TermArrays(Tables):
             rows, those = self._places(documents, wanted)
             return dict(zip(those.tolist(), units_in[rows].tolist(), strict=True))
 
-        return count_among(*self._by_document), [count_among(term.documents, term.units_in) for term in found]
+        return count_among(*self._by_document), [count_among(term.documents, term.units_in) for term in postings]
 
     def _places(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
         """(places in an ordered array of the wanted values that it has, these values)."""

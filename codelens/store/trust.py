@@ -156,8 +156,8 @@ def _folder(place: Path) -> Path:
 
 def _folder_id(place: Path) -> str:
     """Its device and inode."""
-    found = _folder(place).stat()
-    return f"{found.st_dev}:{found.st_ino}"
+    stat = _folder(place).stat()
+    return f"{stat.st_dev}:{stat.st_ino}"
 
 
 def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
@@ -245,10 +245,10 @@ def _read_accepted() -> dict[str, Any]:
     if folder is None:
         return {}
     try:
-        found = json.loads((folder / ACCEPTED_NAME).read_bytes())
+        listed = json.loads((folder / ACCEPTED_NAME).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return listed if isinstance(listed, dict) else {}
 
 
 def _find_log_beside(place: Path) -> Path | None:
@@ -258,8 +258,8 @@ def _find_log_beside(place: Path) -> Path | None:
 
 
 def _stat(place: Path) -> dict[str, int]:
-    found = place.stat()
-    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns, "ctime_ns": found.st_ctime_ns, "inode": found.st_ino}
+    stat = place.stat()
+    return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns, "inode": stat.st_ino}
 
 
 def _digest(place: Path) -> str:

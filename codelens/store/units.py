@@ -148,12 +148,12 @@ class Units(Tables):
     def identities(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
         """Identity → ids of a document's units, the first in place last, from where `add` takes it."""
         sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
-        found: dict[Identity, list[UnitId]] = {}
+        ids_of: dict[Identity, list[UnitId]] = {}
         for kind, container, name, unit in self._rows(sql, document):
-            found.setdefault((kind, container, name), []).append(UnitId(unit))
-        for ids in found.values():
+            ids_of.setdefault((kind, container, name), []).append(UnitId(unit))
+        for ids in ids_of.values():
             ids.reverse()
-        return found
+        return ids_of
 
     def _first_free(self) -> int:
         self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM units")
@@ -177,13 +177,13 @@ class Units(Tables):
         """Id → row for the ids that exist, in no particular order."""
         if self._kept is None:
             return self._read_rows(ids)
-        kept, wanted = self._kept, sorted({*ids})
-        if new := [unit for unit in wanted if unit not in kept]:
-            if len(kept) + len(new) > MOST_ROWS:
-                kept.clear()
+        known, wanted = self._kept, sorted({*ids})
+        if new := [unit for unit in wanted if unit not in known]:
+            if len(known) + len(new) > MOST_ROWS:
+                known.clear()
                 new = wanted
-            kept |= self._read_rows(new)
-        return {unit: kept[unit] for unit in wanted if unit in kept}
+            known |= self._read_rows(new)
+        return {unit: known[unit] for unit in wanted if unit in known}
 
     def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         return {

@@ -57,7 +57,7 @@ def first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
     if len(distances) <= limit:
         return dict(distances)
     last = sorted(distances.values())[limit - 1]
-    return {one: distance for one, distance in distances.items() if distance <= last}
+    return {key: distance for key, distance in distances.items() if distance <= last}
 
 
 class Vectors(Tables):
@@ -220,10 +220,10 @@ class VectorArray:
         numpy = self._numpy
         wanted = numpy.bincount(numpy.array(units, numpy.int64), minlength=int(self._units[-1]) + 1)
         rows = numpy.flatnonzero(wanted[self._units])
-        held = self._units[rows]
-        first = numpy.flatnonzero(numpy.diff(held, prepend=-1))
+        units_of_rows = self._units[rows]
+        first = numpy.flatnonzero(numpy.diff(units_of_rows, prepend=-1))
         least = numpy.minimum.reduceat(self._distances(rows, query), first)
-        return dict(zip(held[first].tolist(), least.tolist(), strict=True))
+        return dict(zip(units_of_rows[first].tolist(), least.tolist(), strict=True))
 
     def _places(self, mask: int) -> Any:
         in_bytes = self._numpy.frombuffer(mask.to_bytes(self._signs.bytes, "little"), self._numpy.uint8)
@@ -340,10 +340,10 @@ def add_columns(columns: Sequence[list[int]]) -> list[int]:
     while left:
         bits, carried = left.pop(0), left[0] if left else []
         while len(bits) > 1:
-            one, other, third = bits.pop(), bits.pop(), bits.pop() if bits else 0
-            differ = one ^ other
+            first, other, third = bits.pop(), bits.pop(), bits.pop() if bits else 0
+            differ = first ^ other
             bits.append(differ ^ third)
-            carried.append(one & other | differ & third)
+            carried.append(first & other | differ & third)
         digits.append(bits[0] if bits else 0)
         if carried and not left:
             left.append(carried)
@@ -400,8 +400,8 @@ class SignDistances:
 
 def _places(mask: bytes) -> Iterator[int]:
     """The places of the bits that are set, in order."""
-    for found in _NOT_ZERO.finditer(mask):
-        byte, first = found[0][0], 8 * found.start()
+    for match in _NOT_ZERO.finditer(mask):
+        byte, first = match[0][0], 8 * match.start()
         while byte:
             lowest = byte & -byte
             yield first + lowest.bit_length() - 1

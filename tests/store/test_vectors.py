@@ -223,7 +223,7 @@ def test_distances_of_signs_are_summed_for_all_vectors_at_once(scattered: tuple[
         assert signs.ids(mask) == chosen
         assert distances.counts(mask, len(chosen) + 1) == Counter(far[number] for number in chosen)
         for limit in (0, ordered[50], ordered[50] + 0.5, math.inf):
-            assert signs.ids(distances.below(mask, limit)) == [number for number in chosen if far[number] < limit]
+            assert signs.ids(distances.find_below(mask, limit)) == [number for number in chosen if far[number] < limit]
     mask = signs.select(None)
     assert signs.ids(distances.nearest(mask, 100)) == [number for number in vectors if far[number] < ordered[99]]
     assert distances.counts(mask, 100) == Counter(value for value in far.values() if value <= ordered[99])
