@@ -47,6 +47,7 @@ def suggest_nearest(name: str, known: tuple[str, ...], others: Mapping[str, str]
     return nearest(name.lower(), known, others) if len(name) <= _LONGEST else ""
 
 
+GLOB = re.compile(r"[*?[]")  # A character that makes a value a glob
 COMPARISON = re.compile(r"([\w-]+)(>=|<=|!=|=|<|>)(.+)", re.DOTALL)  # A value of `meta:`: column, comparison, operand
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 
@@ -265,11 +266,7 @@ def _fits(text: str, value: str, matching: Matching) -> bool:
     """True if the text contains the value, or if the value is a glob that matches all of it."""
     if matching.ignores_case(value):
         text, value = fold(text), fold(value)
-    return fnmatchcase(text, value) if _is_glob(value) else value in text
-
-
-def _is_glob(value: str) -> bool:
-    return any(c in value for c in "*?[")
+    return fnmatchcase(text, value) if GLOB.search(value) else value in text
 
 
 def _on_path(path: str, value: str, matching: Matching) -> bool:
@@ -277,7 +274,7 @@ def _on_path(path: str, value: str, matching: Matching) -> bool:
     value = value.removeprefix("./")
     if matching.ignores_case(value):
         path, value = fold(path), fold(value)
-    return path_glob(path, value) if _is_glob(value) else value in f"/{path}"
+    return path_glob(path, value) if GLOB.search(value) else value in f"/{path}"
 
 
 def path_glob(path: str, glob: str) -> bool:
