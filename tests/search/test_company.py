@@ -92,4 +92,4 @@ def test_only_the_first_candidates_lift_others(tmp_path: Path) -> None:
         assert len(candidates) > 2 * SEEDS
         company = add_company(candidates, WEIGHTS, store)
         assert company is not None
-        assert len(company._votes) <= SEEDS
+        assert len(company._standing) <= SEEDS
