@@ -75,7 +75,7 @@ class Index:
         """Like `open`, for a process that answers again and again: a file that did not change is not opened again."""
         settings = settings or Settings()
         accepted = settings.trust_indexes
-        store = _resumed(path.absolute(), accepted) or Store.read(path.absolute(), accepted)
+        store = _resume_store(path.absolute(), accepted) or Store.read(path.absolute(), accepted)
         return cls(store, settings, look, keep=True)
 
     @staticmethod
@@ -264,7 +264,7 @@ class Index:
             roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
             return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
 
-    def listed(self, options: SearchOptions) -> list[IndexedFile]:
+    def list_files(self, options: SearchOptions) -> list[IndexedFile]:
         """The documents in the options' scope, by repository and path."""
         from codelens.search.sources import list_files
 
@@ -400,7 +400,7 @@ class Index:
             return
         _RESTING.append(self._store)
         for surplus in _RESTING[:-MOST_RESTING]:
-            if _taken(surplus):
+            if _take_from_rest(surplus):
                 surplus.close()
 
     def __enter__(self) -> Index:
@@ -417,7 +417,7 @@ MOST_RESTING = 2  # Readers that wait to be asked again. Each keeps up to 64 MiB
 _RESTING: list[Store] = []
 
 
-def _taken(store: Store) -> bool:
+def _take_from_rest(store: Store) -> bool:
     """True if no other thread was faster to take it from those that rest."""
     try:
         _RESTING.remove(store)
@@ -426,10 +426,10 @@ def _taken(store: Store) -> bool:
     return True
 
 
-def _resumed(path: Path, accepted: bool) -> Store | None:
+def _resume_store(path: Path, accepted: bool) -> Store | None:
     """A reader at rest whose file is as it was; those of changed files are closed."""
     for store in _RESTING[::-1]:
-        if store.path == path and _taken(store):
+        if store.path == path and _take_from_rest(store):
             if store.resume(accepted):
                 return store
             store.close()
@@ -446,7 +446,7 @@ def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callabl
 
     def answer(self: GraphTopic, *question: Any) -> RelationAnswer:
         function = getattr(import_module(module), name)
-        with self._reading() if is_limited else self._store.reading():
+        with self._read_in_time() if is_limited else self._store.reading():
             return function(self._view(question[-1], least), *question)  # type: ignore[no-any-return]
 
     return answer
@@ -461,7 +461,7 @@ class GraphTopic:
         self._info = info
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _read_in_time(self) -> Iterator[None]:
         """Read one state of the index, within the time of one query."""
         with self._store.reading(), self._store.spending(self._settings.query_seconds):
             yield
@@ -492,7 +492,7 @@ class GraphTopic:
         """
         from codelens.context.test_scope import tests_reaching
 
-        with self._reading():
+        with self._read_in_time():
             return tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
     def unresolved_in_scope(

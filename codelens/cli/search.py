@@ -205,7 +205,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
     if flags.json:
         from codelens.render.outline import files_record
 
-        listed = index.listed(options)
+        listed = index.list_files(options)
         shown = listed if flags.limit is None else listed[: options.limit]
         write_record(files_record(shown, len(listed), index.info()))
         return 0 if shown else 1

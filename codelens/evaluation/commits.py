@@ -147,11 +147,11 @@ def choose_commits(reader: GitReader, head: str, wanted: int, progress: Progress
     while at < farthest and (not tried or tried[-1][0] < wanted):
         window *= STEP
         at = min(farthest, line.nearest(window, search.accepted))
-        tried.append((len(search.usable(line.commits[at], line.after(at))), -at))
+        tried.append((len(search.usable(line.commits[at], line.commits_after(at))), -at))
     at = -max(tried)[1] if tried[-1][0] < wanted else at
-    base, after = line.commits[at], line.after(at)
+    base, after = line.commits[at], line.commits_after(at)
     usable = search.usable(base, after)[::-1]
-    left_out = search.left_out(base, after)
+    left_out = search.count_left_out(base, after)
     if len(usable) > wanted:
         left_out["more than were wanted"] += len(usable) - wanted
     return ChosenCommits(base, head, tuple(usable[:wanted]), len(after), left_out)
@@ -165,7 +165,7 @@ class _FirstParents:
         self.commits = first_parents(reader.repository, head)
         self._after: dict[int, list[str]] = {}
 
-    def after(self, at: int) -> list[str]:
+    def commits_after(self, at: int) -> list[str]:
         """The commits after the one at this index, newest first."""
         if at not in self._after:
             self._after[at] = commits_between(self._reader.repository, self.commits[at], self._head)
@@ -176,7 +176,7 @@ class _FirstParents:
         index = bisect_left(
             range(len(self.commits)),
             wanted,
-            key=lambda at: sum(among is None or commit in among for commit in self.after(at)),
+            key=lambda at: sum(among is None or commit in among for commit in self.commits_after(at)),
         )
         return min(index, len(self.commits) - 1)
 
@@ -207,7 +207,7 @@ class _CommitSearch:
             if not _why_unusable(places)
         ]
 
-    def left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
+    def count_left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
         """Reason → number of commits that make no task."""
         counts = Counter(self._refused[commit] for commit in commits if commit in self._refused)
         for commit, places in self._base_places(base, commits):

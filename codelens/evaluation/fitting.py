@@ -59,7 +59,7 @@ class Sample:
     loosely_right: Flags  # True for candidates that the loose rule accepts
 
     @property
-    def answered(self) -> bool:
+    def has_answer(self) -> bool:
         """True if a candidate is an answer."""
         return bool(len(self.credits))
 
@@ -297,7 +297,7 @@ def require_scipy() -> None:
 def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> FittedWeights:
     """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
     require_scipy()
-    taught = [sample for sample in samples if sample.answered and KINDS.get(sample.kind)]
+    taught = [sample for sample in samples if sample.has_answer and KINDS.get(sample.kind)]
     counts = Counter(sample.kind for sample in taught)
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")

@@ -145,7 +145,7 @@ def tune_weights(
 
     for batch in _select(batches, older):
         samples += sample_tasks(batch.tasks, batch.index, settings, partial(report, len(samples), batch.index.name))
-    answered = sum(sample.answered for sample in samples)
+    answered = sum(sample.has_answer for sample in samples)
     fitted = fit_weights(samples, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
     weights = parse_toml(format_features(fitted.weights))["codelens"]["features"]
     groups = _compare_weights(_select(batches, newest), settings, weights, progress)

@@ -55,7 +55,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.targets import SAME_NAME, is_same_thing
 from codelens.store.texts import text_of
-from codelens.text.lines import Enclosing, TextMap
+from codelens.text.lines import SpanFinder, TextMap
 
 MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
 SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed
@@ -193,14 +193,14 @@ class PlaceFinder:
         rows = store.units.rows(list(named)) if named else {}
         named_at = {rows[unit].name_start: definition for unit, definition in named.items()}
         symbols = [d for d in facts.definitions if d.kind not in CHUNK_KINDS]
-        around = Enclosing([(d.start, d.end) for d in symbols])
+        around = SpanFinder([(d.start, d.end) for d in symbols])
         stored = {r.start: r for r in store.references.of_document(document.id, target.name)}
         roles = {text.to_original(token.start): token.role for token in tokens}
         token_resolver = _TokenResolver(target, facts, resolver, roles)
         closures = list(_find_closures(target, tokens, text, named_at))
         for token in tokens:
             start = text.to_original(token.start)
-            inside = around.at(start)
+            inside = around.find(start)
             unit = symbols[inside] if inside is not None else None
             line, column = text.line_column(token.start)
             role, reference, field_of = token.role, stored.get(start), None

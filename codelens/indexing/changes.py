@@ -16,7 +16,7 @@ from codelens.indexing.workers import Result
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
 from codelens.model.code import RepositoryId, SeenFile, Skip, SkipReason
-from codelens.model.extraction import Unchanged, UnfinishedFile
+from codelens.model.extraction import UnchangedFile, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import Progress
 from codelens.model.search import Notice
@@ -173,7 +173,7 @@ class RepositoryUpdate:
         """Write what one file yielded. Returns its path."""
         path = result.path if isinstance(result, Skip) else result.seen.path
         state = self._known.get(path)
-        if isinstance(result, Unchanged):
+        if isinstance(result, UnchangedFile):
             assert state is not None
             self.tally.changed, self.tally.unchanged = self.tally.changed - 1, self.tally.unchanged + 1
             self._restamp(state, result.seen)

@@ -40,7 +40,7 @@ from codelens.model.extraction import (
     PackedReferences,
     PartPlace,
     Posting,
-    Unchanged,
+    UnchangedFile,
     UnfinishedFile,
     Unit,
 )
@@ -73,7 +73,7 @@ class Job:
     root: str  # Absolute path of the repository's root
     seen: SeenFile
     known_hash: bytes | None = None
-    """Hash of the content that the index holds by the current recipe; the result is Unchanged if the file still has it."""
+    """Hash of the content that the index holds by the current recipe; the result is UnchangedFile if the file still has it."""
     moved: RenamedFile | None = None
     """Set if the index holds the same content under another path; the file is then not parsed again."""
     grammar_fault: str = ""  # Why the grammar must not be used; only the text is derived then
@@ -152,14 +152,16 @@ MOST_PARSED = 10_000_000  # Bytes up to which a whole file is parsed; parsing C 
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
 
 
-def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> DerivedDocument | Skip | Unchanged | None:
+def derive_large(
+    job: Job, settings: Settings, embedder: Embedder | None
+) -> DerivedDocument | Skip | UnchangedFile | None:
     """A large file in parts; None for one that is small enough to be read whole. Raises OSError."""
     judged = judge_large(job, settings)
     if not isinstance(judged, tuple):
         return judged
     row, facts = judged
     if facts.content_hash == job.known_hash:
-        return Unchanged(job.seen, facts.content_hash)
+        return UnchangedFile(job.seen, facts.content_hash)
     too_large = f"over {MOST_PARSED // 1_000_000} MB: only its text is indexed" if _has_structure(row) else ""
     return DerivedDocument(
         seen=job.seen,

@@ -15,7 +15,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
-from codelens.model.extraction import DecodedText, Unchanged
+from codelens.model.extraction import DecodedText, UnchangedFile
 from codelens.worktree.classify import LineLengths, Reason, classify_bytes, classify_text
 from codelens.worktree.decode import EVIDENCE, HEAD, count_controls, decode, guess_legacy, readings, windows_of
 from codelens.worktree.files import BLOCK, content_hash
@@ -33,8 +33,8 @@ class ReadText(NamedTuple):
 
 def read_text(
     root: Path, seen: SeenFile, settings: Settings, known_hash: bytes | None = None
-) -> ReadText | Skip | Unchanged:
-    """Read and decode one file; Unchanged if it has the `known_hash`. Raises OSError."""
+) -> ReadText | Skip | UnchangedFile:
+    """Read and decode one file; UnchangedFile if it has the `known_hash`. Raises OSError."""
     let_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
     raw = _read(root / seen.os_path, settings.max_file_size)
     if len(raw) > settings.max_file_size:
@@ -43,7 +43,7 @@ def read_text(
         return Skip(seen.path, *reason, seen.stamp)
     digest = content_hash(raw)
     if digest == known_hash:
-        return Unchanged(seen, digest)
+        return UnchangedFile(seen, digest)
     if (decoded := decode(raw, settings.least_confidence)) is None:
         return Skip(seen.path, SkipReason.BINARY, "not text", seen.stamp)
     return ReadText(raw, digest, decoded)

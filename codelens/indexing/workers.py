@@ -20,7 +20,7 @@ from codelens.indexing.derive import LARGE_SIZE, Job, derive, derive_large
 from codelens.indexing.embedding import workers_embedder
 from codelens.indexing.files import ReadText, read_text, unreadable
 from codelens.model.code import Skip, SkipReason
-from codelens.model.extraction import DerivedDocument, DerivedPart, Unchanged, UnfinishedFile
+from codelens.model.extraction import DerivedDocument, DerivedPart, UnchangedFile, UnfinishedFile
 from codelens.model.fast_dataclass import replace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MOST_WORKERS = 8  # Limit unless the setting `jobs` is larger; with more, the wr
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0  # A worker is killed after parse_seconds × 10 + 20 s; the CPU limit comes first
 KEPT_BYTES = 1_000_000  # Bytes of a repository up to which workers stay for the next one; else linking needs the memory
 
-Result = DerivedDocument | Skip | Unchanged  # The result of one file
+Result = DerivedDocument | Skip | UnchangedFile  # The result of one file
 
 
 class KeptWorkers:

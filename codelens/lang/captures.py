@@ -59,7 +59,7 @@ from codelens.lang.registry import Language, languages
 from codelens.model.code import MAX_SIGNATURE, PARTLY, TYPE_KINDS, Span
 from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Reference, Unit
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lines import Enclosing
+from codelens.text.lines import SpanFinder
 
 MAX_DOC = 4000  # Characters. Of the 3,800 doc comments of these definitions three are longer.
 _ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
@@ -225,7 +225,7 @@ def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[R
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in captured:
         strongest[start] = max(strongest.get(start, 0), _STRENGTH.get(kind, 2))
-    around = Enclosing(spans)
+    around = SpanFinder(spans)
     at_start = {start: unit for unit, (start, _) in reversed([*enumerate(spans)])} if language.attributes else {}
     line, counted = 1, 0
     for (start, kind), (node, receiver) in sorted(captured.items(), key=itemgetter(0)):
@@ -244,7 +244,7 @@ def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[R
             place = end - len(name.encode())
         # Counting line ends on the way is several times cheaper than the position of each node.
         line, counted = line + utf8.count(b"\n", counted, place), place
-        unit = around.at(start)
+        unit = around.find(start)
         if kind == "route":
             unit = at_start.get(_find_decorated(node, language), unit)
         yield Reference(kind, name, receiver, unit, place, line)
@@ -273,19 +273,19 @@ def _list_bindings(
     closures, prototypes = (
         sorted(regions, key=lambda span: (span[0], -span[1])) for regions in (gathered.closures, gathered.prototypes)
     )
-    around, within, aside = Enclosing(spans), Enclosing(closures), Enclosing(prototypes)
+    around, within, aside = SpanFinder(spans), SpanFinder(closures), SpanFinder(prototypes)
     defined = {unit.name_span.start for unit in units}
     bindings: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         if start in gathered.imported or (not text and start in defined):
             continue
-        unit, closure = around.at(start), within.at(start)
+        unit, closure = around.find(start), within.find(start)
         if closure is not None and unit is not None and not _is_inside(closures[closure], spans[unit]):
             closure = None
         if how in ("return", "result"):
             if closure is not None:
                 continue
-        elif (not text and bindings and bindings[-1].start == start) or aside.at(start) is not None:
+        elif (not text and bindings and bindings[-1].start == start) or aside.find(start) is not None:
             continue
         until = closures[closure][1] if closure is not None else 0
         bindings.append(Binding(how, name, text, unit, start, until))
@@ -307,12 +307,12 @@ def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequen
         for s in gathered.scopes
         if s.name is not None and s.region == "scope"
     )
-    around = Enclosing([span for span, _, _ in scopes])
+    around = SpanFinder([span for span, _, _ in scopes])
     for r in references:
         if r.kind not in _BASES:
             continue
         text, name = f"{r.receiver}.{r.name}" if r.receiver else r.name, ""
-        scope = around.at(r.start)
+        scope = around.find(r.start)
         if scope is not None and (r.unit is None or _is_inside(scopes[scope][0], spans[r.unit])):
             _, place, name = scopes[scope]
             if place in sharp:

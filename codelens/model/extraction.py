@@ -10,7 +10,7 @@ from codelens.model.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class UnchangedFile:
     """A file that was read again and whose content equals the indexed one."""
 
     seen: SeenFile

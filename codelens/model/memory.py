@@ -108,7 +108,7 @@ class PlaceRecords:
 
     places: Mapping[Place, PlaceRecord]
 
-    def of(self, place: Place) -> PlaceRecord:
+    def find(self, place: Place) -> PlaceRecord:
         """The records about a place, with pin, rating and uses of its file if it has none of its own."""
         own, around = self.places.get(place, NOTHING), self.places.get(file_of(place), NOTHING)
         if around is NOTHING or place.kind == FILE:

@@ -14,7 +14,7 @@ from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import OPTIONS, read_words
 from codelens.model.search import Notice
-from codelens.text.terms import BEGINNING, beginning_of
+from codelens.text.terms import BEGINNING, find_prefix
 
 ROLES = ("test", "vendored")  # Values of `is:`
 PUNCTUATION = ".,;:!?"  # Characters that are not part of a word they follow
@@ -47,7 +47,7 @@ class Word:
     @property
     def prefix(self) -> str:
         """The prefix that a word with a star at its end stands for; empty for other words."""
-        return beginning_of(self.text.rstrip(PUNCTUATION))
+        return find_prefix(self.text.rstrip(PUNCTUATION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def add_stars(node: Node | None, excluded: Collection[str]) -> Node | None:
         case Word(text, start):
             word = text.rstrip(PUNCTUATION)
             marked = f"{word}{BEGINNING}"
-            fits = beginning_of(marked) and word.casefold() not in excluded
+            fits = find_prefix(marked) and word.casefold() not in excluded
             return Word(marked + text.removeprefix(word), start) if fits else node
         case And(parts):
             return And(tuple(add_stars(part, excluded) or part for part in parts))

@@ -109,7 +109,7 @@ class Recollection:
         """Unit → what is remembered of it; empty where nothing is of any of them."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
-        return {unit.id: recalled.of(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
+        return {unit.id: recalled.find(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
         """The answer of the memory; `nothing`, with a notice, if it cannot be read."""

@@ -23,7 +23,7 @@ from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.text.bm25 import compute_idf
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
-from codelens.text.terms import BEGINNING, beginning_of, beginning_terms, token_terms, tokens
+from codelens.text.terms import BEGINNING, beginning_terms, find_prefix, token_terms, tokens
 
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 """Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
@@ -104,7 +104,7 @@ def split_text(text: str) -> list[str]:
     pieces: list[str] = []
     for piece in text.split():
         piece = piece.strip(".,;:!?()[]{}<>\"'`")
-        begun = beginning_of(piece)
+        begun = find_prefix(piece)
         piece = begun or piece
         parts = piece.split(".")
         if len(parts) > 1 and all(p.isidentifier() for p in parts) and not (piece.islower() and len(parts[0]) < 3):

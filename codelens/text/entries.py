@@ -62,7 +62,7 @@ def add_block(text: str, block: str) -> str:
     marked = _newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
     if remove_block(text) != text:
         return _BLOCK.sub(lambda found: f"{found[1] or ''}{marked}", text)
-    return f"{_ended(text)}{marked}"
+    return f"{_end_with_blank_line(text)}{marked}"
 
 
 def remove_block(text: str) -> str:
@@ -73,7 +73,7 @@ def remove_block(text: str) -> str:
     return rest
 
 
-def _ended(text: str) -> str:
+def _end_with_blank_line(text: str) -> str:
     """The text with an empty line at its end, unless it is empty."""
     newline = _newline(text)
     return f"{text}{'' if text.endswith(newline) else newline}{newline}" if text else ""
@@ -99,7 +99,7 @@ def _chosen(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_tom
 
 def _with_table(text: str, key: str, entry: dict[str, Any]) -> list[str]:
     rows = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in entry.items() if not isinstance(v, dict)]
-    return [f"{_ended(_without_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
+    return [f"{_end_with_blank_line(_without_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
 
 
 def _without_table(text: str, key: str, below: str) -> str:

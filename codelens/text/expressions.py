@@ -68,12 +68,12 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
     while match := _PREFIX.match(text):
         text = text[match.end() :]
     if text.startswith("("):
-        end = _closing(text, 0)
+        end = _find_closing(text, 0)
         inner, rest = text[1 : end - 1], text[end:].lstrip()
         if rest and (rest[0].isalnum() or rest[0] in "_$(&*"):
             return (ExpressionStep("type", inner),)  # a cast before what is cast
         first = steps(inner)
-        return (*first, *_following(rest)) if first else ()
+        return (*first, *_read_following(rest)) if first else ()
     if cast := _CAST.search(text):
         return (ExpressionStep("type", cast[1]),) if ")" not in cast[1] else ()
     match = _NAME.match(text)
@@ -81,13 +81,13 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
         return ()
     found = [ExpressionStep("name", match[0])]
     rest = text[match.end() :]
-    found += _following(rest)
+    found += _read_following(rest)
     if constructed and found[-1].how != "call":
         found.append(ExpressionStep("call"))
     return tuple(found)
 
 
-def _following(rest: str) -> tuple[ExpressionStep, ...]:
+def _read_following(rest: str) -> tuple[ExpressionStep, ...]:
     """The steps after the first; _NOTHING if a part cannot be read."""
     found: list[ExpressionStep] = []
     while rest := rest.strip():
@@ -97,9 +97,9 @@ def _following(rest: str) -> tuple[ExpressionStep, ...]:
                 found.append(ExpressionStep("member", name[0]))
                 rest = rest[name.end() :]
             elif rest[match.end() : match.end() + 1] == "<":  # Rust's turbofish
-                rest = rest[_closing(rest, match.end()) :]
+                rest = rest[_find_closing(rest, match.end()) :]
             elif rest[match.end() : match.end() + 1] == "(":  # Go's type assertion
-                end = _closing(rest, match.end())
+                end = _find_closing(rest, match.end())
                 found.append(ExpressionStep("type", rest[match.end() + 1 : end - 1]))
                 rest = rest[end:]
             else:
@@ -107,12 +107,12 @@ def _following(rest: str) -> tuple[ExpressionStep, ...]:
         elif rest[0] == "(" or rest[0] == "{":
             if rest[0] == "(" or not found or found[-1].how != "call":  # braces after a call are its last argument
                 found.append(ExpressionStep("call"))
-            rest = rest[_closing(rest, 0) :]
+            rest = rest[_find_closing(rest, 0) :]
         elif rest[0] == "[":
             found.append(ExpressionStep("index"))
-            rest = rest[_closing(rest, 0) :]
+            rest = rest[_find_closing(rest, 0) :]
         elif rest[0] == "<":
-            rest = rest[_closing(rest, 0) :]
+            rest = rest[_find_closing(rest, 0) :]
         elif rest[0] in "!?" and rest[:2] not in ("!=", "?:", "??"):
             rest = rest[1:]
         elif _ELSE.match(rest):
@@ -125,7 +125,7 @@ def _following(rest: str) -> tuple[ExpressionStep, ...]:
 _NOTHING = (ExpressionStep("index"), ExpressionStep("index"), ExpressionStep("index"))  # Steps that lead nowhere
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing(text: str, start: int) -> int:
     """The position after the bracket that closes the one at `start`; the end if none does."""
     depth = 0
     for at in range(start, len(text)):
@@ -160,10 +160,10 @@ def type_text(text: str) -> TypeText:
         if text.startswith("[") and text.endswith("]"):
             return TypeText("[]", (_split(text[1:-1], ";")[0].rpartition(":")[2],))
         if text.startswith("map["):
-            return TypeText("[]", (text[_closing(text, 3) :],))
+            return TypeText("[]", (text[_find_closing(text, 3) :],))
         if text.startswith("chan "):
             return TypeText("[]", (text[5:],))
-        if text.startswith("(") and _closing(text, 0) == len(text):
+        if text.startswith("(") and _find_closing(text, 0) == len(text):
             first = _split(text[1:-1], ",")[0].strip()  # Go's results, with or without names
             text = first.rpartition(" ")[2] if " " in first and "[" not in first and "=>" not in first else first
             continue
@@ -179,7 +179,7 @@ def type_text(text: str) -> TypeText:
     head = re.sub(r"\s*(?:::|\\)\s*", ".", match[0].replace("\\", ".")).strip(".")
     rest = text[match.end() :].lstrip()
     if rest[:1] in ("<", "["):
-        end = _closing(rest, 0)
+        end = _find_closing(rest, 0)
         if rest[:2] == "[]":
             return TypeText("[]", (head,))
         return TypeText(head, tuple(part.strip() for part in _split(rest[1 : end - 1], ",")))
@@ -194,13 +194,13 @@ def head_shape(signature: str, name: str) -> tuple[int, int]:
     if at < 0:
         return 0, 0
     start = at + len(name)
-    end = _closing(signature, start)
+    end = _find_closing(signature, start)
     inside, after = signature[start + 1 : end - 1], signature[end:].strip()
     listed = after[1:-1] if after.startswith("(") and after.endswith(")") else after
-    return _listed(inside), _listed(listed)
+    return _count_parts(inside), _count_parts(listed)
 
 
-def _listed(text: str) -> int:
+def _count_parts(text: str) -> int:
     return len(_split(text, ",")) if text.strip() else 0
 
 

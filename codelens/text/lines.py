@@ -1,4 +1,4 @@
-"""Positions in texts: of decoded text in file bytes (TextMap), of an excerpt in the whole text (Excerpt), in spans (Enclosing).
+"""Positions in texts: of decoded text in file bytes (TextMap), of an excerpt in the whole text (Excerpt), in spans (SpanFinder).
 
 Parsers read UTF-8 without a byte order mark; stored and printed positions count the file's own bytes. For UTF-8 the two
 differ only by the mark. For other encodings a table of checkpoints makes each lookup fast, even in a line of a megabyte.
@@ -106,7 +106,7 @@ class Excerpt:
     def whole(self, span: Span) -> Span:
         """The span in the whole text of a part of the excerpt."""
         start = self.place(span.start)
-        return Span(start, max(start, self._after(span.end)) if span.end > span.start else start)
+        return Span(start, max(start, self._end_of_text(span.end)) if span.end > span.start else start)
 
     def place(self, offset: int) -> int:
         """The position in the whole of a text that starts at `offset`; after the last piece, its end. 0 in an empty excerpt."""
@@ -115,7 +115,7 @@ class Excerpt:
         piece = bisect_right(self._begins, offset) - 1
         return self._spans[piece].start + (offset - self._begins[piece] if self._as_it_stands(piece) else 0)
 
-    def _after(self, offset: int) -> int:
+    def _end_of_text(self, offset: int) -> int:
         """The position after a text that ends at `offset`: the end of its own piece, not the start of the next."""
         piece = bisect_left(self._begins, offset) - 1
         span = self._spans[piece]
@@ -137,7 +137,7 @@ def excerpt(pieces: Iterable[tuple[bytes, int, int]]) -> Excerpt:
     return Excerpt(b"".join(p[0] for p in kept), tuple(begins), tuple(Span(start, end) for _, start, end in kept))
 
 
-class Enclosing:
+class SpanFinder:
     """Finds the innermost of nested spans around places in ascending order."""
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
@@ -145,7 +145,7 @@ class Enclosing:
         self._stack: list[int] = []
         self._following = 0
 
-    def at(self, place: int) -> int | None:
+    def find(self, place: int) -> int | None:
         """Index of the innermost span around a place; None outside of all."""
         spans, stack = self._spans, self._stack
         while self._following < len(spans) and spans[self._following][0] <= place:

@@ -112,7 +112,7 @@ def tokens(text: str) -> list[str]:
 _remember_tokens = lru_cache(maxsize=512)(tokens)
 
 
-def beginning_of(word: str) -> str:
+def find_prefix(word: str) -> str:
     """`deploy` for `deploy*`; empty unless the word ends in its only star, after at least two letters."""
     return word[:-1] if word.endswith(BEGINNING) and _BEGUN.fullmatch(word) else ""
 
@@ -127,7 +127,7 @@ def beginning_terms(token: str) -> list[str]:
     ]
 
 
-class _Folding(dict[int, str]):
+class _FoldedCharacters(dict[int, str]):
     """Simple case folding, one character for one, filled as characters are seen."""
 
     def __missing__(self, code: int) -> str:
@@ -137,7 +137,7 @@ class _Folding(dict[int, str]):
         return self[code]
 
 
-_FOLDING = _Folding()
+_FOLDING = _FoldedCharacters()
 
 
 def fold(text: str) -> str:
@@ -170,7 +170,7 @@ def joined_trigrams(text: str) -> str:
         keys = _trigram_keys(np.frombuffer(text.lower().encode("ascii"), np.uint8).astype(np.uint32), 8)
         rows = (keys >> 16) | (keys & 0xFF00) | ((keys & 0xFF) << 16) | (ord(_SEPARATOR) << 24)
         return rows.astype("<u4").tobytes().decode("ascii")
-    codes = _folds().of(np.frombuffer(text.encode("utf-32-le"), "<u4")).astype(np.uint64)
+    codes = _folds().fold_codes(np.frombuffer(text.encode("utf-32-le"), "<u4")).astype(np.uint64)
     blocks = [
         _trigram_keys(codes[at : at + TRIGRAM_BLOCK + 2], _CODE_BITS) for at in range(0, len(codes), TRIGRAM_BLOCK)
     ]
@@ -190,7 +190,7 @@ class _Folds:
         self._shift = np.zeros(sys.maxunicode + 1, np.int32)  # memory only for the pages that are used
         self._seen = np.zeros(sys.maxunicode + 1, np.bool_)
 
-    def of(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.signedinteger]:
+    def fold_codes(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.signedinteger]:
         """The code points of a text, folded."""
         import numpy as np
 

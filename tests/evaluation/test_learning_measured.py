@@ -80,7 +80,7 @@ def test_what_weighs_nothing_is_measured_too(index: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_task_without_an_answer_holds_no_candidates(index: Path) -> None:
     found = sample_tasks(tasks("nowhere"), index, Settings())
-    assert [one.answered for one in found] == [False] * len(ASKED)
+    assert [one.has_answer for one in found] == [False] * len(ASKED)
     assert {one.values.shape for one in found} == {(0, len(COLUMNS))}
     assert ndcg_by_task(found, {}) == dict.fromkeys((one.task for one in found), 0.0)
 

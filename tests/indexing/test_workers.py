@@ -20,7 +20,7 @@ from codelens.errors import CodelensError
 from codelens.indexing.derive import Job
 from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, Result, derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
-from codelens.model.extraction import DerivedDocument, Unchanged
+from codelens.model.extraction import DerivedDocument, UnchangedFile
 from codelens.processes.pool import WorkerProcess
 from codelens.text.terms import joined_trigrams
 from codelens.worktree.files import content_hash
@@ -84,7 +84,7 @@ def test_indexed_content_is_not_derived_again(tmp_path: Path) -> None:
     same, other = b"same = 1\n", b"other = 1\n"
     jobs = [job(tmp_path, "a.py", same, content_hash(same)), job(tmp_path, "b.py", other, content_hash(same))]
     first, second = derive_all(jobs, Settings())
-    assert first == Unchanged(jobs[0].seen, content_hash(same)) and isinstance(second, DerivedDocument)
+    assert first == UnchangedFile(jobs[0].seen, content_hash(same)) and isinstance(second, DerivedDocument)
 
 
 def test_files_that_cannot_be_indexed_are_skips_with_a_reason(tmp_path: Path) -> None:

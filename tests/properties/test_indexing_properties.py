@@ -14,7 +14,7 @@ from codelens.indexing.extract import extract, own_texts
 from codelens.indexing.markup import find_headings
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, Skip, SkipReason
-from codelens.model.extraction import DecodedText, Unchanged
+from codelens.model.extraction import DecodedText, UnchangedFile
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 from tests.indexing.documents import derived, seen
@@ -163,7 +163,7 @@ def test_a_skip_crosses_the_pipe_unchanged(reason: SkipReason) -> None:
     file = seen("odd \udcff name")
     skip = Skip(file.path, reason, "said so", file.stamp)
     assert pickle.loads(pickle.dumps(skip)) == skip
-    unchanged = Unchanged(file, b"0123456789abcdef")
+    unchanged = UnchangedFile(file, b"0123456789abcdef")
     assert pickle.loads(pickle.dumps(unchanged)) == unchanged
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codelens.index import Index
 from codelens.search.terms import expand
-from codelens.text.terms import beginning_of, beginning_terms
+from codelens.text.terms import beginning_terms, find_prefix
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 from tests.tiers import examples
 
@@ -108,7 +108,7 @@ def test_a_star_that_ends_no_word_is_a_character(index: Index) -> None:
         tiers = {tier for tier, _, _ in ask(index, query).search.trace.terms}
         assert "prefix" not in tiers, query
         assert find(index, query, strict_query=False) is not None
-        assert beginning_of(plain) == ""
+        assert find_prefix(plain) == ""
 
 
 def test_marked_lines_say_what_begins_so(index: Index) -> None:

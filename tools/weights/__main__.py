@@ -121,7 +121,7 @@ def with_features(text: str, weights: Weights) -> str:
 def _table(measured: Sequence[Sample], fitted: FittedWeights, folds: Mapping[str, float]) -> Columns:
     fit = mean_by_kind(measured, ndcg_by_task(measured, fitted.weights))
     held_out = mean_by_kind(measured, folds) if folds else {}
-    counts, answered = Counter(m.kind for m in measured), Counter(m.kind for m in measured if m.answered)
+    counts, answered = Counter(m.kind for m in measured), Counter(m.kind for m in measured if m.has_answer)
     heads = ("kind", "tasks", "with an answer", "nDCG@10", *(("held out",) if held_out else ()))
     rows = (
         (

@@ -71,7 +71,7 @@ def _judged(one: Sample, weights: Weights) -> Judgement:
 
     top = (
         one.credits[np.argsort(-score_candidates(one, weights), kind="stable")[:CUTOFF]].tolist()
-        if one.answered
+        if one.has_answer
         else []
     )
     credited: list[int | None] = []

@@ -45,7 +45,7 @@ from codelens.model.graph import EDGE_OF
 from codelens.model.search import Notice
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, text_of
-from codelens.text.lines import Enclosing, TextMap
+from codelens.text.lines import SpanFinder, TextMap
 
 _MOST_TARGETS = 8  # A symbol with more definitions is like a namespace, to which any file may add: a use means little
 
@@ -346,11 +346,11 @@ def find_other_edges(
     for imported in facts.imports:
         imports.setdefault(imported.name, []).append(imported)
     units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
-    around = Enclosing([(unit.start, unit.end) for unit in units])
+    around = SpanFinder([(unit.start, unit.end) for unit in units])
     for place, (line, definitions) in meanings.items():
         if place in captured:
             continue
-        number = around.at(place)
+        number = around.find(place)
         inside = units[number] if number is not None else None
         text = known.text(DocumentId(facts.file.id))
         for definition in definitions:

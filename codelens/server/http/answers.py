@@ -310,7 +310,7 @@ def file(index: Index, request: FileAsked) -> Record:
 
 def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
-    listed = index.listed(filter_options(request, EVERYTHING))
+    listed = index.list_files(filter_options(request, EVERYTHING))
     return files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
 
