@@ -7,21 +7,31 @@ the list is complete by construction; stored edges only add what has another nam
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, incoming
-from codelens.lang.registry import find_family, is_prose, languages
+from codelens.graph.meanings import (
+    FIELD,
+    LOCAL,
+    MODULE,
+    PARAMETER,
+    Meaning,
+    NameReader,
+    find_resolver,
+    is_key,
+    read_text,
+)
+from codelens.graph.view import GraphView, ResolvedTarget, incoming, overridden, overriding
+from codelens.lang.registry import Language, find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
-    CATCH,
     DECLARATION,
     DEFINITION,
     IMPORT,
     KEY,
     NAME,
-    PARAMETER,
     TEXT,
     TYPE,
     UNPACK,
@@ -29,13 +39,16 @@ from codelens.lang.tokens import (
     NameToken,
     find_tokens,
 )
+from codelens.lang.tokens import (
+    PARAMETER as PARAMETER_ROLE,
+)
 from codelens.linking.catalog import Catalog
-from codelens.linking.evaluator import VALUES, Evaluator, Value
-from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, load_words, use_dots
+from codelens.linking.evaluator import VALUES
+from codelens.linking.facts import FUNCTIONS, Definition, dotted, load_words
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
-from codelens.model.extraction import DecodedText, Import, Reference
+from codelens.model.extraction import Import
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     EDGE_OF,
@@ -54,18 +67,15 @@ from codelens.model.graph import (
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.targets import SAME_NAME, is_same_thing
-from codelens.store.texts import text_of
-from codelens.text.lines import SpanFinder, TextMap
+from codelens.text.lines import TextMap
 
 MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
 SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed
+MOST_KEPT = 16_000_000  # Bytes of tokens and texts that are kept from one question to the next
 LARGEST = 2_000_000  # Bytes of a file whose tokens are read; larger ones are counted
-FIELD = "field"  # Kind of a target that is looked for among fields
 SEVERAL = "*"  # In place of the holder, if definitions of several types are meant
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
 """Role of a name → kind of the edge that it would be; `references` for the others."""
-_KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
-"""Role → kind of the reference that the linker evaluates; `use` for the others."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
 
 
@@ -108,6 +118,42 @@ class Target(NamedTuple):
         return self.fields
 
 
+class _TokensRead:
+    """The tokens of names in the documents that were read last, for a server that is asked again about the same names."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], tuple[list[NameToken], TextMap | None, bool]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: tuple[object, ...]) -> tuple[list[NameToken], TextMap | None, bool] | None:
+        """(tokens, text, whether the grammar could read all of it) for (digest, encoding, language, name)."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(
+        self, key: tuple[object, ...], tokens: list[NameToken], text: TextMap, is_complete: bool
+    ) -> tuple[list[NameToken], TextMap | None, bool]:
+        """Keep what was read until others fill the memory. The text is kept only if it has the name."""
+        read = (tokens, text if tokens else None, is_complete)
+        with self._lock:
+            self._size += _size_of(read) if key not in self._kept else 0
+            self._kept[key] = read
+            while self._size > MOST_KEPT:
+                self._size -= _size_of(self._kept.popitem(last=False)[1])
+        return read
+
+
+def _size_of(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
+    tokens, text, _ = read
+    return 400 * (len(tokens) + 1) + (2 * len(text.utf8) if text else 0)
+
+
+_tokens_read = _TokensRead()
+
+
 class PlaceFinder:
     """Finds the places of one target. `excluded` counts the tokens that mean something else, `unread` the files left out."""
 
@@ -124,7 +170,14 @@ class PlaceFinder:
 
     def find_places(self) -> list[NamedPlace]:
         """The places, by path and position."""
-        places = list[NamedPlace]()
+        places = [place for names in self.read_documents() for place in self._judge_tokens(names)]
+        if self.target.kind == FIELD:
+            places = list(self._keep_fields(places))
+        self.excluded.update(place.certainty for place in places if place.certainty in (ANOTHER, A_LOCAL))
+        return [place for place in places if place.certainty not in (ANOTHER, A_LOCAL)]
+
+    def read_documents(self) -> Iterator[NameReader]:
+        """Each document that has the name, with its tokens, in order of path."""
         resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
         documents = self._documents_with_name()
         for number, document in enumerate(documents):
@@ -132,22 +185,21 @@ class PlaceFinder:
                 self.unread += len(documents) - number
                 self._is_late = number < MOST_READ
                 break
-            if document.repository not in resolvers:
-                catalog = Catalog(self._view.store, document.repository)
-                resolvers[document.repository] = Resolver(Evaluator(catalog))
-            resolver = resolvers[document.repository]
+            resolver = find_resolver(self._view.store, document.repository, resolvers)
             tokens, text = self._read_tokens(document, resolver.catalog)
-            if text is None or not tokens:
-                continue
-            before = resolver.values.steps
-            places += self._resolve_tokens(document, text, tokens, resolver)
-            self.steps += len(tokens) + resolver.values.steps - before
-            if resolver.catalog.trim():
-                resolver.values.forget()
-        if self.target.kind == FIELD:
-            places = list(self._keep_fields(places))
-        self.excluded.update(place.certainty for place in places if place.certainty in (ANOTHER, A_LOCAL))
-        return [place for place in places if place.certainty not in (ANOTHER, A_LOCAL)]
+            if text is not None and tokens:
+                before = resolver.values.steps
+                yield NameReader(self._view.store, resolver, document, text, self.target.name, tokens)
+                self.steps += len(tokens) + resolver.values.steps - before
+
+    def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, Meaning]]:
+        """The names of the target that are, or may be, the name of an argument in a call of a function."""
+        for names in self.read_documents():
+            for token in names.tokens if not is_prose(names.document.language) else ():
+                if token.bare and token.role not in (IMPORT, TEXT):
+                    meaning = names.read(token)
+                    if not meaning.is_known or meaning.key == (PARAMETER, function.id, self.target.name):
+                        yield names, meaning
 
     def _documents_with_name(self) -> list[DocumentRow]:
         """The files of the question that may have the name: by trigrams, or all files if it is too short for these."""
@@ -165,16 +217,10 @@ class PlaceFinder:
         if document.stamp.size > LARGEST:
             self.unread += 1
             return [], None
-        stored = text_of(document, self._view.store)
-        text = TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
-        functions = list[tuple[int, int]]()
-        if document.stamp.size > SMALLEST and row and row.grammar and not row.prose and self.target.name in stored.text:
-            functions = [
-                (text.to_utf8(d.start), text.to_utf8(d.end))
-                for d in catalog.facts(document.id).definitions
-                if d.kind in ("function", "method")
-            ]
-        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
+        key = (document.content_hash, document.encoding, document.language, self.target.name)
+        if (known := _tokens_read.get(key)) is None:
+            known = _tokens_read.keep(key, *self._parse_tokens(document, catalog, row))
+        tokens, text, is_complete = known
         self.partly_parsed += not is_complete
         if tokens:
             self.documents.add(document.id)
@@ -184,48 +230,64 @@ class PlaceFinder:
             tokens = code
         return tokens, text
 
-    def _resolve_tokens(
-        self, document: DocumentRow, text: TextMap, tokens: Sequence[NameToken], resolver: Resolver
-    ) -> Iterator[NamedPlace]:
-        store, target = self._view.store, self.target
-        facts = resolver.catalog.facts(document.id)
-        named = {UnitId(d.id): d for d in facts.definitions if d.name == target.name}
-        rows = store.units.rows(list(named)) if named else {}
-        named_at = {rows[unit].name_start: definition for unit, definition in named.items()}
-        symbols = [d for d in facts.definitions if d.kind not in CHUNK_KINDS]
-        around = SpanFinder([(d.start, d.end) for d in symbols])
-        stored = {r.start: r for r in store.references.of_document(document.id, target.name)}
-        roles = {text.to_original(token.start): token.role for token in tokens}
-        token_resolver = _TokenResolver(target, facts, resolver, roles)
-        closures = list(_find_closures(target, tokens, text, named_at))
-        for token in tokens:
-            start = text.to_original(token.start)
-            inside = around.find(start)
-            unit = symbols[inside] if inside is not None else None
-            line, column = text.line_column(token.start)
-            role, reference, field_of = token.role, stored.get(start), None
-            if (definition := named_at.get(start)) is not None:
-                if definition.id == target.start:
+    def _parse_tokens(
+        self, document: DocumentRow, catalog: Catalog, row: Language | None
+    ) -> tuple[list[NameToken], TextMap, bool]:
+        """The tokens of the name in a file, the text, and whether the grammar could read all of it."""
+        text = read_text(document, self._view.store)
+        functions = list[tuple[int, int]]()
+        if (
+            document.stamp.size > SMALLEST
+            and row
+            and row.grammar
+            and not row.prose
+            and self.target.name.encode() in text.utf8
+        ):
+            functions = [
+                (text.to_utf8(d.start), text.to_utf8(d.end))
+                for d in catalog.facts(document.id).definitions
+                if d.kind in ("function", "method")
+            ]
+        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
+        return tokens, text, is_complete
+
+    def _judge_tokens(self, names: NameReader) -> Iterator[NamedPlace]:
+        """The tokens of a document as places, with those that do not mean the target."""
+        judge, text, document = _Judge(self.target, names), names.text, names.document
+        closures = list(_find_closures(self.target, names))
+        for token in names.tokens:
+            meaning = names.read(token)
+            reference, role = meaning.reference, token.role
+            if (definition := names.defined.get(reference.start)) is not None:
+                if definition.id == self.target.start:
                     continue
-                role, certainty = token_resolver.resolve_name_of(definition, token)
+                role, certainty = judge.judge_definition(definition, token)
             else:
-                place = unit.place if unit else None
-                certainty, field_of = token_resolver.resolve(token, start, line, place, reference)
+                certainty = judge.judge(meaning)
             if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
-            if field_of is not None:
-                self.declared.append((document, field_of, start, line))
-            kind = EDGE_OF.get(reference.kind, "") if reference else ""
+            if (
+                self.target.fields
+                and certainty == SURE
+                and role == DECLARATION
+                and reference.start not in names.defined
+            ):
+                self.declared.append((document, token.holder, reference.start, reference.line))
+            elif (
+                self.target.fields and certainty == SURE and meaning.key[0] == FIELD and role != KEY and meaning.holder
+            ):
+                self.declared.append((document, meaning.holder.name, reference.start, reference.line))
+            kind = EDGE_OF.get(reference.kind, "") if names.is_stored(reference) else ""
+            unit = names.facts.definitions[reference.unit].id if reference.unit is not None else None
             yield NamedPlace(
                 document,
-                line,
-                column,
-                start,
+                *text.line_column(token.start),
+                reference.start,
                 text.to_original(token.end),
                 role,
                 kind or KIND_OF_ROLE.get(role, "references"),
                 certainty,
-                Node(unit.id) if unit else document_node(document.id),
+                Node(unit) if unit is not None else document_node(document.id),
                 token.bare,
             )
 
@@ -243,7 +305,7 @@ class PlaceFinder:
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.name_node(document_node(document.id)),
+                self._view.named(document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,
@@ -274,12 +336,11 @@ _CLOSED_MODULES = ("dotted", "relative", "package", "crate")
 _LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles in which a bare name is looked up in the functions around it
 
 
-def _find_closures(
-    target: Target, tokens: Sequence[NameToken], text: TextMap, named_at: Mapping[int, Definition]
-) -> Iterator[tuple[int, int]]:
+def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int]]:
     """(start, end) of the functions in which the target is defined, of the whole text for a definition outside of any."""
-    for token in tokens:
-        definition = named_at.get(text.to_original(token.start))
+    text = names.text
+    for token in names.tokens:
+        definition = names.defined.get(text.to_original(token.start))
         if definition is not None and definition.id in target.units:
             spans = ((text.to_original(start), text.to_original(end)) for start, end in token.functions)
             outer = (start < definition.start or definition.end < end for start, end in spans)
@@ -292,8 +353,7 @@ def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) ->
     """The places of a name in the outermost function around a line that has it; in the whole file if there is no function."""
     if document.stamp.size > LARGEST:
         return []
-    stored = text_of(document, view.store)
-    text = TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
+    text = read_text(document, view.store)
     tokens, _ = find_tokens(text.utf8, document.language, name)
     places = [(token, *text.line_column(token.start)) for token in tokens]
     around = next((token.functions[-1:] for token, at, _ in places if at == line), ())
@@ -308,21 +368,13 @@ def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) ->
     ]
 
 
-class _TokenResolver:
-    """Decides what the tokens of one document mean."""
+class _Judge:
+    """Decides how sure it is that the tokens of a name in one document mean a target."""
 
-    def __init__(self, target: Target, facts: LinkFacts, resolver: Resolver, roles: Mapping[int, str]) -> None:
-        """`roles`: start of each token of the name in the document → its role."""
-        self._target, self._facts, self._resolver, self._values = target, facts, resolver, resolver.values
-        declares = facts.file.language.assignment_declares and "global" not in roles.values()
-        binding = (UNPACK,) if declares else (UNPACK, WRITE)
-        self._assigned = frozenset(start for start, role in roles.items() if role in binding)
-        """Places that bind the name and do not declare another thing: assignments, and fields that are unpacked."""
-        declared = (bindings for (_, name), (bindings, _) in facts.fields.items() if name == target.name)
-        self._fields = {binding.start for bindings in declared for binding in bindings}
-        """Places that declare a field of the name."""
+    def __init__(self, target: Target, names: NameReader) -> None:
+        self._target, self._names, self._values, self._facts = target, names, names.values, names.facts
 
-    def resolve_name_of(self, definition: Definition, token: NameToken) -> tuple[str, str]:
+    def judge_definition(self, definition: Definition, token: NameToken) -> tuple[str, str]:
         """(role, certainty) of the name of a further definition."""
         target = self._target
         if definition.id in target.units:
@@ -333,47 +385,39 @@ class _TokenResolver:
             return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
         return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
-    def resolve(
-        self, token: NameToken, start: int, line: int, unit: int | None, stored: Reference | None
-    ) -> tuple[str, str | None]:
-        """SURE, LIKELY or ONLY_BY_NAME if a token may mean the target, else ANOTHER or A_LOCAL; and the type whose field it is.
+    def judge(self, meaning: Meaning) -> str:
+        """SURE, LIKELY or ONLY_BY_NAME if a token may mean the target, else ANOTHER or A_LOCAL."""
+        target, token, role = self._target, meaning.token, meaning.token.role
+        if role in (NAME, TEXT):
+            return ONLY_BY_NAME
+        if role == PARAMETER_ROLE:
+            return A_LOCAL
+        if role == CALL and not token.bare and target.kind == FIELD and self._names.language.calls_no_fields:
+            return ANOTHER
+        if target.kind == OUTSIDE:
+            return self._judge_outside(token)
+        if role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
+            return self._judge_declaration(token, meaning.reference.start)
+        if role == UNPACK and target.holder:
+            return self._guess(token)
+        if role == IMPORT:
+            return self._judge_import(meaning)
+        if meaning.key[0] == FIELD and meaning.holder is not None:
+            is_meant = target.includes_field(meaning.holder.name)
+            return SURE if is_meant or self._is_type_of_key(meaning) else ANOTHER
+        if is_key(token):
+            is_meant = any(definition.id in target.units for definition in meaning.definitions)
+            return SURE if is_meant or self._is_type_of_key(meaning) else self._guess(token)
+        if meaning.definitions:
+            return self._judge_definitions(meaning)
+        return self._judge_other(meaning)
 
-        The type is None unless the target is a field and the token certainly one of that name.
-        """
-        target, language, holder = self._target, self._facts.file.language, None
-        if token.role in (NAME, TEXT):
-            certainty = ONLY_BY_NAME
-        elif token.role == PARAMETER:
-            certainty = A_LOCAL
-        elif token.role == CALL and not token.bare and target.kind == FIELD and language.calls_no_fields:
-            certainty = ANOTHER
-        elif target.kind == OUTSIDE:
-            certainty = self._resolve_outside(token)
-        elif token.role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
-            certainty = self._resolve_declaration(token, start)
-            holder = token.holder if target.fields and certainty == SURE else None
-        elif token.role == UNPACK and target.holder:
-            certainty = self._guess(token)
-        elif token.role == IMPORT:
-            certainty = self._resolve_import(token, unit) or ONLY_BY_NAME
-        elif token.role == KEY and (token.bare or token.holder) and not token.holder.startswith(("map[", "[")):
-            certainty = self._resolve_key(token, unit)  # keys of a map are expressions
-        else:
-            kind = stored.kind if stored is not None and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
-            receiver = stored.receiver if stored is not None else token.receiver
-            receiver = "" if token.bare and target.kind in TYPE_KINDS else receiver  # a base, in the initializer of C++
-            if not token.bare and not receiver:
-                return self._guess(token), None
-            reference = Reference(kind, target.name, receiver, unit, start, line)
-            value = self._resolver.value(self._facts, reference)
-            if kind == "call" and not token.bare and (value is None or value.how != "definition"):
-                value = self._resolver.value(self._facts, reference._replace(kind="use")) or value  # a field is called
-            certainty = self._resolve_value(value, token, reference)
-            is_field = value is not None and value.how == "field" and certainty == SURE and target.fields
-            holder = value.definition.name if is_field and value and value.definition else None
-        return certainty, holder
+    def _is_type_of_key(self, meaning: Meaning) -> bool:
+        """True for a key in a literal of the type that has the target."""
+        is_key = meaning.token.role == KEY and meaning.holder is not None and bool(self._target.holder)
+        return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
 
-    def _resolve_outside(self, token: NameToken) -> str:
+    def _judge_outside(self, token: NameToken) -> str:
         """A name from outside of the index is meant after its module, or its type, or where it was imported from there."""
         holder, name = self._target.holder, self._target.name
         if not holder:
@@ -387,77 +431,12 @@ class _TokenResolver:
             is_meant = token.bare and any(i.module == holder and name in (i.name, i.alias) for i in imports)
         return SURE if is_meant else ANOTHER
 
-    def _resolve_value(self, value: Value | None, token: NameToken, reference: Reference) -> str:
-        target = self._target
-        if value is None:
-            return self._guess(token)
-        if value.how == "definition" and value.definition is not None:
-            if (holder := self._find_field_beside(value.definition, token, reference)) is not None:
-                return SURE if target.includes_field(holder.name) else ANOTHER
-            return self._resolve_definition(value.definition, token, reference)
-        if value.how == "field" and value.definition is not None:
-            return SURE if target.includes_field(value.definition.name) else ANOTHER
-        if not token.bare:
-            if value.how != "external":
-                return self._guess(token)
-            owner = self._values.evaluate(reference.receiver, self._facts, reference.unit, reference.start)
-            imported = self._facts.names.get(reference.receiver)
-            if owner is None or owner.how not in ("module", "external") or imported is None:
-                return ONLY_BY_NAME
-            return self._guess(token) if self._may_be_own(imported) else ANOTHER
-        imported = self._facts.names.get(target.name)
-        if value.how == "external" and imported is not None:
-            return self._resolve_imported(imported) or self._guess(token)
-        if self._is_bound(reference):
-            return A_LOCAL
-        at_top = self._facts.top.get(target.name, ())
-        return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
-
-    def _find_field_beside(self, definition: Definition, token: NameToken, reference: Reference) -> Definition | None:
-        """The type that has both this method and a field of its name, where `it.name` without a call means the field."""
-        is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
-        if not is_access or definition.kind not in ("function", "method"):
-            return None
-        holder = self._values.holder(definition.facts, definition.place)
-        has_field = holder is not None and (holder.qualified, definition.name) in holder.facts.fields
-        return holder if has_field else None
-
-    def _is_bound(self, reference: Reference) -> bool:
-        """True if an enclosing function declares the name."""
-        around = self._facts.definitions[reference.unit] if reference.unit is not None else None
-        while around is not None:
-            bound = self._facts.find_bindings(around.place, reference.name, reference.start)
-            if around.kind not in HOLDERS and any(binding.start not in self._assigned for binding in bound):
-                return True
-            around = around.parent
-        return False
-
-    def _resolve_definition(self, definition: Definition, token: NameToken, reference: Reference) -> str:
-        target, parent = self._target, definition.parent
-        is_made = reference.kind in ("call", "construct")
-        if _is_constructor(definition) and target.kind in FUNCTIONS and not is_made:
-            return ANOTHER  # its type is meant
-        if definition.id in target.units or (parent is not None and parent.id in target.units):
-            return SURE  # its parent is meant by a constructor, which may have the name of its type
-        if definition.id in target.family:
-            return ONLY_BY_NAME  # one may run instead of the other
-        if definition.name != target.name:
-            return self._guess(token)
-        if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
-            return SURE  # the constructor makes the object
-        return SURE if self._constructs(definition) else ANOTHER
-
-    def _constructs(self, definition: Definition) -> bool:
-        """True for a constructor that has the name of its type, if the type is the target."""
-        holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
-        return holder is not None and holder.id in self._target.units
-
-    def _resolve_declaration(self, token: NameToken, start: int) -> str:
+    def _judge_declaration(self, token: NameToken, start: int) -> str:
         """A declared name without a unit: a field, or the prototype of a function."""
         target = self._target
         if target.kind == FIELD or (target.fields and token.holder):
             return SURE if target.includes_field(token.holder) else ANOTHER
-        if target.kind in FUNCTIONS and start in self._fields:
+        if target.kind in FUNCTIONS and start in self._names.field_starts:
             return ANOTHER
         if target.kind in FUNCTIONS and not token.holder:
             return LIKELY if not target.namesakes else ONLY_BY_NAME
@@ -465,40 +444,22 @@ class _TokenResolver:
             return SURE if token.holder == target.name else ANOTHER  # a constructor
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
-    def _resolve_import(self, token: NameToken, unit: int | None) -> str:
-        """The certainty of a name in an import; empty if the token is another part of it."""
-        for imported in self._facts.imports:
-            if self._target.name in (imported.name, imported.alias):
-                return self._resolve_imported(imported) or self._guess(token)
-        if token.bare and self._target.kind in TYPE_KINDS and self._facts.file.language.modules == "crate":
-            value = self._values.type_named(self._target.name, self._facts, unit)  # use Color::*, in a function
-            return SURE if value and value.definition and value.definition.id in self._target.units else ""
-        for imported in self._facts.wildcards:  # use crate::Color::*
-            module = find_import(self._values.catalog, self._facts, imported)
-            if module is not None and module.within.rpartition(".")[2] == self._target.name:
-                of_module = (t for d in module.documents for t in self._values.catalog.facts(d).types)
-                ids = {owner.id for owner in of_module if owner.qualified == module.within}
-                return SURE if ids & self._target.units else ANOTHER
-        return ""
+    def _judge_import(self, meaning: Meaning) -> str:
+        """A name in an import statement, which brings it or only contains it."""
+        if meaning.is_known and meaning.key[0] != MODULE:
+            return self._judge_imported(meaning)
+        imported = [one for one in self._facts.imports if self._target.name in (one.name, one.alias)]
+        if not imported:
+            return ONLY_BY_NAME
+        module = find_import(self._values.catalog, self._facts, imported[0])
+        return ANOTHER if module is None and not self._may_be_own(imported[0]) else self._guess(meaning.token)
 
-    def _resolve_imported(self, imported: Import) -> str:
-        """The certainty that an import brings the target; empty if that is unknown."""
-        target, values = self._target, self._values
-        module = find_import(values.catalog, self._facts, imported)
-        if module is None:
-            return "" if self._may_be_own(imported) else ANOTHER
-        value = values.from_module(module, imported.name) if imported.name else None
-        if value is not None and value.definition is not None:
-            ids = {value.definition.id} | {d.id for d in value.definition.facts.top.get(target.name, ())}
-            return SURE if ids & target.units else ANOTHER
-        for document in module.documents if module.within else ():
-            for owner in values.catalog.facts(document).types:
-                if (
-                    owner.qualified == module.within
-                    and (declaring := values.find_declarer(owner, target.name)) is not None
-                ):
-                    return SURE if target.includes_field(declaring.name) else ANOTHER
-        return ""
+    def _judge_imported(self, meaning: Meaning) -> str:
+        target = self._target
+        if meaning.key[0] == FIELD and meaning.holder is not None:
+            return SURE if target.includes_field(meaning.holder.name) else ANOTHER
+        ids = {d.id for one in meaning.definitions for d in (one, *one.facts.top.get(target.name, ()))}
+        return SURE if ids & target.units else ANOTHER
 
     def _may_be_own(self, imported: Import) -> bool:
         """True if an import whose module was not found may be of this repository: by a path, a package's name or a namespace."""
@@ -509,34 +470,67 @@ class _TokenResolver:
         names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
         if any(map(catalog.manifests.declares_package, names)):
             return True
-        kin, outer = self._facts.file.language.kin, use_dots(module).replace("/", ".")
-        if catalog.find_named(kin, outer.partition(".")[0], ("module",)):
+        kin, outer = self._names.language.kin, dotted(module).replace("/", ".")
+        if catalog.named(kin, outer.partition(".")[0], ("module",)):
             return True
         while outer and (kin, outer) not in catalog.by_namespace:
             outer = outer.rpartition(".")[0]
         return bool(outer)
 
-    def _resolve_key(self, token: NameToken, unit: int | None) -> str:
-        """A key of a literal: a field of the literal's type, or a parameter of the call."""
-        target, values = self._target, self._values
-        value = values.type_named(token.holder, self._facts, unit) if token.holder else None
-        owner = value.definition if value is not None else None
-        if owner is not None and owner.kind in HOLDERS:
-            if target.holder and owner.name == target.holder:
-                return SURE
-            if any(base.definition is not None and base.definition.id in target.units for base in values.bases(owner)):
-                return SURE  # an embedded struct of Go is a field with the name of its type
-            declaring = values.find_declarer(owner, target.name)
-            if declaring is not None:
-                return SURE if target.includes_field(declaring.name) else ANOTHER
-        return self._guess(token)
+    def _judge_definitions(self, meaning: Meaning) -> str:
+        target, definition = self._target, meaning.definitions[0]
+        parent, is_made = definition.parent, meaning.reference.kind in ("call", "construct")
+        if _is_constructor(definition) and target.kind in FUNCTIONS and not is_made:
+            return ANOTHER  # its type is meant
+        if definition.id in target.units or (parent is not None and parent.id in target.units):
+            return SURE  # its parent is meant by a constructor, which may have the name of its type
+        if definition.id in target.family:
+            return ONLY_BY_NAME  # one may run instead of the other
+        if definition.name != target.name:
+            return self._guess(meaning.token)
+        if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
+            return SURE  # the constructor makes the object
+        return SURE if self._constructs(definition) else ANOTHER
+
+    def _constructs(self, definition: Definition) -> bool:
+        """True for a constructor that has the name of its type, if the type is the target."""
+        holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
+        return holder is not None and holder.id in self._target.units
+
+    def _judge_other(self, meaning: Meaning) -> str:
+        """A name that is local, or comes from outside of the index, or is not resolved."""
+        target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
+        if value is not None and value.how == "definition" and value.definition is not None:
+            is_meant = value.definition.id in target.units  # by a local name for it
+            return SURE if is_meant else A_LOCAL
+        if value is None:
+            return self._guess(token)
+        if not token.bare:
+            if value.how != "external":
+                return self._guess(token)
+            owner = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
+            imported = self._facts.names.get(reference.receiver)
+            if owner is None or owner.how not in ("module", "external") or imported is None:
+                return ONLY_BY_NAME
+            return self._guess(token) if self._may_be_own(imported) else ANOTHER
+        imported = self._facts.names.get(target.name)
+        if value.how == "external" and imported is not None:
+            brought = self._names.find_imported(meaning, [imported])
+            if brought is not None and brought.is_known and brought.key[0] != MODULE:
+                return self._judge_imported(brought)
+            module = find_import(self._values.catalog, self._facts, imported)
+            return ANOTHER if module is None and not self._may_be_own(imported) else self._guess(token)
+        if meaning.key[0] == LOCAL and meaning.key[1] is not None:
+            return self._guess(token) if meaning.declared[0][1] in self._names.unpacked else A_LOCAL
+        at_top = self._facts.top.get(target.name, ())
+        return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
 
     def _guess(self, token: NameToken) -> str:
         """By the name alone: likely where nothing else in the repository has it, and where it may stand so."""
         target = self._target
         if target.namesakes or target.family or target.name in load_words().common:
             return ONLY_BY_NAME
-        is_member, language = bool(target.holder), self._facts.file.language
+        is_member, language = bool(target.holder), self._names.language
         if token.role == KEY:
             return LIKELY if is_member and target.kind in (*VALUES, FIELD) else ONLY_BY_NAME
         if is_member:
@@ -596,8 +590,8 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     }
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
-    above = {o for some in find_overridden(view, nodes).values() for o in some}
-    family = above | {o for some in find_overriding(view, [*nodes, *above]).values() for o in some}
+    above = {o for some in overridden(view, nodes).values() for o in some}
+    family = above | {o for some in overriding(view, [*nodes, *above]).values() for o in some}
     others = [
         u
         for u in code

@@ -83,6 +83,8 @@ _LITERALS = re.compile(
     r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal|^declaration$"
 )
 _IN_LITERALS = ("field_initializer", "field_initializer_list", "initializer_list", "initializer_pair")
+_TYPED_OBJECTS = ("variable_declarator", "public_field_definition", "as_expression", "satisfies_expression")
+_NAMED_TYPES = ("type_identifier", "nested_type_identifier")
 _ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of the elements
 MOST_CLIMBED = 12  # Nodes around a token that are examined for its role
 
@@ -211,7 +213,7 @@ def _read_token(
         return NameToken(start, end, TEXT)
     if not node.child_count and node.end_byte - node.start_byte <= end - start + 2:
         written = (node.text or b"").decode("utf-8", "replace").strip()
-        without_sigil = written.lstrip(language.sigils + "$@:")
+        without_sigil = written.lstrip(language.sigils + ("@:" if language.kin == "ecmascript" else "$@:"))
         if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
     around = list(islice(_climb(node), MOST_CLIMBED))
@@ -346,9 +348,14 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
 
 def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
     """The name of the type around a declaration, or of the literal around a key."""
-    depth = 0  # of a literal in literals whose type it does not repeat
+    depth = objects = 0  # of a literal in literals whose type it does not repeat, and of an object in objects
     for outer in around:
         depth += outer.type == "literal_value"
+        objects += outer.type in ("object", "array")
+        if role == KEY and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
+            written = outer.child_by_field_name("type") or outer.named_child(1)
+            named = written.named_child(0) if written is not None and written.type == "type_annotation" else written
+            return shorten_expression(named, MAX_RECEIVER) if named is not None and named.type in _NAMED_TYPES else ""
         if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:

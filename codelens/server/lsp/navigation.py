@@ -10,18 +10,17 @@ from typing import Any, TypeVar
 from lsprotocol import types
 
 from codelens.errors import TargetError, UsageError
-from codelens.graph.view import GraphView, find_overriding
+from codelens.graph.meanings import FIELD, IMPORTED, MODULE
+from codelens.graph.places import PlaceFinder, make_target
+from codelens.graph.view import GraphView, overriding
 from codelens.index import GraphTopic
 from codelens.lang.tokens import DECLARATION, DEFINITION, KEY, PARAMETER, TEXT, UNPACK, WRITE
-from codelens.linking.evaluator import VALUES, Value
-from codelens.linking.facts import Definition
-from codelens.model.code import TYPE_KINDS, Freshness
+from codelens.model.code import TYPE_KINDS, Freshness, UnitId
 from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
-from codelens.server.lsp.names import IMPORTED, MODULE
 from codelens.server.lsp.outline import to_symbol_kind
 from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
-from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
+from codelens.worktree.files import freshness
 
 _ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
 NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php", "dart", "julia", "elixir")
@@ -29,7 +28,7 @@ NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php"
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
 WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
-Place = tuple[DocumentRow, int, int]  # (document, start, end)
+Place = tuple[int, int, int]  # (document, start, end)
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
@@ -37,6 +36,9 @@ Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 @answers_about_name("definition", types.TEXT_DOCUMENT_DEFINITION)
 def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
     """The definition; several if only the name is known."""
+    if (typedef := name.names.find_typedef(name.meaning)) is not None:
+        document, start = typedef
+        return [name.reader.location(name.reader.row(document), start, start + len(name.names.name.encode()))]
     return find_locations(name)
 
 
@@ -47,7 +49,7 @@ def find_locations(name: NameInFile) -> list[types.Location]:
     word = b"" if meaning.key[0] == MODULE else meaning.reference.name.encode()
     for document, declared in meaning.declared:
         row = reader.row(document)
-        text, start = reader.source(row).map, reader.source(row).map.to_utf8(declared)
+        text, start = reader.source(row), reader.source(row).to_utf8(declared)
         start = max(text.utf8.find(word, start), start)
         locations.append(reader.location(row, text.to_original(start), text.to_original(start + len(word))))
     return locations
@@ -65,23 +67,8 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
 @answers_about_name("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION)
 def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
-    type_ = find_type(name)
+    type_ = name.names.find_type(name.meaning)
     return [name.reader.unit_location(unit) for unit in name.reader.sorted_units([type_.id])] if type_ else []
-
-
-def find_type(name: NameInFile) -> Definition | None:
-    """The type of a name's value, or of what a function returns; the type itself for a type."""
-    meaning, values = name.meaning, name.names.values
-    if meaning.holder is not None:
-        value = values.field(meaning.holder, meaning.reference.name)
-    elif not meaning.definitions:
-        value = name.names.evaluate(meaning)
-    elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
-        return definition
-    else:
-        function = Value("definition", definition)
-        value = values.value_of(definition) if definition.kind in VALUES else values.evaluate_call(function)
-    return value.definition if value is not None and value.how == "object" else None
 
 
 @answers_about_name("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION)
@@ -93,7 +80,7 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
             below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
             return [reader.line_location(d, d.name) for d in derived]
-    chains = find_overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
+    chains = overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
     units = reader.sorted_units({node for chain in chains.values() for node in chain})
     return [reader.unit_location(unit) for unit in units] or find_locations(name)
 
@@ -103,7 +90,7 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
     reader, meaning, word = name.reader, name.meaning, name.meaning.reference.name
     if meaning.definitions:
         target = reader.target_of(name.units[0])
-    elif meaning.holder is not None:
+    elif meaning.key[0] == FIELD and meaning.holder is not None:
         target = f"{meaning.holder.qualified}.{word}"
     elif meaning.key[0] == MODULE:
         target = reader.path_of(reader.row(meaning.declared[0][0])).as_posix()
@@ -120,9 +107,9 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
 @answers_about_name("references", types.TEXT_DOCUMENT_REFERENCES)
 def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
     """The places, the surest first."""
-    reader, with_declarations = name.reader, params.context.include_declaration
+    reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
-        return [reader.location(name.names.document, start, end) for start, end, _ in find_same_names(name)]
+        return [reader.location(names.document, *names.place(token)[1:]) for token in names.find_same(name.meaning)]
     locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
     answer = find_places(name)
     for relation in answer.relations if answer else ():
@@ -131,32 +118,23 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
-def find_same_names(name: NameInFile) -> Iterator[tuple[int, int, str]]:
-    """(start, end, role) of each name in the file that means the same."""
-    names, meaning, word = name.names, name.meaning, name.meaning.reference.name
-    for token in names.tokens(word):
-        is_same = token == meaning.token or (meaning.is_known and names.read(token, word).key == meaning.key)
-        if is_same and token.role != TEXT:
-            yield names.source.map.to_original(token.start), names.source.map.to_original(token.end), token.role
-
-
 @answers_about_name("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """The places in the file that mean the same."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
     return [
-        types.DocumentHighlight(name.names.source.range(start, end), kinds.get(role, types.DocumentHighlightKind.Read))
-        for start, end, role in (find_same_names(name) if name.meaning.is_known else ())
+        types.DocumentHighlight(name.source.token_range(token), kinds.get(token.role, types.DocumentHighlightKind.Read))
+        for token in (name.names.find_same(name.meaning) if name.meaning.is_known else ())
     ]
 
 
 @answers_about_name("hover", types.TEXT_DOCUMENT_HOVER)
 def hover(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
     """The signature, the documentation and the numbers of callers."""
-    text, source, kind = "\n\n".join(filter(None, describe(name))), name.names.source, types.MarkupKind.Markdown
+    text, kind = "\n\n".join(filter(None, describe(name))), types.MarkupKind.Markdown
     if not name.reader.request.options["markdown"]:
         kind, text = types.MarkupKind.PlainText, re.sub(r"^```\w*\n|\n```$", "", text, flags=re.MULTILINE)
-    where = source.range(*map(source.map.to_original, name.meaning.token[:2]))
+    where = name.source.token_range(name.meaning.token)
     return types.Hover(types.MarkupContent(kind, text), where) if text else None
 
 
@@ -174,13 +152,14 @@ def describe(name: NameInFile) -> Iterator[str]:
         yield f"and {len(name.units) - MOST_HOVERED} more definitions of this name"
     for document, start in meaning.declared:
         row, source = reader.row(document), reader.source(reader.row(document))
-        line, _ = source.map.line_column(source.map.to_utf8(start))
+        line, _ = source.line_column(source.to_utf8(start))
         if meaning.key[0] == MODULE:
             yield f"module {row.path}"
         else:
             yield f"```{row.language}\n{source.line(line - 1).decode('utf-8', 'replace').strip()}\n```"
-            yield f"{f'field of {meaning.holder.qualified}, ' if meaning.holder else ''}{row.path}:{line}"
-    if meaning.is_known and not meaning.definitions and (type_ := find_type(name)):
+            is_field = meaning.key[0] == FIELD and meaning.holder is not None
+            yield f"{f'field of {meaning.holder.qualified}, ' if is_field and meaning.holder else ''}{row.path}:{line}"
+    if meaning.is_known and not meaning.definitions and (type_ := name.names.find_type(meaning)):
         yield f"type: {type_.qualified}"
 
 
@@ -188,14 +167,14 @@ def describe(name: NameInFile) -> Iterator[str]:
 def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
     """The definitions that the name at a position may mean."""
     view = GraphView(name.reader, name.reader.index.info())
-    return [make_item(types.CallHierarchyItem, name.reader, view.name_node(Node(unit.id))) for unit in name.units]
+    return [make_item(types.CallHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in name.units]
 
 
 @answers_about_name("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
 def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
     """The types that the name at a position may mean."""
     view, units = GraphView(name.reader, name.reader.index.info()), [u for u in name.units if u.kind in TYPE_KINDS]
-    return [make_item(types.TypeHierarchyItem, name.reader, view.name_node(Node(unit.id))) for unit in units]
+    return [make_item(types.TypeHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in units]
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
@@ -236,67 +215,80 @@ answer_relations(TYPES, types.TYPE_HIERARCHY_SUBTYPES, GraphTopic.hierarchy, Fal
 @answers_about_name("rename", types.TEXT_DOCUMENT_PREPARE_RENAME)
 def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
     """The name to replace. Raises UsageError unless it means one thing whose places can be known."""
-    meaning, source = name.meaning, name.names.source
+    meaning = name.meaning
     if not meaning.is_known or meaning.key[0] in (MODULE, IMPORTED):
         raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
     if meaning.is_guess or meaning.token.role == TEXT:
         raise UsageError(f"it is not certain what {meaning.reference.name} means here, so it cannot be renamed")
-    where = source.range(*map(source.map.to_original, meaning.token[:2]))
-    return types.PrepareRenamePlaceholder(where, meaning.reference.name)
+    return types.PrepareRenamePlaceholder(name.source.token_range(meaning.token), meaning.reference.name)
 
 
 @answers_about_name("rename", types.TEXT_DOCUMENT_RENAME)
 def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
-    """The edits. Raises UsageError unless every place is certain."""
-    names, meaning, new = name.names, name.meaning, params.new_name
+    """The edits. Raises UsageError unless every place is certain, and its file as indexed."""
+    reader, names, meaning, new = name.reader, name.names, name.meaning, params.new_name
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
     prepare_rename(name, params)
-    is_taken = any(names.read(token, new).key == meaning.key for token in names.tokens(new))
+    others = reader.read_names(names.document, new)
+    is_taken = any(others.read(token).key == meaning.key for token in others.tokens)
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")
     edits = dict[str, list[types.TextEdit]]()
-    places = find_local_places(name) if meaning.is_local else find_certain_places(name)
-    for document, start, end in sorted(set(places), key=lambda place: (place[0].path, place[1])):
-        where = name.reader.location(document, start, end)
+    places = sorted(set(find_local_places(name) if meaning.is_local else find_certain_places(name)))
+    for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
+        state = freshness(reader.root_of(document), document.os_path, document.stamp, document.content_hash)
+        if state is not Freshness.FRESH and document.id not in reader.edited:
+            raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
+    for document_id, start, end in places:
+        where = reader.location(reader.row(document_id), start, end)
         edits.setdefault(where.uri, []).append(types.TextEdit(where.range, new))
     return types.WorkspaceEdit(changes=edits)
 
 
 def find_local_places(name: NameInFile) -> Iterator[Place]:
-    """The places of a local name. Raises UsageError for a parameter that callers may name."""
-    names, word, (_, unit, *_) = name.names, name.meaning.reference.name, name.meaning.key
-    function = names.facts.definitions[unit] if isinstance(unit, int) else None
-    in_head = function is not None and function.start <= name.meaning.declared[0][1] < names.bodies[function.id]
-    if in_head and names.document.language in NAMED_ARGUMENTS:
-        raise UsageError(f"{word} is a parameter, which calls may name: it cannot be renamed safely")
-    for start, end, role in find_same_names(name):
-        if role in (KEY, UNPACK):
+    """The places of a local name, for a parameter also those in calls. Raises UsageError if one is uncertain."""
+    names, word, (_, unit, *_) = name.names, name.names.name, name.meaning.key
+    for token in names.find_same(name.meaning):
+        if token.role in (KEY, UNPACK):
             raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
-        yield names.document, start, end
+        yield names.place(token)
+    if not isinstance(unit, int) or names.document.language not in NAMED_ARGUMENTS:
+        return
+    function = name.reader.units.rows([UnitId(names.facts.definitions[unit].id)]).popitem()[1]
+    if function.start_byte <= name.meaning.declared[0][1] < function.body_start:
+        target = make_target(GraphView(name.reader, name.reader.index.info()), [function])
+        finder = PlaceFinder(GraphView(name.reader, name.reader.index.info()), target._replace(name=word))
+        for others, meaning in finder.read_arguments(function):
+            if not meaning.is_known or target.family:
+                where = f"{others.document.path}:{meaning.reference.line}"
+                raise UsageError(
+                    f"{word} is a parameter, which the call in {where} may name: it cannot be renamed safely"
+                )
+            yield others.place(meaning.token)
+        if finder.unread:
+            raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
 
 
 def find_certain_places(name: NameInFile) -> Iterator[Place]:
-    """The places of a definition or field. Raises UsageError if one is uncertain, or its file has changed."""
-    reader, answer, word = name.reader, find_places(name), name.meaning.reference.name
-    places = [r for r in answer.relations if r.span.end] if answer else []
-    if unsure := [r for r in places if r.certainty != SURE]:
+    """The places of a definition or field. Raises UsageError if one is uncertain."""
+    reader, answer, word = name.reader, find_places(name), name.names.name
+    relations = [r for r in answer.relations if r.span.end] if answer else []
+    if unsure := [r for r in relations if r.certainty != SURE]:
         where = f"the first is {unsure[0].place.path}:{unsure[0].place.line}"
         raise UsageError(f"{quantity(len(unsure), 'place')} of {word} cannot be resolved with certainty; {where}")
     if reader.folder.upkeep.work().doing:
         raise UsageError("the index is being updated and may lack places: try again when it is done")
     if answer is None or any("not read" in notice.text for notice in answer.notices):
         raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
-    certain = [(reader.row(unit.document), unit.name_start, unit.name_end) for unit in name.units]
-    for relation in places:
+    places: list[Place] = [(unit.document, unit.name_start, unit.name_end) for unit in name.units]
+    for relation in relations:
         document = reader.document(Path(relation.place.root, relation.place.os_path))
-        if relation.place.freshness is not Freshness.FRESH and document.id not in reader.edited:
-            raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
-        certain.append((document, relation.span.start, relation.span.end))
-    yield from certain
-    for document in dict.fromkeys(document for document, *_ in certain if document.language == "python"):
-        text = reader.source(document).map
-        for exports in _ALL.finditer(text.utf8):
+        places.append((document.id, relation.span.start, relation.span.end))
+    yield from places
+    for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
+        text = reader.source(document)
+        for exports in _ALL.finditer(text.utf8) if document.language == "python" else ():
             for quoted in re.finditer(rb"""(?<=["'])%s(?=["'])""" % re.escape(word.encode()), exports[0]):
                 start, end = (text.to_original(exports.start() + place) for place in quoted.span())
-                yield document, start, end
+                yield document.id, start, end

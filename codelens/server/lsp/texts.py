@@ -11,6 +11,7 @@ from lsprotocol import types
 from codelens.indexing.derive import LARGE_SIZE
 from codelens.indexing.extract import extract
 from codelens.lang.registry import detect_language
+from codelens.lang.tokens import NameToken
 from codelens.model.extraction import DecodedText, Extraction
 from codelens.store.overlay import EditedText
 from codelens.text.lines import TextMap
@@ -32,12 +33,12 @@ def count_bytes(line: bytes, units: int, encoding: str) -> int:
     return len(line.decode("utf-8", "replace").encode(codec)[: width * units].decode(codec, "ignore").encode())
 
 
-class SourceText:
-    """A text whose offsets count the bytes of its file."""
+class SourceText(TextMap):
+    """A text with the positions of a client."""
 
     def __init__(self, path: Path, decoded: DecodedText, encoding: str) -> None:
-        self.path, self.map, self.encoding = path, TextMap(decoded), encoding
-        self.utf8 = self.map.utf8
+        super().__init__(decoded)
+        self.path, self.encoding = path, encoding
 
     @classmethod
     def of_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
@@ -51,23 +52,27 @@ class SourceText:
 
     def position(self, offset: int) -> types.Position:
         """The client's position of a byte of the file."""
-        place = max(0, min(self.map.to_utf8(offset), len(self.utf8)))
-        line, column = self.map.line_column(place)
+        place = max(0, min(self.to_utf8(offset), len(self.utf8)))
+        line, column = self.line_column(place)
         return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
 
     def range(self, start: int, end: int) -> types.Range:
         """The client's range of these bytes."""
         return types.Range(self.position(start), self.position(end))
 
+    def token_range(self, token: NameToken) -> types.Range:
+        """The client's range of a token."""
+        return self.range(*map(self.to_original, token[:2]))
+
     def offset(self, position: types.Position) -> int:
         """The byte of the file at the client's position."""
-        number = min(position.line, len(self.map.line_starts) - 1)
+        number = min(position.line, len(self.line_starts) - 1)
         line = self.line(number).removesuffix(b"\r")
-        return self.map.to_original(self.map.line_starts[number] + count_bytes(line, position.character, self.encoding))
+        return self.to_original(self.line_starts[number] + count_bytes(line, position.character, self.encoding))
 
     def line(self, number: int) -> bytes:
         """A line, from 0, without its line break."""
-        starts, following = self.map.line_starts, number + 1
+        starts, following = self.line_starts, number + 1
         return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
 
     @cached_property
@@ -80,4 +85,4 @@ class SourceText:
         """The definitions, references and imports of the text."""
         fault = "too large" if len(self.utf8) > LARGE_SIZE else ""
         with _extracting:
-            return extract(self.map, self.path.as_posix(), self.language, fault)
+            return extract(self, self.path.as_posix(), self.language, fault)

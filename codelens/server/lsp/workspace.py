@@ -17,18 +17,16 @@ from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.graph.meanings import Meaning, NameReader, find_resolver
 from codelens.index import Index
-from codelens.linking.catalog import Catalog
-from codelens.linking.evaluator import Evaluator
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
 from codelens.model.budget import TimeBudget
-from codelens.model.code import DocumentId, UnitId, UnitRow
+from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import NamedNode, SourceLine
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.names import NameMeaning, Names
 from codelens.server.lsp.texts import SourceText, count_units
 from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
@@ -36,6 +34,7 @@ from codelens.store.overlay import OverlaidStore
 from codelens.store.texts import text_of
 
 MOST_TEXTS = 50  # Texts of files that a reader keeps
+MOST_URIS = 1000  # URIs of files that a folder keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
 UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)  # Faults of an index, without which answers do
 T = TypeVar("T")
@@ -97,15 +96,6 @@ class Reader(OverlaidStore):
         """The rows of definitions, by path and place."""
         return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
-    def names(self, document: DocumentRow) -> Names:
-        """The meanings of the names in a document. What resolves them is kept as long as its answers hold."""
-        resolvers = cast(dict[Any, Resolver], self.resolvers)
-        if document.repository not in resolvers:
-            resolvers[document.repository] = Resolver(Evaluator(Catalog(self, document.repository)))
-        resolver = resolvers[document.repository]
-        resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
-        return Names(self, resolver, document, self.source(document))
-
     def _read_source(self, document: DocumentRow) -> SourceText:
         stored = text_of(document, self)
         decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
@@ -113,7 +103,24 @@ class Reader(OverlaidStore):
 
     def path_of(self, document: DocumentRow) -> Path:
         """The file of a document."""
-        return next(row.root for row in self._roots.values() if row.id == document.repository) / document.os_path
+        return self.root_of(document) / document.os_path
+
+    def root_of(self, document: DocumentRow) -> Path:
+        """The folder of a document's repository."""
+        return next(row.root for row in self._roots.values() if row.id == document.repository)
+
+    def read_names(self, document: DocumentRow, name: str) -> NameReader:
+        """The reader of a name in a document."""
+        return NameReader(self, self._find_resolver(document), document, self.source(document), name)
+
+    def read_name_at(self, document: DocumentRow, position: types.Position) -> tuple[NameReader, Meaning] | None:
+        """The name at the client's position in a document, with what reads others of that name."""
+        source = self.source(document)
+        place = source.to_utf8(source.offset(position))
+        return NameReader.at(self, self._find_resolver(document), document, source, place)
+
+    def _find_resolver(self, document: DocumentRow) -> Resolver:
+        return find_resolver(self, document.repository, cast(dict[RepositoryId, Any], self.resolvers))
 
     def target_of(self, unit: UnitRow) -> str:
         """A definition as questions about the graph name it."""
@@ -150,6 +157,8 @@ class WorkspaceFolder:
         self.changed = asyncio.Event()
         """Set if files may have changed since somebody looked."""
         self._real, self._idle = os.path.realpath(path), list[Reader]()
+        self.uri = lru_cache(MOST_URIS)(self._make_uri)
+        """The URI of a file, below the folder as the client names it, which may lead over a link."""
 
     @contextmanager
     def reader(self, request: LspRequest) -> Iterator[Reader]:
@@ -173,8 +182,7 @@ class WorkspaceFolder:
         """Options of a search in this folder."""
         return SearchOptions(mode=self.served.settings.mode, profile=self.served.settings.profile, **given)
 
-    def uri(self, path: Path) -> str:
-        """The URI of a file, below the folder as the client names it, which may lead over a link."""
+    def _make_uri(self, path: Path) -> str:
         below = os.path.relpath(path, self._real)
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
@@ -186,8 +194,9 @@ class NameInFile(NamedTuple):
     """The name that a request is about, and where to look further."""
 
     reader: Reader
-    names: Names
-    meaning: NameMeaning
+    names: NameReader
+    source: SourceText
+    meaning: Meaning
     units: Sequence[UnitRow]  # The definitions that it means, by path and place
 
 
@@ -218,10 +227,12 @@ class LspRequest(NamedTuple):
     def about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
         """The answer about the name at a position of a text; None if no name stands there."""
         with self.folder(uri).reader(self) as reader:
-            names = reader.names(reader.document(path_from_uri(uri)))
-            meaning = names.at(names.source.offset(position))
-            units = reader.sorted_units(d.id for d in meaning.definitions) if meaning else []
-            return answer(NameInFile(reader, names, meaning, units)) if meaning else None
+            document = reader.document(path_from_uri(uri))
+            if (read := reader.read_name_at(document, position)) is None:
+                return None
+            names, meaning = read
+            units = reader.sorted_units(d.id for d in meaning.definitions)
+            return answer(NameInFile(reader, names, reader.source(document), meaning, units))
 
 
 Answer = Callable[[LspRequest, Any], Any]

@@ -89,6 +89,22 @@ text = "🎉🎉 é"; shown = greet("🎉"); again = greet(text)
     "math.c": '#include "math.h"\n\nint twice(int number) {\n  return 2 * number;\n}\n',
     "main.c": '#include "math.h"\n\nint main(void) {\n  return twice(21);\n}\n',
     "trim.rs": "fn trim() {\n    let line = read();\n    let line = line.trim();\n    show(line);\n}\n",
+    "pair.c": "typedef struct pair { int first; } pair;\n\nint head(pair *of, struct pair *other) { return of->first; }\n",
+    "options.ts": (
+        "interface Options { limit: number; $ref: string }\n\nconst wide: Options = { limit: 1, $ref: 'x' };\n\n"
+        "function build(options: Options) { return options.$ref; }\n\nbuild({ limit: 2, $ref: 'y' });\n"
+    ),
+    "arguments.py": """def scale(factor: float) -> float:
+    return factor
+
+
+def grow(amount: float) -> float:
+    return amount
+
+
+def apply(function):
+    return function(amount=scale(factor=1.0))
+""",
     "notes.md": "# Geometry\n\n## Squares\n\nSee `make_square` in geometry/shapes.py.\n",
 }
 

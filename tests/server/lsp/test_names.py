@@ -6,9 +6,8 @@ from pathlib import Path
 from threading import Event
 
 from codelens.config import Settings
-from codelens.server.lsp.navigation import find_same_names
 from codelens.server.lsp.texts import SourceText
-from codelens.server.lsp.workspace import LspRequest, NameInFile, WorkspaceFolder
+from codelens.server.lsp.workspace import LspRequest, WorkspaceFolder
 from codelens.server.upkeep import ServedIndex, Upkeep
 
 
@@ -22,10 +21,11 @@ def count_steps(project: Path, methods: int) -> int:
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
     request = LspRequest({}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
     with folder.reader(request) as reader:
-        names = reader.names(reader.document(path))
-        meaning = names.at(text.index("value"))
-        assert meaning is not None
-        assert len(list(find_same_names(NameInFile(reader, names, meaning, [])))) == 2
+        document = reader.document(path)
+        read = reader.read_name_at(document, reader.source(document).position(text.index("value")))
+        assert read is not None
+        names, meaning = read
+        assert len(list(names.find_same(meaning))) == 2
         return names.steps
 
 

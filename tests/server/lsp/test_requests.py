@@ -60,6 +60,11 @@ def line(file: str, needle: str, occurrence: int = 1) -> tuple[str, int]:
         (SHAPES, "side * self", 1, line(SHAPES, "self.side")),
         (SHAPES, "LIMIT)", 1, line(SHAPES, "LIMIT")),
         ("main.c", "twice", 1, line("math.c", "twice")),
+        ("pair.c", "pair *of", 1, line("pair.c", "} pair")),
+        ("options.ts", "limit: 1", 1, ("options.ts", 1)),
+        ("options.ts", "$ref: 'x'", 1, ("options.ts", 1)),
+        ("options.ts", "ref;", 1, ("options.ts", 1)),
+        ("options.ts", "limit: 2", 1, ("options.ts", 1)),
         ("trim.rs", "line.trim", 1, ("trim.rs", 2)),
         ("trim.rs", "line);", 1, ("trim.rs", 3)),
         ("notes.md", "make_square", 1, line(SHAPES, "def make_square")),
@@ -234,6 +239,13 @@ def test_rename_of_a_local_name(asked: Asked) -> None:
     assert found == {REPORT: FILES[REPORT].replace("text", "shown")}
 
 
+def test_rename_of_a_parameter_and_the_arguments_that_name_it(asked: Asked) -> None:
+    found = edited(asked.project, asked.at("rename", REPORT, "sides:", newName="edges"))
+    assert found == {REPORT: FILES[REPORT].replace("sides", "edges")}
+    found = edited(asked.project, asked.at("rename", "arguments.py", "factor:", newName="by"))
+    assert found == {"arguments.py": FILES["arguments.py"].replace("factor", "by")}
+
+
 def test_rename_of_a_field(asked: Asked) -> None:
     found = edited(asked.project, asked.at("rename", SHAPES, "side * self", newName="edge"))
     assert found == {SHAPES: FILES[SHAPES].replace("self.side", "self.edge")}
@@ -245,7 +257,7 @@ def test_rename_of_a_field(asked: Asked) -> None:
         ("geometry/door.py", "unbolt_it", "let_go", "1 place of unbolt_it cannot be resolved with certainty"),
         (REPORT, "unbolt_it", "let_go", "not certain what unbolt_it means"),
         (SHAPES, "area(", "surface", "cannot be resolved with certainty"),
-        (REPORT, "sides:", "edges", "is a parameter, which calls may name"),
+        ("arguments.py", "amount:", "size", "is a parameter, which the call in arguments.py:10 may name"),
         (REPORT, "make_square", "two words", "is not a name"),
         (REPORT, "report", "describe", "is defined there already"),
         (REPORT, "return text", "give", "no definition"),

@@ -1,0 +1,392 @@
+"""What the tokens of one name mean in one document: a definition, a field, a local name, a module, or something unknown.
+
+`refs` asks about each token of a target's name, the language server about the name under the cursor.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, Self
+
+from codelens.lang import tokens as lang_tokens
+from codelens.lang.registry import is_prose
+from codelens.lang.tokens import CALL, CATCH, DECLARATION, IMPORT, KEY, NAME, TEXT, TYPE, UNPACK, WRITE, NameToken
+from codelens.linking.catalog import Catalog
+from codelens.linking.evaluator import VALUES, Evaluator, Value
+from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
+from codelens.linking.imports import Module, find_import
+from codelens.linking.references import Resolver
+from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, RepositoryId, UnitId
+from codelens.model.extraction import Binding, DecodedText, Import, Reference
+from codelens.model.graph import EDGE_OF
+from codelens.store.documents import DocumentRow
+from codelens.store.store import Store
+from codelens.store.texts import text_of
+from codelens.text.lines import TextMap
+
+_WORD = re.compile(rb"[\w$\x80-\xff]+[?!]?")
+_LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
+_KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
+"""Role → kind of the reference that the linker evaluates; `use` for the others."""
+_TAGGED = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
+UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", "local", "import", "module"
+MOST_GUESSES = 8  # Definitions of one name that an answer lists if nothing tells them apart
+
+
+class Meaning(NamedTuple):
+    """The meaning of one name at one place. Names of a document with equal `key` mean the same."""
+
+    token: NameToken
+    reference: Reference
+    key: tuple[object, ...] = ("",)
+    """First the kind: UNIT, FIELD, PARAMETER (of a call), LOCAL, IMPORTED (from outside of the index), MODULE or unknown."""
+    definitions: Sequence[Definition] = ()  # If there are several, which one is meant is a guess
+    declared: Sequence[tuple[int, int]] = ()  # (document, start) of anything that is not a unit
+    holder: Definition | None = None  # The type that declares a field, or whose literal has a key
+    is_guess: bool = False
+    value: Value | None = None  # Of the expression that ends with the name, as the linker resolves it
+
+    @property
+    def is_known(self) -> bool:
+        """True if the name has a meaning."""
+        return self.key[0] != ""
+
+    @property
+    def is_local(self) -> bool:
+        """True if the meaning ends with the file."""
+        return self.key[0] in (LOCAL, IMPORTED)
+
+    def define(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
+        """The same place with definitions as its meaning; None if there are none."""
+        if not definitions:
+            return None
+        key = (UNIT, *sorted(d.id for d in definitions))
+        return self._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
+
+    def take_field(self, owner: Definition | None) -> Self | None:
+        """The same place with a field as its meaning: at its declaration in the type, else where a member first assigns it."""
+        name = self.reference.name
+        if owner is None or (owner.qualified, name) not in owner.facts.fields:
+            return None
+        declared, assigned = owner.facts.fields[owner.qualified, name]
+        places = [(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
+        return self._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
+
+    def take_module(self, module: Module | None) -> Self | None:
+        """The same place with a module as its meaning."""
+        documents = module.documents if module else ()
+        return self._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
+
+
+def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[RepositoryId, Any]) -> Resolver:
+    """What resolves the names of a repository, kept in `resolvers` as long as its answers hold."""
+    if repository not in resolvers:
+        resolvers[repository] = Resolver(Evaluator(Catalog(store, repository)))
+    resolver: Resolver = resolvers[repository]
+    resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
+    return resolver
+
+
+def read_text(document: DocumentRow, store: Store) -> TextMap:
+    """The indexed text of a document, with its lines."""
+    stored = text_of(document, store)
+    return TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
+
+
+def is_key(token: NameToken) -> bool:
+    """True for a key that names a field or parameter; those of a map are expressions."""
+    return token.role == KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
+
+
+class NameReader:
+    """Reads the meanings of the tokens of one name in one document."""
+
+    def __init__(
+        self,
+        store: Store,
+        resolver: Resolver,
+        document: DocumentRow,
+        text: TextMap,
+        name: str,
+        tokens: Sequence[NameToken] | None = None,
+    ) -> None:
+        self.document, self.text, self.name, self._store, self._resolver = document, text, name, store, resolver
+        self.tokens = lang_tokens.find_tokens(text.utf8, document.language, name)[0] if tokens is None else tokens
+        self.values, self.facts = resolver.values, resolver.catalog.facts(document.id)
+        self.language = self.facts.file.language
+        rows = store.units.rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
+        self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
+        """Start of the name of each definition of that name."""
+        self._stored = {reference.start: reference for reference in store.references.of_document(document.id, name)}
+        self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
+        fields = self.facts.fields.items()
+        self.field_starts = {b.start: holder for (holder, of), (declared, _) in fields if of == name for b in declared}
+        """Place that declares a field of the name → qualified name of its type."""
+        roles = {text.to_original(token.start): token.role for token in self.tokens}
+        declares = self.language.assignment_declares and "global" not in roles.values()
+        self.unpacked = {start for start, role in roles.items() if role == UNPACK}
+        self._assigned = set() if declares else {start for start, role in roles.items() if role == WRITE}
+        """Places that give the name a value without declaring it."""
+        self.steps = 0
+        """Tokens examined so far: a test bounds them."""
+
+    @classmethod
+    def at(
+        cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
+    ) -> tuple[Self, Meaning] | None:
+        """The reader and the meaning of the name at a byte of the text; None if no name stands there."""
+        utf8 = text.utf8
+        line, end = utf8.rfind(b"\n", 0, place) + 1, utf8.find(b"\n", place)
+        for match in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
+            words = (match[0], match[0].rstrip(b"?!"), match[0].strip(b"$?!"))
+            for word in words if match.start() <= place <= match.end() else ():
+                name = word.decode("utf-8", "replace")
+                for token in lang_tokens.find_tokens(utf8, document.language, name, place=place)[0]:
+                    names = cls(store, resolver, document, text, name)
+                    meaning = names.read(token)
+                    return names, meaning if meaning.is_known else names.guess(meaning) or meaning
+        return None
+
+    def read(self, token: NameToken) -> Meaning:
+        """The meaning of a token, unknown unless imports, scopes or types tell it."""
+        start = self.text.to_original(token.start)
+        self.steps += 1
+        stored, unit = self._stored.get(start), self._find_unit(start)
+        kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
+        receiver = stored.receiver if stored else token.receiver
+        line = self.text.line_column(token.start)[0]
+        here = Meaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
+        if start in self.defined:
+            return here.define([self.defined[start]]) or here
+        if token.role not in (TEXT, NAME, IMPORT) and not is_key(token) and (token.bare or receiver):
+            here = here._replace(value=self._evaluate(here))
+        return next((meaning for meaning in self._find_meanings(here) if meaning), here)
+
+    def is_stored(self, reference: Reference) -> bool:
+        """True if the index has a reference at that place."""
+        return reference.start in self._stored
+
+    def _find_unit(self, start: int) -> Definition | None:
+        """The innermost definition around a place."""
+        before = bisect_right(self._symbols, start, key=attrgetter("start"))
+        unit: Definition | None = self._symbols[before - 1] if before else None
+        while unit is not None and (start >= unit.end or unit.kind in CHUNK_KINDS):
+            unit = unit.parent
+        return unit
+
+    def _evaluate(self, here: Meaning) -> Value | None:
+        reference = here.reference
+        value = self._resolver.value(self.facts, reference)
+        if here.token.bare and reference.receiver and value is None:  # a base, in the initializer of C++
+            return self._resolver.value(self.facts, reference._replace(receiver=""))
+        if reference.kind == "call" and not here.token.bare and (value is None or value.how != "definition"):
+            value = self._resolver.value(self.facts, reference._replace(kind="use")) or value  # a field is called
+        return value
+
+    def _find_meanings(self, here: Meaning) -> Iterator[Meaning | None]:
+        """The meanings of a name, the surest first."""
+        token, reference = here.token, here.reference
+        if token.role == IMPORT or any(one.line == reference.line for one in self.facts.imports):
+            yield self.find_imported(here, sorted(self.facts.imports, key=lambda one: abs(one.line - reference.line)))
+        if token.role == IMPORT:
+            return
+        if token.role in (TEXT, NAME):
+            if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
+                mentioned = self._resolver.catalog.anywhere(self.name, reference.receiver.rpartition(".")[2])
+                code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
+                yield here.define(code, is_guess=True) if len(code) == 1 else None
+            return
+        if token.role == DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
+            yield here.define([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
+        if holder := self.field_starts.get(reference.start, ""):
+            yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
+        if is_key(token):
+            yield from self._find_keyed(here) if token.holder else ()
+        elif token.bare:
+            yield self._find_local(here)
+        value = here.value
+        if value is not None and value.definition is not None and value.how in ("definition", "field"):
+            owner = value.definition if value.how == "field" else self._find_field_beside(value.definition, here)
+            yield here.take_field(owner) if owner else here.define([value.definition])
+        if not is_key(token) and (token.bare or reference.receiver):
+            yield from self._find_rest(here)
+
+    def find_imported(self, here: Meaning, imports: Sequence[Import]) -> Meaning | None:
+        """A name in an import statement: what it brings, or the module or type that the part up to it names."""
+        catalog, line = self._resolver.catalog, here.reference.line
+        for one in imports:
+            parts = re.split(r"(\W+)", one.module)
+            if self.name in (one.name, one.alias) and (module := find_import(catalog, self.facts, one)):
+                value = self.values.from_module(module, one.name)
+                if value is not None:
+                    is_definition = value.definition is not None and value.how == "definition"
+                    return (
+                        here.define([value.definition])
+                        if is_definition and value.definition
+                        else here.take_module(value.module)
+                    )
+                for owner in self._find_types(module):  # a member of an enum
+                    if meaning := here.take_field(self.values.declaring(owner, self.name)):
+                        return meaning
+            if self.name in parts and one.line == line:
+                if self.language.modules == "crate":  # use Color::*, in a function
+                    value = self.values.type_named(self.name, self.facts, here.reference.unit)
+                    if value and value.definition and value.definition.kind in TYPE_KINDS:
+                        return here.define([value.definition])
+                part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
+                module = find_import(catalog, self.facts, part) or find_import(catalog, self.facts, one)
+                is_type = module is not None and module.within.rpartition(".")[2] == self.name
+                return (here.define(self._find_types(module)[:1]) if is_type and module else None) or here.take_module(
+                    module
+                )
+        return None
+
+    def _find_types(self, module: Module) -> list[Definition]:
+        """The types that are the module, as an enum of Rust is."""
+        types = (t for document in module.documents for t in self.values.catalog.facts(document).types)
+        return [owner for owner in types if owner.qualified == module.within] if module.within else []
+
+    def _find_keyed(self, here: Meaning) -> Iterator[Meaning | None]:
+        """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
+        values, reference = self.values, here.reference
+        value = values.expression(here.token.holder, self.facts, reference.unit, reference.start)
+        if value is None or value.how == "object":
+            value = values.type_named(here.token.holder, self.facts, reference.unit) or value
+        if value is None or (owner := value.definition) is None:
+            return
+        functions: list[Definition | None] = [owner]
+        if owner.kind not in FUNCTIONS:
+            here = here._replace(holder=owner)
+            constructors = [values.member(Value("object", owner), c) for c in owner.facts.file.language.constructors]
+            functions = [found.definition for found in constructors if found]
+        for function in filter(None, functions):
+            if self.language.kin == "ecmascript":  # a key of an object that is an argument
+                yield from self._find_in_parameters(here, function)
+            elif bound := function.facts.bound(function.place, self.name, function.start):
+                declared = [(function.facts.file.id, bound[0].start)]
+                yield here._replace(key=(PARAMETER, function.id, self.name), declared=declared, is_guess=True)
+        if owner.kind in FUNCTIONS:
+            return
+        yield here.take_field(values.declaring(owner, self.name))
+        yield here.define(self._resolver.catalog.members(owner, self.name))
+        bases = (base.definition for base in values.bases(owner))  # an embedded struct of Go is a field with its name
+        yield here.define([base for base in bases if base is not None and base.name == self.name])
+        yield here
+
+    def _find_in_parameters(self, here: Meaning, function: Definition) -> Iterator[Meaning | None]:
+        """A field or member of the type of a parameter."""
+        for binding in function.facts.bindings.get(function.place, ()):
+            if binding.how == "type" and binding.name and "." not in binding.name:
+                type_ = self.values.of_type(binding.text, function.facts, function.place)
+                if type_ is not None and type_.how == "object" and (owner := type_.definition) is not None:
+                    yield here._replace(holder=owner).take_field(self.values.declaring(owner, self.name))
+                    yield here._replace(holder=owner).define(self._resolver.catalog.members(owner, self.name))
+
+    def _find_local(self, here: Meaning) -> Meaning | None:
+        """A name that a function around the place defines, declares or takes as the receiver."""
+        start = here.reference.start
+        around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
+        while around is not None:
+            if definitions := self.facts.locals.get(around.place, {}).get(self.name):
+                return here.define(definitions[-1:])
+            bound = self.facts.bound(around.place, self.name, start) if around.kind not in HOLDERS else ()
+            if declaring := [binding for binding in bound if binding.start not in self._assigned]:
+                return self._find_bound(here, around.place, declaring)
+            if around.kind not in HOLDERS and self.name in self.language.self_names:
+                body = self._store.units.rows([UnitId(around.id)])[UnitId(around.id)].body_start
+                first, last = map(self.text.to_utf8, (around.start, body))
+                for receiver, _ in lang_tokens.find_name(
+                    self.text.utf8[first:last], self.name
+                ):  # in the head of a method
+                    declared = [(self.document.id, self.text.to_original(first + receiver))]
+                    return here._replace(key=(LOCAL, around.place, 0), declared=declared)
+            around = around.parent
+        return None
+
+    def _find_bound(self, here: Meaning, unit: int | None, bound: Sequence[Binding]) -> Meaning:
+        """The last binding before the place."""
+        place = max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)
+        is_shadowed = place and self._is_in_value(here, bound[place])  # the second `x` of `let x = x.trim();`
+        last = bound[place - 1 if is_shadowed else place]
+        return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
+
+    def _is_in_value(self, here: Meaning, binding: Binding) -> bool:
+        """True if a name stands in the expression that a binding gives it."""
+        if binding.how != "value" or self.name not in re.split(r"\W+", binding.text):
+            return False
+        first, last = map(self.text.to_utf8, (binding.start, here.reference.start))
+        return first < last and not re.search(rb"[;\n]", self.text.utf8[first:last])
+
+    def _find_field_beside(self, definition: Definition, here: Meaning) -> Definition | None:
+        """The type that has both this method and a field of its name, where `it.name` without a call means the field."""
+        token, reference = here.token, here.reference
+        is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
+        if not is_access or definition.kind not in ("function", "method"):
+            return None
+        holder = self.values.holder(definition.facts, definition.place)
+        return holder if holder and (holder.qualified, definition.name) in holder.facts.fields else None
+
+    def _find_rest(self, here: Meaning) -> Iterator[Meaning | None]:
+        """What a name means that is neither local nor a definition nor a field."""
+        token, start, result = here.token, here.reference.start, self.evaluate(here)
+        if token.bare:
+            bound = self.facts.bound(None, self.name, start)
+            bound = [b for b in bound if b.start not in self._assigned] or bound
+            yield self._find_bound(here, None, bound) if bound else None
+            if result and result.definition and result.how == "object" and self.name in self.language.self_names:
+                yield here.define([result.definition], is_guess=True)  # the object's type
+        yield here.take_module(result.module) if result and result.how == "module" else None
+        imported = self.facts.names.get(self.name) if token.bare else None
+        if imported is not None and imported.start < start:
+            yield here._replace(key=(IMPORTED, self.name), declared=[(self.document.id, imported.start)])
+        elif token.bare and here.value is not None:  # a type with the name of a field around it
+            yield here.define(self.facts.top.get(self.name, ())[-1:])
+
+    def evaluate(self, here: Meaning) -> Value | None:
+        """The value of the expression that ends with a name."""
+        reference = here.reference
+        text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+        return self.values.expression(text, self.facts, reference.unit, reference.start)
+
+    def guess(self, here: Meaning) -> Meaning | None:
+        """The few definitions of the name, if nothing tells which one is meant."""
+        if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
+            return None
+        edges = self._resolver.reference(self.facts, here.reference)
+        definitions = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
+
+    def find_typedef(self, meaning: Meaning) -> tuple[int, int] | None:
+        """(document, start) of the typedef that a type of C means, where the name does not follow `struct` or the like."""
+        definition, end = meaning.definitions[0] if meaning.definitions else None, meaning.token.start
+        if definition is None or self.document.language != "c" or _TAGGED.search(self.text.utf8, max(0, end - 20), end):
+            return None
+        declared, _ = definition.facts.fields.get((definition.qualified, self.name), ((), ()))
+        return (definition.facts.file.id, declared[0].start) if declared and definition.kind in TYPE_KINDS else None
+
+    def find_same(self, meaning: Meaning) -> Iterator[NameToken]:
+        """The tokens of the document, outside of texts, that mean the same."""
+        for token in self.tokens:
+            is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
+            if is_same and token.role != TEXT:
+                yield token
+
+    def place(self, token: NameToken) -> tuple[int, int, int]:
+        """(document, start, end) of a token."""
+        return self.document.id, self.text.to_original(token.start), self.text.to_original(token.end)
+
+    def find_type(self, meaning: Meaning) -> Definition | None:
+        """The type of a name's value, or of what a function returns; the type itself for a type."""
+        if meaning.key[0] == FIELD and meaning.holder is not None:
+            value = self.values.field(meaning.holder, self.name)
+        elif not meaning.definitions:
+            value = self.evaluate(meaning)
+        elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
+            return definition
+        else:
+            function = Value("definition", definition)
+            value = self.values.value_of(definition) if definition.kind in VALUES else self.values.called(function)
+        return value.definition if value is not None and value.how == "object" else None
