@@ -1,4 +1,4 @@
-"""What the tokens of one name mean in one document: a definition, a field, a local name, a module, or something unknown.
+"""The meanings of the tokens of a name in a document: a definition, a field, a local name, a module, or something unknown.
 
 `refs` asks about each token of a target's name, the language server about the name under the cursor.
 """
@@ -36,7 +36,7 @@ UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", 
 MOST_GUESSES = 8  # Definitions of one name that an answer lists if nothing tells them apart
 
 
-class Meaning(NamedTuple):
+class TokenMeaning(NamedTuple):
     """The meaning of one name at one place. Names of a document with equal `key` mean the same."""
 
     token: NameToken
@@ -60,7 +60,7 @@ class Meaning(NamedTuple):
         return self.key[0] in (LOCAL, IMPORTED)
 
     def define(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
-        """The same place with definitions as its meaning; None if there are none."""
+        """The same place with definitions as its meaning; None without any."""
         if not definitions:
             return None
         key = (UNIT, *sorted(d.id for d in definitions))
@@ -82,7 +82,7 @@ class Meaning(NamedTuple):
 
 
 def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[RepositoryId, Any]) -> Resolver:
-    """What resolves the names of a repository, kept in `resolvers` as long as its answers hold."""
+    """The resolver of the names of a repository, kept in `resolvers` as long as its answers hold."""
     if repository not in resolvers:
         resolvers[repository] = Resolver(Evaluator(Catalog(store, repository)))
     resolver: Resolver = resolvers[repository]
@@ -136,7 +136,7 @@ class NameReader:
     @classmethod
     def at(
         cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
-    ) -> tuple[Self, Meaning] | None:
+    ) -> tuple[Self, TokenMeaning] | None:
         """The reader and the meaning of the name at a byte of the text; None if no name stands there."""
         utf8 = text.utf8
         line, end = utf8.rfind(b"\n", 0, place) + 1, utf8.find(b"\n", place)
@@ -150,7 +150,7 @@ class NameReader:
                     return names, meaning if meaning.is_known else names.guess(meaning) or meaning
         return None
 
-    def read(self, token: NameToken) -> Meaning:
+    def read(self, token: NameToken) -> TokenMeaning:
         """The meaning of a token, unknown unless imports, scopes or types tell it."""
         start = self.text.to_original(token.start)
         self.steps += 1
@@ -158,7 +158,7 @@ class NameReader:
         kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
         receiver = stored.receiver if stored else token.receiver
         line = self.text.line_column(token.start)[0]
-        here = Meaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
+        here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
             return here.define([self.defined[start]]) or here
         if token.role not in (TEXT, NAME, IMPORT) and not is_key(token) and (token.bare or receiver):
@@ -177,7 +177,7 @@ class NameReader:
             unit = unit.parent
         return unit
 
-    def _evaluate(self, here: Meaning) -> Value | None:
+    def _evaluate(self, here: TokenMeaning) -> Value | None:
         reference = here.reference
         value = self._resolver.value(self.facts, reference)
         if here.token.bare and reference.receiver and value is None:  # a base, in the initializer of C++
@@ -186,7 +186,7 @@ class NameReader:
             value = self._resolver.value(self.facts, reference._replace(kind="use")) or value  # a field is called
         return value
 
-    def _find_meanings(self, here: Meaning) -> Iterator[Meaning | None]:
+    def _find_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """The meanings of a name, the surest first."""
         token, reference = here.token, here.reference
         if token.role == IMPORT or any(one.line == reference.line for one in self.facts.imports):
@@ -205,7 +205,7 @@ class NameReader:
             yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
         if is_key(token):
             yield from self._find_keyed(here) if token.holder else ()
-        elif token.bare:
+        elif token.bare and not token.receiver:
             yield self._find_local(here)
         value = here.value
         if value is not None and value.definition is not None and value.how in ("definition", "field"):
@@ -214,7 +214,7 @@ class NameReader:
         if not is_key(token) and (token.bare or reference.receiver):
             yield from self._find_rest(here)
 
-    def find_imported(self, here: Meaning, imports: Sequence[Import]) -> Meaning | None:
+    def find_imported(self, here: TokenMeaning, imports: Sequence[Import]) -> TokenMeaning | None:
         """A name in an import statement: what it brings, or the module or type that the part up to it names."""
         catalog, line = self._resolver.catalog, here.reference.line
         for one in imports:
@@ -249,7 +249,7 @@ class NameReader:
         types = (t for document in module.documents for t in self.values.catalog.facts(document).types)
         return [owner for owner in types if owner.qualified == module.within] if module.within else []
 
-    def _find_keyed(self, here: Meaning) -> Iterator[Meaning | None]:
+    def _find_keyed(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
         values, reference = self.values, here.reference
         value = values.expression(here.token.holder, self.facts, reference.unit, reference.start)
@@ -276,7 +276,7 @@ class NameReader:
         yield here.define([base for base in bases if base is not None and base.name == self.name])
         yield here
 
-    def _find_in_parameters(self, here: Meaning, function: Definition) -> Iterator[Meaning | None]:
+    def _find_in_parameters(self, here: TokenMeaning, function: Definition) -> Iterator[TokenMeaning | None]:
         """A field or member of the type of a parameter."""
         for binding in function.facts.bindings.get(function.place, ()):
             if binding.how == "type" and binding.name and "." not in binding.name:
@@ -285,7 +285,7 @@ class NameReader:
                     yield here._replace(holder=owner).take_field(self.values.declaring(owner, self.name))
                     yield here._replace(holder=owner).define(self._resolver.catalog.members(owner, self.name))
 
-    def _find_local(self, here: Meaning) -> Meaning | None:
+    def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
         """A name that a function around the place defines, declares or takes as the receiver."""
         start = here.reference.start
         around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
@@ -306,21 +306,21 @@ class NameReader:
             around = around.parent
         return None
 
-    def _find_bound(self, here: Meaning, unit: int | None, bound: Sequence[Binding]) -> Meaning:
+    def _find_bound(self, here: TokenMeaning, unit: int | None, bound: Sequence[Binding]) -> TokenMeaning:
         """The last binding before the place."""
         place = max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)
         is_shadowed = place and self._is_in_value(here, bound[place])  # the second `x` of `let x = x.trim();`
         last = bound[place - 1 if is_shadowed else place]
         return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
 
-    def _is_in_value(self, here: Meaning, binding: Binding) -> bool:
+    def _is_in_value(self, here: TokenMeaning, binding: Binding) -> bool:
         """True if a name stands in the expression that a binding gives it."""
         if binding.how != "value" or self.name not in re.split(r"\W+", binding.text):
             return False
         first, last = map(self.text.to_utf8, (binding.start, here.reference.start))
         return first < last and not re.search(rb"[;\n]", self.text.utf8[first:last])
 
-    def _find_field_beside(self, definition: Definition, here: Meaning) -> Definition | None:
+    def _find_field_beside(self, definition: Definition, here: TokenMeaning) -> Definition | None:
         """The type that has both this method and a field of its name, where `it.name` without a call means the field."""
         token, reference = here.token, here.reference
         is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
@@ -329,8 +329,8 @@ class NameReader:
         holder = self.values.holder(definition.facts, definition.place)
         return holder if holder and (holder.qualified, definition.name) in holder.facts.fields else None
 
-    def _find_rest(self, here: Meaning) -> Iterator[Meaning | None]:
-        """What a name means that is neither local nor a definition nor a field."""
+    def _find_rest(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
+        """The meanings of a name that is neither local nor a definition nor a field."""
         token, start, result = here.token, here.reference.start, self.evaluate(here)
         if token.bare:
             bound = self.facts.bound(None, self.name, start)
@@ -345,13 +345,13 @@ class NameReader:
         elif token.bare and here.value is not None:  # a type with the name of a field around it
             yield here.define(self.facts.top.get(self.name, ())[-1:])
 
-    def evaluate(self, here: Meaning) -> Value | None:
+    def evaluate(self, here: TokenMeaning) -> Value | None:
         """The value of the expression that ends with a name."""
         reference = here.reference
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
         return self.values.expression(text, self.facts, reference.unit, reference.start)
 
-    def guess(self, here: Meaning) -> Meaning | None:
+    def guess(self, here: TokenMeaning) -> TokenMeaning | None:
         """The few definitions of the name, if nothing tells which one is meant."""
         if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
             return None
@@ -359,7 +359,7 @@ class NameReader:
         definitions = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
         return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
 
-    def find_typedef(self, meaning: Meaning) -> tuple[int, int] | None:
+    def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
         """(document, start) of the typedef that a type of C means, where the name does not follow `struct` or the like."""
         definition, end = meaning.definitions[0] if meaning.definitions else None, meaning.token.start
         if definition is None or self.document.language != "c" or _TAGGED.search(self.text.utf8, max(0, end - 20), end):
@@ -367,7 +367,7 @@ class NameReader:
         declared, _ = definition.facts.fields.get((definition.qualified, self.name), ((), ()))
         return (definition.facts.file.id, declared[0].start) if declared and definition.kind in TYPE_KINDS else None
 
-    def find_same(self, meaning: Meaning) -> Iterator[NameToken]:
+    def find_same(self, meaning: TokenMeaning) -> Iterator[NameToken]:
         """The tokens of the document, outside of texts, that mean the same."""
         for token in self.tokens:
             is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
@@ -378,7 +378,7 @@ class NameReader:
         """(document, start, end) of a token."""
         return self.document.id, self.text.to_original(token.start), self.text.to_original(token.end)
 
-    def find_type(self, meaning: Meaning) -> Definition | None:
+    def find_type(self, meaning: TokenMeaning) -> Definition | None:
         """The type of a name's value, or of what a function returns; the type itself for a type."""
         if meaning.key[0] == FIELD and meaning.holder is not None:
             value = self.values.field(meaning.holder, self.name)

@@ -17,8 +17,8 @@ from codelens.graph.meanings import (
     LOCAL,
     MODULE,
     PARAMETER,
-    Meaning,
     NameReader,
+    TokenMeaning,
     find_resolver,
     is_key,
     read_text,
@@ -192,7 +192,7 @@ class PlaceFinder:
                 yield NameReader(self._view.store, resolver, document, text, self.target.name, tokens)
                 self.steps += len(tokens) + resolver.values.steps - before
 
-    def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, Meaning]]:
+    def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, TokenMeaning]]:
         """The names of the target that are, or may be, the name of an argument in a call of a function."""
         for names in self.read_documents():
             for token in names.tokens if not is_prose(names.document.language) else ():
@@ -385,7 +385,7 @@ class _Judge:
             return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
         return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
-    def judge(self, meaning: Meaning) -> str:
+    def judge(self, meaning: TokenMeaning) -> str:
         """SURE, LIKELY or ONLY_BY_NAME if a token may mean the target, else ANOTHER or A_LOCAL."""
         target, token, role = self._target, meaning.token, meaning.token.role
         if role in (NAME, TEXT):
@@ -412,7 +412,7 @@ class _Judge:
             return self._judge_definitions(meaning)
         return self._judge_other(meaning)
 
-    def _is_type_of_key(self, meaning: Meaning) -> bool:
+    def _is_type_of_key(self, meaning: TokenMeaning) -> bool:
         """True for a key in a literal of the type that has the target."""
         is_key = meaning.token.role == KEY and meaning.holder is not None and bool(self._target.holder)
         return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
@@ -444,7 +444,7 @@ class _Judge:
             return SURE if token.holder == target.name else ANOTHER  # a constructor
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
-    def _judge_import(self, meaning: Meaning) -> str:
+    def _judge_import(self, meaning: TokenMeaning) -> str:
         """A name in an import statement, which brings it or only contains it."""
         if meaning.is_known and meaning.key[0] != MODULE:
             return self._judge_imported(meaning)
@@ -454,7 +454,7 @@ class _Judge:
         module = find_import(self._values.catalog, self._facts, imported[0])
         return ANOTHER if module is None and not self._may_be_own(imported[0]) else self._guess(meaning.token)
 
-    def _judge_imported(self, meaning: Meaning) -> str:
+    def _judge_imported(self, meaning: TokenMeaning) -> str:
         target = self._target
         if meaning.key[0] == FIELD and meaning.holder is not None:
             return SURE if target.includes_field(meaning.holder.name) else ANOTHER
@@ -477,7 +477,7 @@ class _Judge:
             outer = outer.rpartition(".")[0]
         return bool(outer)
 
-    def _judge_definitions(self, meaning: Meaning) -> str:
+    def _judge_definitions(self, meaning: TokenMeaning) -> str:
         target, definition = self._target, meaning.definitions[0]
         parent, is_made = definition.parent, meaning.reference.kind in ("call", "construct")
         if _is_constructor(definition) and target.kind in FUNCTIONS and not is_made:
@@ -497,7 +497,7 @@ class _Judge:
         holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
 
-    def _judge_other(self, meaning: Meaning) -> str:
+    def _judge_other(self, meaning: TokenMeaning) -> str:
         """A name that is local, or comes from outside of the index, or is not resolved."""
         target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
         if value is not None and value.how == "definition" and value.definition is not None:

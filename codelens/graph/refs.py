@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from codelens.errors import TargetError
+from codelens.graph.meanings import FIELD
 from codelens.graph.places import (
-    FIELD,
     TIER_OF_CERTAINTY,
     NamedPlace,
     PlaceFinder,

@@ -353,8 +353,8 @@ def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
         depth += outer.type == "literal_value"
         objects += outer.type in ("object", "array")
         if role == KEY and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
-            written = outer.child_by_field_name("type") or outer.named_child(1)
-            named = written.named_child(0) if written is not None and written.type == "type_annotation" else written
+            declared = outer.child_by_field_name("type") or outer.named_child(1)
+            named = declared.named_child(0) if declared is not None and declared.type == "type_annotation" else declared
             return shorten_expression(named, MAX_RECEIVER) if named is not None and named.type in _NAMED_TYPES else ""
         if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):

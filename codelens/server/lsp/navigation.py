@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,24 +11,20 @@ from lsprotocol import types
 
 from codelens.errors import TargetError, UsageError
 from codelens.graph.meanings import FIELD, IMPORTED, MODULE
-from codelens.graph.places import PlaceFinder, make_target
+from codelens.graph.renames import Place, find_exports, find_places_of_local
 from codelens.graph.view import GraphView, overriding
 from codelens.index import GraphTopic
-from codelens.lang.tokens import DECLARATION, DEFINITION, KEY, PARAMETER, TEXT, UNPACK, WRITE
-from codelens.model.code import TYPE_KINDS, Freshness, UnitId
+from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE
+from codelens.model.code import TYPE_KINDS, Freshness, UnitRow
 from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
 from codelens.server.lsp.outline import to_symbol_kind
 from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
 from codelens.text.counts import quantity
 from codelens.worktree.files import freshness
 
-_ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
-NAMED_ARGUMENTS = ("python", "kotlin", "csharp", "swift", "scala", "ruby", "php", "dart", "julia", "elixir")
-"""Languages in which a call may name a parameter."""
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
 WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
-Place = tuple[int, int, int]  # (document, start, end)
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
@@ -166,15 +162,19 @@ def describe(name: NameInFile) -> Iterator[str]:
 @answers_about_name("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
 def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
     """The definitions that the name at a position may mean."""
-    view = GraphView(name.reader, name.reader.index.info())
-    return [make_item(types.CallHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in name.units]
+    return make_items(types.CallHierarchyItem, name, name.units)
 
 
 @answers_about_name("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
 def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
     """The types that the name at a position may mean."""
-    view, units = GraphView(name.reader, name.reader.index.info()), [u for u in name.units if u.kind in TYPE_KINDS]
-    return [make_item(types.TypeHierarchyItem, name.reader, view.named(Node(unit.id))) for unit in units]
+    return make_items(types.TypeHierarchyItem, name, [unit for unit in name.units if unit.kind in TYPE_KINDS])
+
+
+def make_items(item_type: type[Item], name: NameInFile, units: Sequence[UnitRow]) -> list[Item]:
+    """Items of a hierarchy for definitions."""
+    view = GraphView(name.reader, name.reader.index.info())
+    return [make_item(item_type, name.reader, view.named(Node(unit.id))) for unit in units]
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
@@ -235,7 +235,8 @@ def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")
     edits = dict[str, list[types.TextEdit]]()
-    places = sorted(set(find_local_places(name) if meaning.is_local else find_certain_places(name)))
+    view = GraphView(reader, reader.index.info())
+    places = sorted(set(find_places_of_local(view, names, meaning) if meaning.is_local else find_certain_places(name)))
     for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
         state = freshness(reader.root_of(document), document.os_path, document.stamp, document.content_hash)
         if state is not Freshness.FRESH and document.id not in reader.edited:
@@ -244,30 +245,6 @@ def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
         where = reader.location(reader.row(document_id), start, end)
         edits.setdefault(where.uri, []).append(types.TextEdit(where.range, new))
     return types.WorkspaceEdit(changes=edits)
-
-
-def find_local_places(name: NameInFile) -> Iterator[Place]:
-    """The places of a local name, for a parameter also those in calls. Raises UsageError if one is uncertain."""
-    names, word, (_, unit, *_) = name.names, name.names.name, name.meaning.key
-    for token in names.find_same(name.meaning):
-        if token.role in (KEY, UNPACK):
-            raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
-        yield names.place(token)
-    if not isinstance(unit, int) or names.document.language not in NAMED_ARGUMENTS:
-        return
-    function = name.reader.units.rows([UnitId(names.facts.definitions[unit].id)]).popitem()[1]
-    if function.start_byte <= name.meaning.declared[0][1] < function.body_start:
-        target = make_target(GraphView(name.reader, name.reader.index.info()), [function])
-        finder = PlaceFinder(GraphView(name.reader, name.reader.index.info()), target._replace(name=word))
-        for others, meaning in finder.read_arguments(function):
-            if not meaning.is_known or target.family:
-                where = f"{others.document.path}:{meaning.reference.line}"
-                raise UsageError(
-                    f"{word} is a parameter, which the call in {where} may name: it cannot be renamed safely"
-                )
-            yield others.place(meaning.token)
-        if finder.unread:
-            raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
 
 
 def find_certain_places(name: NameInFile) -> Iterator[Place]:
@@ -287,8 +264,4 @@ def find_certain_places(name: NameInFile) -> Iterator[Place]:
         places.append((document.id, relation.span.start, relation.span.end))
     yield from places
     for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
-        text = reader.source(document)
-        for exports in _ALL.finditer(text.utf8) if document.language == "python" else ():
-            for quoted in re.finditer(rb"""(?<=["'])%s(?=["'])""" % re.escape(word.encode()), exports[0]):
-                start, end = (text.to_original(exports.start() + place) for place in quoted.span())
-                yield document.id, start, end
+        yield from find_exports(document, reader.source(document), word)

@@ -17,7 +17,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
-from codelens.graph.meanings import Meaning, NameReader, find_resolver
+from codelens.graph.meanings import NameReader, TokenMeaning, find_resolver
 from codelens.index import Index
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
@@ -113,7 +113,7 @@ class Reader(OverlaidStore):
         """The reader of a name in a document."""
         return NameReader(self, self._find_resolver(document), document, self.source(document), name)
 
-    def read_name_at(self, document: DocumentRow, position: types.Position) -> tuple[NameReader, Meaning] | None:
+    def read_name_at(self, document: DocumentRow, position: types.Position) -> tuple[NameReader, TokenMeaning] | None:
         """The name at the client's position in a document, with what reads others of that name."""
         source = self.source(document)
         place = source.to_utf8(source.offset(position))
@@ -196,7 +196,7 @@ class NameInFile(NamedTuple):
     reader: Reader
     names: NameReader
     source: SourceText
-    meaning: Meaning
+    meaning: TokenMeaning
     units: Sequence[UnitRow]  # The definitions that it means, by path and place
 
 

@@ -168,10 +168,15 @@ class LspClient:
 
 
 @contextmanager
-def lsp_server(home: Path, *flags: str) -> Iterator[LspClient]:
-    """A started server, before the handshake."""
+def lsp_server(home: Path, *flags: str, look_seconds: float = 60.0) -> Iterator[LspClient]:
+    """A started server, before the handshake. It looks at its trees after so many seconds without news from the client."""
+    code = f"""import sys
+from codelens.cli.main import main
+from codelens.server.lsp import server
+server.LOOK_SECONDS = {look_seconds}
+sys.exit(main(sys.argv[1:]))"""
     with subprocess.Popen(
-        [sys.executable, "-m", "codelens", "lsp", *flags],
+        [sys.executable, "-c", code, "lsp", *flags],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,18 @@ def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
         client.notify("workspace/didChangeWatchedFiles", {"changes": [change]})
         client.await_notification("window/logMessage", "is up to date")
         assert client.ask("workspace/symbol", {"query": "make_line"})[0]["name"] == "make_line"
+
+
+def test_the_tree_is_looked_at_although_the_client_reports_nothing(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "project")
+    with lsp_server(tmp_path, look_seconds=0.1) as client:
+        client.initialize(root)
+        client.await_notification("window/logMessage", "is up to date")
+        (root / "other.py").write_text("def make_line() -> None:\n    pass\n")  # a checkout, say
+        deadline = time.monotonic() + PATIENCE
+        while [one["name"] for one in client.ask("workspace/symbol", {"query": "make_line"})][:1] != ["make_line"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 @pytest.mark.slow
