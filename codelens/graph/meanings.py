@@ -229,7 +229,7 @@ class NameReader:
                         else here.take_module(value.module)
                     )
                 for owner in self._find_types(module):  # a member of an enum
-                    if meaning := here.take_field(self.values.declaring(owner, self.name)):
+                    if meaning := here.take_field(self.values.find_declarer(owner, self.name)):
                         return meaning
             if self.name in parts and one.line == line:
                 if self.language.modules == "crate":  # use Color::*, in a function
@@ -265,12 +265,12 @@ class NameReader:
         for function in filter(None, functions):
             if self.language.kin == "ecmascript":  # a key of an object that is an argument
                 yield from self._find_in_parameters(here, function)
-            elif bound := function.facts.bound(function.place, self.name, function.start):
+            elif bound := function.facts.find_bindings(function.place, self.name, function.start):
                 declared = [(function.facts.file.id, bound[0].start)]
                 yield here._replace(key=(PARAMETER, function.id, self.name), declared=declared, is_guess=True)
         if owner.kind in FUNCTIONS:
             return
-        yield here.take_field(values.declaring(owner, self.name))
+        yield here.take_field(values.find_declarer(owner, self.name))
         yield here.define(self._resolver.catalog.members(owner, self.name))
         bases = (base.definition for base in values.bases(owner))  # an embedded struct of Go is a field with its name
         yield here.define([base for base in bases if base is not None and base.name == self.name])
@@ -282,7 +282,7 @@ class NameReader:
             if binding.how == "type" and binding.name and "." not in binding.name:
                 type_ = self.values.of_type(binding.text, function.facts, function.place)
                 if type_ is not None and type_.how == "object" and (owner := type_.definition) is not None:
-                    yield here._replace(holder=owner).take_field(self.values.declaring(owner, self.name))
+                    yield here._replace(holder=owner).take_field(self.values.find_declarer(owner, self.name))
                     yield here._replace(holder=owner).define(self._resolver.catalog.members(owner, self.name))
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
@@ -292,7 +292,7 @@ class NameReader:
         while around is not None:
             if definitions := self.facts.locals.get(around.place, {}).get(self.name):
                 return here.define(definitions[-1:])
-            bound = self.facts.bound(around.place, self.name, start) if around.kind not in HOLDERS else ()
+            bound = self.facts.find_bindings(around.place, self.name, start) if around.kind not in HOLDERS else ()
             if declaring := [binding for binding in bound if binding.start not in self._assigned]:
                 return self._find_bound(here, around.place, declaring)
             if around.kind not in HOLDERS and self.name in self.language.self_names:
@@ -333,7 +333,7 @@ class NameReader:
         """The meanings of a name that is neither local nor a definition nor a field."""
         token, start, result = here.token, here.reference.start, self.evaluate(here)
         if token.bare:
-            bound = self.facts.bound(None, self.name, start)
+            bound = self.facts.find_bindings(None, self.name, start)
             bound = [b for b in bound if b.start not in self._assigned] or bound
             yield self._find_bound(here, None, bound) if bound else None
             if result and result.definition and result.how == "object" and self.name in self.language.self_names:
@@ -355,8 +355,8 @@ class NameReader:
         """The few definitions of the name, if nothing tells which one is meant."""
         if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
             return None
-        edges = self._resolver.reference(self.facts, here.reference)
-        definitions = dict.fromkeys(e.target.definition for e in edges if e.target.definition is not None)
+        edges = self._resolver.find_edges(self.facts, here.reference)
+        definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
         return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
 
     def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
@@ -388,5 +388,7 @@ class NameReader:
             return definition
         else:
             function = Value("definition", definition)
-            value = self.values.value_of(definition) if definition.kind in VALUES else self.values.called(function)
+            value = (
+                self.values.value_of(definition) if definition.kind in VALUES else self.values.evaluate_call(function)
+            )
         return value.definition if value is not None and value.how == "object" else None

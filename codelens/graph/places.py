@@ -23,7 +23,7 @@ from codelens.graph.meanings import (
     is_key,
     read_text,
 )
-from codelens.graph.view import GraphView, ResolvedTarget, incoming, overridden, overriding
+from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, incoming
 from codelens.lang.registry import Language, find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
@@ -44,7 +44,7 @@ from codelens.lang.tokens import (
 )
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES
-from codelens.linking.facts import FUNCTIONS, Definition, dotted, load_words
+from codelens.linking.facts import FUNCTIONS, Definition, load_words, use_dots
 from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
@@ -305,7 +305,7 @@ class PlaceFinder:
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.named(document_node(document.id)),
+                self._view.name_node(document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,
@@ -470,8 +470,8 @@ class _Judge:
         names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
         if any(map(catalog.manifests.declares_package, names)):
             return True
-        kin, outer = self._names.language.kin, dotted(module).replace("/", ".")
-        if catalog.named(kin, outer.partition(".")[0], ("module",)):
+        kin, outer = self._names.language.kin, use_dots(module).replace("/", ".")
+        if catalog.find_named(kin, outer.partition(".")[0], ("module",)):
             return True
         while outer and (kin, outer) not in catalog.by_namespace:
             outer = outer.rpartition(".")[0]
@@ -508,7 +508,7 @@ class _Judge:
         if not token.bare:
             if value.how != "external":
                 return self._guess(token)
-            owner = self._values.receiver(reference.receiver, self._facts, reference.unit, reference.start)
+            owner = self._values.evaluate(reference.receiver, self._facts, reference.unit, reference.start)
             imported = self._facts.names.get(reference.receiver)
             if owner is None or owner.how not in ("module", "external") or imported is None:
                 return ONLY_BY_NAME
@@ -590,8 +590,8 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     }
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
-    above = {o for some in overridden(view, nodes).values() for o in some}
-    family = above | {o for some in overriding(view, [*nodes, *above]).values() for o in some}
+    above = {o for some in find_overridden(view, nodes).values() for o in some}
+    family = above | {o for some in find_overriding(view, [*nodes, *above]).values() for o in some}
     others = [
         u
         for u in code

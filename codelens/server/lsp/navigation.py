@@ -12,7 +12,7 @@ from lsprotocol import types
 from codelens.errors import TargetError, UsageError
 from codelens.graph.meanings import FIELD, IMPORTED, MODULE
 from codelens.graph.renames import Place, find_exports, find_places_of_local
-from codelens.graph.view import GraphView, overriding
+from codelens.graph.view import GraphView, find_overriding
 from codelens.index import GraphTopic
 from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE
 from codelens.model.code import TYPE_KINDS, Freshness, UnitRow
@@ -76,7 +76,7 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
             below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
             return [reader.line_location(d, d.name) for d in derived]
-    chains = overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
+    chains = find_overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
     units = reader.sorted_units({node for chain in chains.values() for node in chain})
     return [reader.unit_location(unit) for unit in units] or find_locations(name)
 
@@ -174,7 +174,7 @@ def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list
 def make_items(item_type: type[Item], name: NameInFile, units: Sequence[UnitRow]) -> list[Item]:
     """Items of a hierarchy for definitions."""
     view = GraphView(name.reader, name.reader.index.info())
-    return [make_item(item_type, name.reader, view.named(Node(unit.id))) for unit in units]
+    return [make_item(item_type, name.reader, view.name_node(Node(unit.id))) for unit in units]
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
