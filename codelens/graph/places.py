@@ -71,7 +71,7 @@ from codelens.text.lines import TextMap
 
 MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
 SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed
-MOST_KEPT = 16_000_000  # Bytes of tokens and texts that are kept from one question to the next
+MOST_KEPT = 8_000_000  # Bytes of tokens and texts that are kept from one question to the next
 LARGEST = 2_000_000  # Bytes of a file whose tokens are read; larger ones are counted
 SEVERAL = "*"  # In place of the holder, if definitions of several types are meant
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
