@@ -306,7 +306,7 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
     for sample in taught:
         weight = KINDS[sample.kind] / max(counts[sample.kind], FEWEST_OF_A_KIND)
         values, relevance = sample.values, relevance_of(sample)
-        if sample.kind == TOPIC:  # the section that the task was made from is no candidate
+        if sample.kind == TOPIC:  # without the section that the task was made from
             is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
             values, relevance = values[is_other], relevance[is_other]
         queries.append(TrainingQuery(values, relevance, sample.shares, weight))

@@ -58,12 +58,12 @@ def test_records_come_back_by_place(file: Path) -> None:
         memory.use(ELSEWHERE, 9)
     with Memory.reading(file) as memory:
         recalled = memory.recall([RUN.path])
-        told = recalled.of(RUN)
+        told = recalled.find(RUN)
         assert (told.pinned, told.rating, told.uses, told.stamps) == (True, 7.5, 2, (9,))
         assert told.feedback == (Feedback(True, "d1", query="serve"), Feedback(False, "d2", True, "serve"))
         assert (told.outcomes, told.success) == ((1, 2), 0.5)
         assert set(recalled.places) == {RUN, OTHER}
-        assert recalled.of(OTHER).stamps == (9,)
+        assert recalled.find(OTHER).stamps == (9,)
         assert memory.places() == [ELSEWHERE, RUN, OTHER]
     assert [f.name for f in file.parent.iterdir()] == [file.name]
 
@@ -75,9 +75,9 @@ def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
         memory.rate(RUN, 9, 1)
     with Memory.reading(file) as memory:
         recalled = memory.recall([RUN.path])
-    assert (recalled.of(RUN).pinned, recalled.of(RUN).rating) == (True, 9)
-    assert (recalled.of(OTHER).pinned, recalled.of(OTHER).rating) == (True, 4)
-    assert recalled.of(file_of(RUN)).rating == 4
+    assert (recalled.find(RUN).pinned, recalled.find(RUN).rating) == (True, 9)
+    assert (recalled.find(OTHER).pinned, recalled.find(OTHER).rating) == (True, 4)
+    assert recalled.find(file_of(RUN)).rating == 4
     assert file_of(RUN).kind == FILE
 
 
@@ -86,7 +86,7 @@ def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:
         memory.pin(RUN, 1)
         assert memory.unpin(RUN)
         assert not memory.unpin(RUN)
-        assert not memory.recall([RUN.path]).of(RUN).pinned
+        assert not memory.recall([RUN.path]).find(RUN).pinned
 
 
 def test_only_the_newest_stamps_are_kept(file: Path) -> None:
@@ -94,7 +94,7 @@ def test_only_the_newest_stamps_are_kept(file: Path) -> None:
         for at in (*range(100, 125), 50):
             memory.stamp(RUN, at)
     with Memory.reading(file) as memory:
-        assert memory.recall([RUN.path]).of(RUN).stamps == tuple(range(105, 125))
+        assert memory.recall([RUN.path]).find(RUN).stamps == tuple(range(105, 125))
 
 
 def test_words_recall_places_used_often_enough(file: Path) -> None:
@@ -177,7 +177,7 @@ def test_two_processes_record_at_once(file: Path) -> None:
     assert [process.exitcode for process in both] == [0, 0]
     with Memory.reading(file) as memory:
         recalled = memory.recall([RUN.path, ELSEWHERE.path])
-    assert [recalled.of(place).uses for place in (RUN, OTHER, ELSEWHERE)] == [2 * times, times, times]
+    assert [recalled.find(place).uses for place in (RUN, OTHER, ELSEWHERE)] == [2 * times, times, times]
 
 
 def _record_and_hang(file: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_killed_record_leaves_the_previous_state(file: Path) -> None:
     with Memory.recording(file) as memory:
         memory.use(RUN, 2)
     with Memory.reading(file) as memory:
-        assert memory.recall([RUN.path]).of(RUN).uses == 2
+        assert memory.recall([RUN.path]).find(RUN).uses == 2
 
 
 @pytest.mark.parametrize("content", [b"nothing of the kind" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
