@@ -168,11 +168,9 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     best, given = candidates[0].score if candidates else 0.0, options.min_score
     least = best * (weights["minimum"] if given is None else given)
     spared = findings.literal if given is None else ()
-
-    def least_score(candidate: Candidate) -> float:
-        return -math.inf if candidate.unit.id in spared else least
-
-    candidates = drop_below(run.trace, candidates, lambda c: c.score, least_score, best)
+    candidates = drop_below(
+        run.trace, candidates, lambda c: c.score, lambda c: -math.inf if c.unit.id in spared else least, best
+    )
     ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
     run.trace.lap("order")
     return ranking
