@@ -15,7 +15,7 @@ from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.model.history import MOST_COMMITS, LastChange, LineCommit, WrittenLines
+from codelens.model.history import MOST_LINE_COMMITS, LastChange, LineCommit, WrittenLines
 from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -294,7 +294,7 @@ class LastChanges:
     @property
     def is_cut(self) -> bool:
         """True if lines may be older than the commits that were read, so that their authors are unknown."""
-        return any(len(commits) >= MOST_COMMITS for commits in self._commits.values())
+        return any(len(commits) >= MOST_LINE_COMMITS for commits in self._commits.values())
 
     def of_document(self, document: DocumentRow) -> LastChange | None:
         """The last change of a file; None if git does not know the file. Its units may be older."""

@@ -19,7 +19,7 @@ from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.model.history import MOST_COMMITS
+from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
 from codelens.query.conditions import Conditions, evaluate
@@ -84,7 +84,7 @@ class LineSearch:
         )
         repositories = store.documents.repositories()
         cut = asks_for(query.node, "author") and any(
-            len(store.lines.commits(row.id)) >= MOST_COMMITS for row in repositories
+            len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories
         )
         return cls(
             store=store,

@@ -15,7 +15,7 @@ from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.model.history import MOST_COMMITS
+from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import ExpandedQuery, Intent, Notice, QueryTarget, Trace
 from codelens.query.filters import BadValueError, kinds_filter, make_filter
@@ -37,7 +37,7 @@ BELOW_MINIMUM = "below minimum"  # Stage of the trace's events for candidates th
 NOT_REACHED = "not reached"  # The same for those that an expansion did not reach, in a profile that shows no others
 AUTHORS_CUT = Notice(
     "history",
-    f"author: covers the last {MOST_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
+    f"author: covers the last {MOST_LINE_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
 )
 
 

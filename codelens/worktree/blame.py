@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.history import MOST_COMMITS, LineCommit, LineRun, WrittenLines
+from codelens.model.history import MOST_LINE_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import os_path_of, shown_path
 from codelens.worktree.history import LATEST, SECONDS, Head, git_within, hash_terms
@@ -63,7 +63,7 @@ class _LineageCommit:
 
 
 def line_terms(head: Head) -> str:
-    return hash_terms(RULES, str(MOST_COMMITS), head.terms)
+    return hash_terms(RULES, str(MOST_LINE_COMMITS), head.terms)
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:
@@ -102,7 +102,7 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
         fields = git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
         return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
 
-    last = read_log("--first-parent", f"--max-count={MOST_COMMITS}", head.commit, "--")
+    last = read_log("--first-parent", f"--max-count={MOST_LINE_COMMITS}", head.commit, "--")
     rows = [row for row in last if row[0] not in head.cut]
     merged = {row[0]: row[1].split()[1] for row in rows if len(row[1].split()) > 1}
     given = "".join(f"{name}\n" for name in dict.fromkeys(merged.values())).encode()

@@ -24,7 +24,7 @@ from codelens.worktree.repository import (
     run_git,
 )
 
-MOST_COMMITS = 5000  # Commits that are read. Years of most projects, and a third of a second for those of pandoc.
+MOST_LOG_COMMITS = 5000  # Commits that are read. Years of most projects, and a third of a second for those of pandoc.
 SECONDS = 30.0  # Time limit for reading a history
 AT_ONCE = 500  # Commits per git process, so that its output fits into memory
 LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
@@ -47,7 +47,7 @@ class Head:
     @property
     def terms(self) -> str:
         """See `HistoryRead.terms`."""
-        return hash_terms(RULES, str(MOST_COMMITS), self.below, *sorted(self.cut))
+        return hash_terms(RULES, str(MOST_LOG_COMMITS), self.below, *sorted(self.cut))
 
 
 def hash_terms(*parts: str) -> str:
@@ -129,9 +129,9 @@ def read_changes(
     """The extent of the history that was read, and its commits, newest first. `known`: name → commit, of those read before; it
     saves time and does not change the result. Raises GitError."""
     until = time.monotonic() + SECONDS
-    found_times = _commit_times(head, until, "--no-merges", f"--max-count={MOST_COMMITS + 1}")
-    is_whole = len(found_times) <= MOST_COMMITS and not head.cut
-    times = {name: at for name, at in list(found_times.items())[:MOST_COMMITS] if name not in head.cut}
+    found_times = _commit_times(head, until, "--no-merges", f"--max-count={MOST_LOG_COMMITS + 1}")
+    is_whole = len(found_times) <= MOST_LOG_COMMITS and not head.cut
+    times = {name: at for name, at in list(found_times.items())[:MOST_LOG_COMMITS] if name not in head.cut}
     if not times and head.cut:
         raise GitError("a shallow clone without any commit whose parent is known")
     commits = {name: commit for name, commit in (known or {}).items() if name in times}

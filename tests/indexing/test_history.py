@@ -84,7 +84,7 @@ def test_a_file_indexed_later_has_its_history(tree: Tree, past: Past) -> None:
 
 @pytest.mark.slow
 def test_an_updated_history_equals_a_fresh_one(tree: Tree, past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_COMMITS", 5)
+    monkeypatch.setattr(history, "MOST_LOG_COMMITS", 5)
     for number in range(4):
         past.commit({"a.py": f"x = {number}\n", f"{number}.py": "y = 1\n"})
         tree.run()

@@ -51,7 +51,7 @@ def apply(past: Past, number: int, what: str, file: str, after: int) -> None:
 @settings(max_examples=examples(25))
 def test_an_updated_history_equals_a_fresh_one(runs: list[list[tuple[str, str, int]]], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "MOST_COMMITS", most)
+        patch.setattr(history, "MOST_LOG_COMMITS", most)
         past = Past(Path(folder) / "tree")
         for number in range(3):
             past.commit({"a.py": f"{number}\n", "b.py": "1\n"})

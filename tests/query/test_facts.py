@@ -151,8 +151,8 @@ def test_an_answer_says_that_authors_of_older_lines_are_unknown(past: Past, monk
 
     Index.build(past.root.parent / "index.db", [past.root], QUICK)
     assert not has_notice("lamp author:bob")
-    monkeypatch.setattr("codelens.query.facts.MOST_COMMITS", 3)
-    monkeypatch.setattr("codelens.search.lines.MOST_COMMITS", 3)
+    monkeypatch.setattr("codelens.query.facts.MOST_LINE_COMMITS", 3)
+    monkeypatch.setattr("codelens.search.lines.MOST_LINE_COMMITS", 3)
     assert has_notice("lamp author:bob")
     assert not has_notice(f"lamp after:{DAY_1}")
 

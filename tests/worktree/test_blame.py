@@ -96,7 +96,7 @@ def test_a_merge_owns_the_lines_it_brought_with_the_merged_author(past: Past) ->
 
 
 def test_lines_of_commits_before_the_window_have_no_commit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blame, "MOST_COMMITS", 2)
+    monkeypatch.setattr(blame, "MOST_LINE_COMMITS", 2)
     past.commit({"a.py": "1\n2\n3\n", "b.py": "1\n"})
     past.commit({"a.py": "1\n2\n3\n4\n"})
     past.commit({"a.py": "1\ntwo\n3\n4\n"})
@@ -184,7 +184,7 @@ def apply(past: Past, what: str, file: str, text: list[str]) -> None:
 @settings(max_examples=examples(15), deadline=None)
 def test_an_update_equals_a_full_read(runs: list[list[tuple[str, str, list[str]]]], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blame, "MOST_COMMITS", most)
+        patch.setattr(blame, "MOST_LINE_COMMITS", most)
         past = Past(Path(folder) / "tree")
         past.commit({"a.py": "a\nb\nc\n", "lib/b.py": "d\n"})
         head = head_of(past.root)

@@ -107,7 +107,7 @@ def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
 
 
 def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_COMMITS", 2)
+    monkeypatch.setattr(history, "MOST_LOG_COMMITS", 2)
     past.commit({"old.py": "1"})
     past.commit({"a.py": "1"})
     past.commit({"a.py": "2"})
@@ -317,7 +317,7 @@ def test_an_update_reads_only_new_commits(past: Past) -> None:
 
 
 def test_commits_that_leave_the_window_are_dropped(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_COMMITS", 4)
+    monkeypatch.setattr(history, "MOST_LOG_COMMITS", 4)
     for number in range(4):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     before = read_all(past.root)
