@@ -11,8 +11,12 @@ import anyio
 import httpx
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from starlette.testclient import TestClient
 
 from codelens.config import Settings
+from codelens.server.http.app import MountedApp, application
+from codelens.server.http.desk import QueryDesk
+from codelens.server.http.gate import rules_for
 from codelens.server.mcp.sdk import http_app
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
@@ -43,3 +47,27 @@ def test_the_tools_answer_over_http(shop: Path) -> None:
     names, found = anyio.run(ask)
     assert names == [tool.name for tool in TOOLS]
     assert found.structuredContent["results"][0]["name"] == "Calculate"
+
+
+def test_a_page_of_another_origin_does_not_reach_the_tools(shop: Path) -> None:
+    """Behind the gate of `codelens serve`. JSON is sent by a page only after OPTIONS, and other types are refused."""
+    index = shop / ".codelens/index.db"
+    served = ServedIndex(shop, index, Settings())
+    tools = http_app(served, Upkeep(served, "a test"))
+    desk = QueryDesk(index, Settings(), workers=0)
+    app = application(desk, rules_for("127.0.0.1"), None, mounted=MountedApp("/mcp", tools.asgi_app, tools.run()))
+    accept = {"Accept": "application/json, text/event-stream"}
+    evil = {"Origin": "http://evil.example"}
+
+    def post(headers: dict[str, str]) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        return client.post("/mcp", json=body, headers=accept | headers)
+
+    with TestClient(app, base_url=f"http://{HOST}") as client:
+        assert post({}).status_code == 200
+        assert post({"Host": "evil.example"}).status_code == 400
+        assert post(evil | {"Content-Type": "text/plain"}).status_code == 400
+        asked = client.options("/mcp", headers=evil | {"Access-Control-Request-Method": "POST"})
+        assert asked.status_code == 405
+        assert not [name for got in (asked, post(evil)) for name in got.headers if name.startswith("access-control-")]
+    desk.close()
