@@ -73,15 +73,17 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """The ablations that apply to this profile; the first changes nothing."""
     ablations = [
         Ablation(options.profile),
-        *_weighted_names(profile, options),
-        *_graph(profile),
+        *_list_weight_ablations(profile, options),
+        *_list_graph_ablations(profile),
     ]
     if profile.composite:
-        ablations += [Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes(profile, edit)]
+        ablations += [
+            Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes_profile(profile, edit)
+        ]
     return ablations
 
 
-def _weighted_names(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
+def _list_weight_ablations(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
     """A row for each channel, each field, and each weighted name of the remaining sections.
 
     A channel that is left out gives neither ranks nor candidates, nor features computed from it. A field is left out of the
@@ -98,16 +100,16 @@ def _weighted_names(profile: Profile, options: SearchOptions) -> Iterator[Ablati
         if field.name in NOT_LISTED or not isinstance(section, Mapping):
             continue
         for name, weight in section.items():
-            weighs = weight != 1.0 if field.name == "factors" else _weighs(weight)
+            weighs = weight != 1.0 if field.name == "factors" else _has_weight(weight)
             if weighs and not (name == WALK and profile.graph):
                 yield Ablation(f"- {SINGULAR.get(field.name, field.name)} {name}", (((field.name, name), GONE),))
 
 
-def _weighs(weight: Any) -> bool:
-    return any(map(_weighs, weight.values())) if isinstance(weight, Mapping) else bool(weight)
+def _has_weight(weight: Any) -> bool:
+    return any(map(_has_weight, weight.values())) if isinstance(weight, Mapping) else bool(weight)
 
 
-def _graph(profile: Profile) -> Iterator[Ablation]:
+def _list_graph_ablations(profile: Profile) -> Iterator[Ablation]:
     if profile.graph:
         yield Ablation("- the walk", ((("graph",), GONE),))
         yield Ablation("- what only the walk finds", ((("graph", "joining"), 0),))
@@ -122,7 +124,7 @@ def _graph(profile: Profile) -> Iterator[Ablation]:
         yield Ablation("- the least shares of the best", ((("minimum",), GONE),))
 
 
-def _changes(profile: Profile, edit: Edit) -> bool:
+def _changes_profile(profile: Profile, edit: Edit) -> bool:
     (section, *keys), value = edit
     current = getattr(profile, section)
     for key in keys:

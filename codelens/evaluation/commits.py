@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
 from codelens.evaluation.tasks import Place
-from codelens.evaluation.trees import GitReader, changed_units, has_definitions
+from codelens.evaluation.trees import GitReader, find_changed_units, has_definitions
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
-from codelens.training.histories import bare_subject
+from codelens.training.histories import strip_subject
 from codelens.worktree.commits import Message, changes_of, commits_between, first_parents, messages
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
@@ -66,7 +66,7 @@ _FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
 """Lines of a pull request template (headings, check boxes), and the subjects of squashed commits."""
 
 
-def refusal(message: Message) -> str:
+def find_refusal(message: Message) -> str:
     """Why a commit makes no task, judged by its message and its list of files; empty if it may make one."""
     if _BOT.search(message.author):
         return "by a bot"
@@ -75,7 +75,7 @@ def refusal(message: Message) -> str:
             return why
     if not message.parents:
         return "the first commit"
-    if not bare_subject(message.subject):
+    if not strip_subject(message.subject):
         return "too few words"
     files = sum(bool(path) and has_definitions(path) for path in message.paths)
     if not files:
@@ -83,21 +83,21 @@ def refusal(message: Message) -> str:
     return "" if files <= MOST_FILES else f"more than {MOST_FILES} source files"
 
 
-def subject_query(message: Message) -> str:
+def make_subject_query(message: Message) -> str:
     """The subject without its pull request number."""
     return _NUMBER.sub("", message.subject).strip()
 
 
-def explained_query(message: Message) -> str:
+def make_explained_query(message: Message) -> str:
     """Subject and first paragraph of the body on one line; empty if that paragraph adds too little."""
-    subject = subject_query(message)
-    words = _paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
+    subject = make_subject_query(message)
+    words = _find_first_paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
     if len(words) < FEWEST_WORDS or set(words) <= set(subject.split()):
         return ""
     return f"{subject.rstrip('.… ')}. {' '.join(words[:MOST_WORDS])}"
 
 
-def _paragraph(body: str) -> str:
+def _find_first_paragraph(body: str) -> str:
     """The first paragraph with words, without trailers and addresses; empty if code comes first."""
     texts: list[str] = []
     for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
@@ -140,17 +140,17 @@ def choose_commits(reader: GitReader, head: str, wanted: int, progress: Progress
     `head` is a commit id. Raises GitError.
     """
     line = _FirstParents(reader, head)
-    farthest = line.nearest(wanted * LOOKED_AT, None)
+    farthest = line.find_nearest(wanted * LOOKED_AT, None)
     search = _CommitSearch(reader, messages(reader.repository, line.commits[farthest], head), progress)
     tried: list[tuple[int, int]] = []
     window, at = float(wanted), -1
     while at < farthest and (not tried or tried[-1][0] < wanted):
         window *= STEP
-        at = min(farthest, line.nearest(window, search.accepted))
-        tried.append((len(search.usable(line.commits[at], line.commits_after(at))), -at))
+        at = min(farthest, line.find_nearest(window, search.accepted))
+        tried.append((len(search.select_usable(line.commits[at], line.list_commits_after(at))), -at))
     at = -max(tried)[1] if tried[-1][0] < wanted else at
-    base, after = line.commits[at], line.commits_after(at)
-    usable = search.usable(base, after)[::-1]
+    base, after = line.commits[at], line.list_commits_after(at)
+    usable = search.select_usable(base, after)[::-1]
     left_out = search.count_left_out(base, after)
     if len(usable) > wanted:
         left_out["more than were wanted"] += len(usable) - wanted
@@ -165,18 +165,18 @@ class _FirstParents:
         self.commits = first_parents(reader.repository, head)
         self._after: dict[int, list[str]] = {}
 
-    def commits_after(self, at: int) -> list[str]:
+    def list_commits_after(self, at: int) -> list[str]:
         """The commits after the one at this index, newest first."""
         if at not in self._after:
             self._after[at] = commits_between(self._reader.repository, self.commits[at], self._head)
         return self._after[at]
 
-    def nearest(self, wanted: float, among: Container[str] | None) -> int:
+    def find_nearest(self, wanted: float, among: Container[str] | None) -> int:
         """Index of the nearest member with this many commits (of those `among`) after it; else of the last."""
         index = bisect_left(
             range(len(self.commits)),
             wanted,
-            key=lambda at: sum(among is None or commit in among for commit in self.commits_after(at)),
+            key=lambda at: sum(among is None or commit in among for commit in self.list_commits_after(at)),
         )
         return min(index, len(self.commits) - 1)
 
@@ -191,37 +191,37 @@ class _CommitSearch:
         self._places: dict[str, tuple[Place, ...] | None] = {}
         subjects: set[str] = set()
         for message in history:
-            subject = subject_query(message).casefold()
-            why = refusal(message) or ("a subject again" if subject in subjects else "")
+            subject = make_subject_query(message).casefold()
+            why = find_refusal(message) or ("a subject again" if subject in subjects else "")
             subjects.add(subject)
             if why:
                 self._refused[message.id] = why
             else:
                 self.accepted[message.id] = message
 
-    def usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
+    def select_usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
         """The commits, in order, that changed definitions of the base."""
         return [
             ChangingCommit(self.accepted[commit], places)
-            for commit, places in self._base_places(base, commits)
-            if not _why_unusable(places)
+            for commit, places in self._find_base_places(base, commits)
+            if not _explain_unusable(places)
         ]
 
     def count_left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
         """Reason → number of commits that make no task."""
         counts = Counter(self._refused[commit] for commit in commits if commit in self._refused)
-        for commit, places in self._base_places(base, commits):
+        for commit, places in self._find_base_places(base, commits):
             if self._places[commit] is None:
                 counts["git lacks its files"] += 1
-            elif why := _why_unusable(places):
+            elif why := _explain_unusable(places):
                 counts[why if self._places[commit] else "changes no definition"] += 1
         return counts
 
-    def _base_places(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
+    def _find_base_places(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
         accepted = [commit for commit in commits if commit in self.accepted]
         self._read([commit for commit in accepted if commit not in self._places])
         paths = sorted({path for commit in accepted for path, _ in self._places[commit] or ()})
-        names = self._reader.names(base, paths)
+        names = self._reader.find_names(base, paths)
         for commit in accepted:
             yield commit, tuple(p for p in self._places[commit] or () if p[1] in names.get(p[0], ()))
 
@@ -230,9 +230,9 @@ class _CommitSearch:
             batch = commits[start : start + AT_ONCE]
             if self._progress:
                 self._progress(Progress("history", len(self._places), 0, self.accepted[batch[0]].subject))
-            self._places |= dict(zip(batch, self._changed_places(batch), strict=True))
+            self._places |= dict(zip(batch, self._find_changed_places(batch), strict=True))
 
-    def _changed_places(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
+    def _find_changed_places(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
         """The definitions that each commit changed, by file and position, as they were in its parent."""
         parents = [self.accepted[commit].parents[0] for commit in commits]
         changes = changes_of(self._reader.repository, commits)
@@ -245,16 +245,18 @@ class _CommitSearch:
             for changes_of_commit in changes
         ]
         wanted = [(parent, path) for parent, files in zip(parents, files_of_commits, strict=True) for path, _ in files]
-        texts = iter(self._reader.texts(wanted))
+        texts = iter(self._reader.read_texts(wanted))
         for changes_of_commit, files in zip(changes, files_of_commits, strict=True):
             places: dict[Place, None] = {}
             for path, hunks in files:
                 file = self._reader.parse(path, next(texts))
-                places |= {(path, unit.qualified_name): None for unit in (changed_units(file, hunks) if file else ())}
+                places |= {
+                    (path, unit.qualified_name): None for unit in (find_changed_units(file, hunks) if file else ())
+                }
             yield tuple(places) if changes_of_commit is not None else None
 
 
-def _why_unusable(places: Sequence[Place]) -> str:
+def _explain_unusable(places: Sequence[Place]) -> str:
     """Why these definitions make no task."""
     if not places:
         return "changes only what the base does not have"

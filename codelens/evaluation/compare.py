@@ -37,7 +37,7 @@ class Comparison:
     better: int
     worse: int
 
-    def difference_record(self) -> dict[str, float]:
+    def make_record(self) -> dict[str, float]:
         """The mean difference with its interval and p value, rounded for output."""
         figures = {"difference": self.after - self.before, "low": self.low, "high": self.high, "p": self.p_value}
         return {name: round(value, PLACES) for name, value in figures.items()}
@@ -54,7 +54,7 @@ class SavedRun:
     repositories: Mapping[str, str]  # Task key → repository
     values: Mapping[str, Values]  # By metric
 
-    def macro(self, metric: str, keys: Iterable[str]) -> float:
+    def average(self, metric: str, keys: Iterable[str]) -> float:
         """The mean over the repositories of these tasks."""
         by_repository: dict[str, list[float]] = {}
         for key in keys:

@@ -29,7 +29,7 @@ from codelens.search.pipeline import rank
 from codelens.store.store import Store
 from codelens.text.lines import TextMap, text_map
 from codelens.training.mining import ASKED_KINDS, is_code
-from codelens.training.phrases import first_sentence
+from codelens.training.phrases import extract_first_sentence
 from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
@@ -55,7 +55,7 @@ def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[
         left = after.get(unit.name_line)
         if unit.local or unit.kind not in ASKED_KINDS or left is None or left.name != unit.name or left.doc:
             continue
-        query = first_sentence(unit.doc, unit.name)
+        query = extract_first_sentence(unit.doc, unit.name)
         if query and query.lower() not in lowered:
             yield unit.name_line, query
 
@@ -64,7 +64,7 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
     """The text without the documentation of these definitions, all of which have one."""
     lines = text.utf8.decode("utf-8").split("\n")
     for unit in units:
-        wanted = _stripped_lines(unit.doc)
+        wanted = _list_stripped_lines(unit.doc)
         first = text.line_column(unit.span.start)[0] - 1
         for at in range(first - 1, -1, -1):  # the comment lines above, except annotations between them
             line = lines[at].strip()
@@ -80,7 +80,7 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
         last = min(text.line_column(max(unit.span.start, unit.span.end - 1))[0], first + 400)
         inside = "\n".join(lines[first:last])
         string = _DOC_STRING.search(inside)
-        if string and (body := clean_comment([string[0]])) and _stripped_lines(body) <= wanted:
+        if string and (body := clean_comment([string[0]])) and _list_stripped_lines(body) <= wanted:
             prefix, quotes = string[1], string[2]
             line_ends = _NOT_A_LINE_END.sub("", string[0][len(prefix + quotes) : -len(quotes)])
             bare = f"{inside[: string.start()]}{prefix}{quotes}{line_ends}{quotes}{inside[string.end() :]}"
@@ -88,7 +88,7 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
     return "\n".join(lines)
 
 
-def _stripped_lines(text: str) -> set[str]:
+def _list_stripped_lines(text: str) -> set[str]:
     return set(filter(None, map(str.strip, text.split("\n"))))
 
 
@@ -109,7 +109,7 @@ def write_undocumented_tree(name: str, texts: Sequence[TreeText], into: Path, wa
             bare = blank_documentation(file.defined.text, documented)
             bare_files[file.path], raw = (bare, file.defined.language), bare.encode("utf-8")
             for unit in file.answers:
-                if unit.doc and unit.kind in ASKED_KINDS and (query := first_sentence(unit.doc, unit.name)):
+                if unit.doc and unit.kind in ASKED_KINDS and (query := extract_first_sentence(unit.doc, unit.name)):
                     seed = f"docs {file.path} {unit.qualified_name}"
                     drafts.append(TaskDraft(query, (PlacedUnit(file.path, unit),), seed))
         write_new(into / file.path, raw)

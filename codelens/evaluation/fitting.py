@@ -187,7 +187,7 @@ NEVER_NEGATIVE = frozenset(
 Bounds = tuple[float | None, float | None]  # The least and the most that a weight may be in each set; None for no limit
 
 
-def bounds_of(feature: str) -> Bounds:
+def select_bounds(feature: str) -> Bounds:
     """Limits of a feature's weight in each set."""
     if feature == RANKS:
         return 1.0, 1.0  # the unit
@@ -301,16 +301,16 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
     counts = Counter(sample.kind for sample in taught)
     if not counts:
         raise UsageError("no task has an answer among its candidates", "make more tasks, or use another repository")
-    origin = [[_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
+    origin = [[_select_weight({**start, RANKS: 1.0}, name, shape) for shape in SHAPES] for name in COLUMNS]
     queries = []
     for sample in taught:
         weight = KINDS[sample.kind] / max(counts[sample.kind], FEWEST_OF_A_KIND)
-        values, relevance = sample.values, relevance_of(sample)
+        values, relevance = sample.values, compute_relevance(sample)
         if sample.kind == TOPIC:  # without the section that the task was made from
             is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
             values, relevance = values[is_other], relevance[is_other]
         queries.append(TrainingQuery(values, relevance, sample.shares, weight))
-    fitted, loss = fit(queries, origin, pull, [bounds_of(name) for name in COLUMNS])
+    fitted, loss = fit(queries, origin, pull, [select_bounds(name) for name in COLUMNS])
     weights: dict[str, float | Mapping[str, float]] = {}
     shipped: Weights = load_weights()["codelens"]["features"]
     for name, row in zip(COLUMNS, fitted, strict=True):
@@ -322,17 +322,19 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
 def score_candidates(sample: Sample, weights: Weights) -> Floats:
     """Score of each candidate, in units of the best score that ranks alone can give."""
     weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, sample.shares, strict=True))
-    mixed = [math.fsum(share * _weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS]
+    mixed = [
+        math.fsum(share * _select_weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS
+    ]
     values: Floats = sample.values @ np.array(mixed, np.float32)
     return values
 
 
-def _weight(weights: Weights, name: str, shape: str) -> float:
+def _select_weight(weights: Weights, name: str, shape: str) -> float:
     weight = weights.get(name, 0.0)
     return float(weight if isinstance(weight, float | int) else weight.get(shape, 0.0))
 
 
-def relevance_of(sample: Sample) -> Floats:
+def compute_relevance(sample: Sample) -> Floats:
     """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code, and LOOSE for
     code that the loose rule accepts."""
     answers = sample.credits >= 0

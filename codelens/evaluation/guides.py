@@ -104,7 +104,7 @@ def contains_name(query: str, answers: Iterable[PlacedUnit]) -> bool:
     return any(f" {name} " in text or f" {name}s " in text for name in names)
 
 
-def topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
+def make_topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
     """Topic tasks; a query shared by two sections is dropped."""
     units = UnitsByName(texts)
     drafts = [
@@ -130,29 +130,29 @@ def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDr
         names = {answer.unit.qualified_name for answer in answers}
         if section.kind == "section" and FEWEST_ANSWERS <= len(names) <= MOST_ANSWERS:
             body = utf8[section.body_start : section.span.end].decode("utf-8", "replace")
-            if query := section_query(section, body, answers):
+            if query := make_section_query(section, body, answers):
                 yield TaskDraft(query, answers, f"topics {text.path} {query}")
 
 
-def section_query(section: Unit, body: str, answers: Sequence[PlacedUnit]) -> str:
+def make_section_query(section: Unit, body: str, answers: Sequence[PlacedUnit]) -> str:
     """The query of a section: its heading, if that adds to the sentence, and the first sentence without any of the names. Empty
     if there is no such sentence."""
-    heading = _useful_heading(section.name, answers)
-    for first in _sentences(body):
+    heading = _select_heading(section.name, answers)
+    for first in _split_sentences(body):
         if not contains_name(first, answers) and (heading or not _LEANS.match(first)):
             repeats = {word.lower() for word in heading.split()} <= set(re.findall(r"[\w'-]+", first.lower()))
             return first if repeats else f"{heading}. {first}"
     return ""
 
 
-def _useful_heading(title: str, answers: Sequence[PlacedUnit]) -> str:
+def _select_heading(title: str, answers: Sequence[PlacedUnit]) -> str:
     """The title, or '' if it says nothing or contains one of the names."""
     title = title.strip(" .:?!#*_")
     empty = _NAME_ALONE.fullmatch(title) or _EMPTY_HEADING.fullmatch(title)
     return "" if empty or len(title.split()) > MOST_HEADING or contains_name(title, answers) else title
 
 
-def _sentences(body: str) -> Iterator[str]:
+def _split_sentences(body: str) -> Iterator[str]:
     """Plain sentences of the first paragraphs."""
     prose = _COMMENT.sub("", _FENCE.sub("\n\n", body))
     paragraphs = [paragraph.strip("\n") for paragraph in re.split(r"\n[ \t]*\n", prose)]

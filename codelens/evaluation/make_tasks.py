@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.evaluation.commits import ChangingCommit, choose_commits, explained_query, subject_query
+from codelens.evaluation.commits import ChangingCommit, choose_commits, make_explained_query, make_subject_query
 from codelens.evaluation.docstrings import write_undocumented_tree
-from codelens.evaluation.guides import topic_rows
+from codelens.evaluation.guides import make_topic_rows
 from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.queries import KINDS as QUERY_KINDS
 from codelens.evaluation.queries import query_rows
@@ -108,12 +108,12 @@ def _is_own(entry: Path) -> bool:
     return isinstance(first, dict) and first.get("repo") == name and "kind" in first
 
 
-def commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit], kind: str) -> list[Row]:
+def make_commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit], kind: str) -> list[Row]:
     """A task for each commit: of the kind `commit` its subject is the query, of the kind `task` with its explanation, if any."""
     rows = []
     for commit in commits:
         message, infix = commit.message, "task-" if kind == "task" else ""
-        if query := explained_query(message) if kind == "task" else subject_query(message):
+        if query := make_explained_query(message) if kind == "task" else make_subject_query(message):
             relevant = [{"symbol": symbol, "files": [path]} for path, symbol in commit.places]
             row = make_row(f"{repository}-{infix}{message.id[:SHORT_ID]}", repository, query, relevant, kind)
             rows.append(row | {"commit": message.id, "base": base})
@@ -184,7 +184,7 @@ def make_tasks(
     chosen = choose_commits(reader, last, wanted.commits, progress)
     needed = {path for task in chosen.tasks for path, _ in task.places}
     tree = folder / f"{name}-commits"
-    files = reader.files(chosen.base)
+    files = reader.list_files(chosen.base)
     paths = sample_paths(files, needed, wanted.max_files)
     failed = write_tree(reader, chosen.base, paths, tree)
     texts = list(read_tree(tree, progress, len(paths)))
@@ -196,11 +196,11 @@ def make_tasks(
         else:
             left_out["changes only what an index leaves out"] += 1
     rows = {
-        "commits": commit_rows(name, chosen.base, commits, "commit"),
-        "tasks": commit_rows(name, chosen.base, commits, "task"),
+        "commits": make_commit_rows(name, chosen.base, commits, "commit"),
+        "tasks": make_commit_rows(name, chosen.base, commits, "task"),
         "docs": write_undocumented_tree(name, texts, folder / f"{name}-docs", wanted.docs),
         "names": name_rows(name, texts, wanted.identifiers),
-        "topics": topic_rows(name, texts, wanted.topics),
+        "topics": make_topic_rows(name, texts, wanted.topics),
         **query_rows(name, texts, wanted.queries),
     }
     for kind, rows_of_kind in rows.items():
@@ -217,7 +217,7 @@ def make_tasks(
     )
 
 
-def summary_lines(name: str, tasks: MadeTasks) -> Iterator[str]:
+def format_summary(name: str, tasks: MadeTasks) -> Iterator[str]:
     """Lines that report what was made of which commit, and what was left out and why."""
     yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks.items())}"
     commits, files = quantity(tasks.looked_at, "commit"), quantity(tasks.files, "file")

@@ -46,7 +46,7 @@ def name_parts(name: str) -> tuple[str, ...]:
     return tuple(part for part in re.split(r"::|[.#/:$]", name) if part)
 
 
-def hit_name_parts(hit: NamedHit) -> tuple[str, ...]:
+def split_hit_name(hit: NamedHit) -> tuple[str, ...]:
     """Names of a hit from the outside in, without leading package parts that only repeat its path."""
     names = name_parts(hit.qualified_name) or (hit.qualified_name,)
     if len(names) == 1:
@@ -66,7 +66,7 @@ def loose(hit: NamedHit, truth: Relevant) -> bool:
     case."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
-    a, b = [part.lower() for part in hit_name_parts(hit)], [part.lower() for part in name_parts(truth.symbol)]
+    a, b = [part.lower() for part in split_hit_name(hit)], [part.lower() for part in name_parts(truth.symbol)]
     if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
         return True
     return _holds(a, b) or _holds(b, a)
@@ -76,14 +76,14 @@ def strict(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name, and the same enclosing name if the entry has one."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
-    a, b = hit_name_parts(hit), name_parts(truth.symbol)
+    a, b = split_hit_name(hit), name_parts(truth.symbol)
     return a[-1:] == b[-1:] and (len(b) == 1 or a[-2:-1] == b[-2:-1])
 
 
 def same_file(hit: NamedHit, truth: Relevant) -> bool:
     """True for the same name in a relevant file: the strict rule for answers taken from commits."""
     is_there = hit.path in truth.files
-    return is_there and (not truth.symbol or hit_name_parts(hit)[-1:] == name_parts(truth.symbol)[-1:])
+    return is_there and (not truth.symbol or split_hit_name(hit)[-1:] == name_parts(truth.symbol)[-1:])
 
 
 def _holds(outer: Sequence[str], inner: Sequence[str]) -> bool:
@@ -103,7 +103,7 @@ class Judgement:
     among_candidates: tuple[int, ...]  # Entries that any candidate matches by the strict rule
 
 
-def judge(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
+def judge_hits(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
     """Judge all candidates, best first; `rule` is `strict` or `same_file`."""
     top, truth = hits[:CUTOFF], task.relevant
     files = {file for entry in truth for file in entry.files}
@@ -171,7 +171,7 @@ def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
         "files": {m.Success @ k: "file@10"},
         "candidates": {m.SetR: "candidates"},
     }
-    pairs = {key: dict(_pairs(answer)) for key, answer in judged.items() if answer.entries}
+    pairs = {key: dict(_make_qrels(answer)) for key, answer in judged.items() if answer.entries}
     values |= {key: {ABSENT: float(not answer.credited)} for key, answer in judged.items() if not answer.entries}
     for picture, named in names.items():
         qrels = {key: pair[picture][0] for key, pair in pairs.items() if picture in pair}
@@ -181,19 +181,19 @@ def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
     return {key: {name: values[key][name] for name in METRICS if name in values[key]} for key in judged}
 
 
-def _pairs(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:
+def _make_qrels(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:
     """Qrels and run of one task for each of the four ways."""
     entries = {f"entry {i}": 1 for i in range(answer.entries)}
     ranked = [f"hit {rank}" if i is None else f"entry {i}" for rank, i in enumerate(answer.credited)]
     yield "strict", (entries, _run(ranked))
-    yield "loose", _of_hits(answer.loosely_right)
+    yield "loose", _make_hit_qrels(answer.loosely_right)
     yield "loose entries", (entries, _run([f"entry {i}" for i in answer.loosely_found]))
     if answer.in_files is not None:
-        yield "files", _of_hits(answer.in_files)
+        yield "files", _make_hit_qrels(answer.in_files)
     yield "candidates", (entries, _run([f"entry {i}" for i in answer.among_candidates]))
 
 
-def _of_hits(right: Sequence[bool]) -> tuple[dict[str, int], Documents]:
+def _make_hit_qrels(right: Sequence[bool]) -> tuple[dict[str, int], Documents]:
     """Without a right hit the qrels name one that was not found: a topic without relevant documents would not be counted."""
     qrels = {f"hit {rank}": 1 for rank, is_right in enumerate(right) if is_right}
     return qrels or {"not found": 1}, _run([f"hit {rank}" for rank in range(len(right))])

@@ -58,7 +58,7 @@ def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, l
     ]
     units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
     answers: dict[tuple[str, str], dict[Place, PlacedUnit]] = defaultdict(dict)  # (kind, query) → its answers
-    for kind, query, answer in (*_queries_of_strings(code), *_queries_of_names(code, units)):
+    for kind, query, answer in (*_make_string_queries(code), *_make_name_queries(code, units)):
         answers[kind, query][answer.place] = answer
     drafts = defaultdict(list)
     for (kind, query), placed in answers.items():
@@ -67,11 +67,11 @@ def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, l
     return {ending: sample_rows(name, kind, drafts[kind], wanted) for ending, kind in KINDS.items()}
 
 
-def _queries_of_strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
+def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
     """(kind, query, innermost definition around it) for the strings of code that are messages or literals."""
     for text in texts:
         units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
-        spans = [(unit, *text.defined.lines_of(unit)) for unit in units if text.defined]
+        spans = [(unit, *text.defined.find_lines(unit)) for unit in units if text.defined]
         for number, (before, line) in enumerate(pairwise(["", *text.text.split("\n")]), start=1):
             strings = [double or single or tick for double, single, tick in _STRING.findall(line)]
             if not strings or len(line) > 400:
@@ -90,7 +90,7 @@ def _queries_of_strings(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, P
                     yield "message", " ".join(words[first : first + length]), unit
 
 
-def _queries_of_names(
+def _make_name_queries(
     texts: Sequence[TreeText], everything: Sequence[PlacedUnit]
 ) -> Iterator[tuple[str, str, PlacedUnit]]:
     """(kind, query, answer) of fragments, namesakes and qualified names."""

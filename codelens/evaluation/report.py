@@ -75,8 +75,8 @@ def _group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Map
             low, high = bootstrap(column)
             metrics[metric] |= {"low": round(low, PLACES), "high": round(high, PLACES)}
     times = {
-        "cpu_ms": percentiles([result.cpu_ms for result in results]),
-        "wall_ms": percentiles([result.wall_ms for result in results]),
+        "cpu_ms": compute_percentiles([result.cpu_ms for result in results]),
+        "wall_ms": compute_percentiles([result.wall_ms for result in results]),
     }
     return {"by": by, "name": name, "n": len(results), "metrics": metrics, **times}
 
@@ -87,7 +87,7 @@ def mean_metrics(rows: Sequence[Mapping[str, float]], metrics: Sequence[str] = M
     return {metric: statistics.mean(column) for metric, column in columns.items() if column}
 
 
-def percentiles(values: Sequence[float]) -> dict[str, float]:
+def compute_percentiles(values: Sequence[float]) -> dict[str, float]:
     """p50 and p95 by the nearest rank, as in `score.py`, in tenths."""
     ordered = sorted(values)
     ranks = {"p50": len(ordered) // 2, "p95": min(len(ordered) - 1, int(0.95 * len(ordered)))}
@@ -96,8 +96,8 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
     """A hash of the tasks that does not depend on their order or files."""
-    task_rows = sorted(json.dumps(asdict(task), ensure_ascii=True, sort_keys=True) for task in tasks)
-    return xxhash.xxh3_64_hexdigest("\n".join(task_rows).encode())
+    lines = sorted(json.dumps(asdict(task), ensure_ascii=True, sort_keys=True) for task in tasks)
+    return xxhash.xxh3_64_hexdigest("\n".join(lines).encode())
 
 
 def describe_run(
@@ -141,7 +141,7 @@ def describe_run(
     }
 
 
-def task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
+def make_task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
     """One object per task, in order, with metrics as keys, like the files of `score.py --out`."""
     return [
         {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codelens.config import Settings, with_absolute_paths
 from codelens.errors import CodelensError, NoIndex, UsageError
-from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge
+from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge_hits
 from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
@@ -62,7 +62,7 @@ class TaskResult:
     fault: str = ""  # The error of a failed query, which is judged as one without hits
 
 
-def batches_of_one(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list[TaskBatch]:
+def batch_one_index(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list[TaskBatch]:
     """All tasks in one index; if it holds several repositories, each task searches its own if that is among them."""
     names = [row.name for row in info.repositories]
     by_scope: dict[tuple[str, ...], list[Task]] = {}
@@ -72,7 +72,7 @@ def batches_of_one(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list[
     return [TaskBatch(index, tuple(by_scope[scope]), scope) for scope in sorted(by_scope)]
 
 
-def batches_of_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list[TaskBatch], dict[str, int]]:
+def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list[TaskBatch], dict[str, int]]:
     """Each repository's tasks in FOLDER/REPO{suffix}.db, and repository → number of tasks without an index."""
     by_repository: dict[str, list[Task]] = {}
     for task in tasks:
@@ -141,5 +141,5 @@ def _run_task(task: Task, store: Store, options: SearchOptions, setup: Setup) ->
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     hits = [NamedHit(c.unit.qualified_name, c.unit.path) for c in candidates]
     top = tuple((c.unit.qualified_name, c.unit.path, c.unit.start_line) for c in candidates[:CUTOFF])
-    judged = judge(task, hits, setup.rule)
+    judged = judge_hits(task, hits, setup.rule)
     return TaskResult(task, judged, top, len(candidates), 1000 * cpu, 1000 * wall, fault)

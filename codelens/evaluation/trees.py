@@ -35,21 +35,21 @@ class GitReader:
         self._names: dict[tuple[str, bytes], frozenset[str]] = {}
         self._trees: dict[str, dict[str, TreeFile]] = {}
 
-    def files(self, commit: str) -> dict[str, TreeFile]:
+    def list_files(self, commit: str) -> dict[str, TreeFile]:
         """Path → file, in git's order. Raises GitError."""
         if commit not in self._trees:
             self._trees[commit] = {file.path: file for file in tree_files(self.repository, commit)}
         return self._trees[commit]
 
-    def texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
+    def read_texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
         """The bytes of each (commit, path); None for a missing file. Raises GitError."""
         return list(texts_at(self.repository, wanted)) if wanted else []
 
-    def names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
+    def find_names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
         """Path → qualified names of its definitions, for paths that are regular files in the commit."""
-        present = [path for path in paths if path in self.files(commit)]
+        present = [path for path in paths if path in self.list_files(commit)]
         names = {}
-        for path, raw in zip(present, self.texts([(commit, path) for path in present]), strict=True):
+        for path, raw in zip(present, self.read_texts([(commit, path) for path in present]), strict=True):
             if raw is not None:
                 key = path, xxhash.xxh3_128_digest(raw)
                 if key not in self._names:
@@ -89,11 +89,11 @@ class DefinedFile:
         return tuple(unit for unit in units if counts[unit.qualified_name] <= MOST_ALIKE)
 
     @property
-    def names(self) -> frozenset[str]:
+    def find_names(self) -> frozenset[str]:
         """Qualified names of the answers."""
         return frozenset(unit.qualified_name for unit in self.answers)
 
-    def lines_of(self, unit: Unit) -> tuple[int, int]:
+    def find_lines(self, unit: Unit) -> tuple[int, int]:
         """First and last line of a definition, from 1."""
         last = max(unit.span.start, unit.span.end - 1)
         return self.text.line_column(unit.span.start)[0], self.text.line_column(last)[0]
@@ -135,7 +135,7 @@ def can_be_meant(unit: Unit) -> bool:
     return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and {"test", "tests"}.isdisjoint(around)
 
 
-def changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
+def find_changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     """The definitions that a change touches, by position; `hunks` count the file's lines as old ones, without context.
 
     A changed line belongs to the innermost definition, together with its documentation. A namespace around everything gets none.
@@ -154,8 +154,8 @@ class _DefinitionLines:
         self._spans: list[tuple[int, int, int]] = []
         for at, unit in enumerate(file.units):
             if not unit.local and (unit.kind in COUNTED or unit.kind == "module"):
-                first, last = file.lines_of(unit)
-                self._spans.append((self._documentation_start(first, unit), last, at))
+                first, last = file.find_lines(unit)
+                self._spans.append((self._find_documentation_start(first, unit), last, at))
         self._spans.sort()
         self._firsts = [first for first, _, _ in self._spans]
 
@@ -163,19 +163,19 @@ class _DefinitionLines:
         """Indices of definitions around the hunk's old lines; for added lines, of the definition that contains them."""
         old = hunk.old
         if not old:
-            yield self._around_insertion(hunk.old_start, hunk.new)
+            yield self._find_around_insertion(hunk.old_start, hunk.new)
             return
         filled = [number for number, text in enumerate(old, hunk.old_start) if text.strip()]
         for number in filled or range(hunk.old_start, hunk.old_start + len(old)):
-            yield self._innermost(number, number)
+            yield self._find_innermost(number, number)
 
-    def _innermost(self, first: int, last: int) -> int | None:
+    def _find_innermost(self, first: int, last: int) -> int | None:
         """The smallest definition that contains all these lines; the last of equals."""
         before = self._spans[: bisect_right(self._firsts, first)]
         around = [(end - start, -at) for start, end, at in before if end >= last]
         return -min(around)[1] if around else None
 
-    def _around_insertion(self, above: int, new: Sequence[bytes]) -> int | None:
+    def _find_around_insertion(self, above: int, new: Sequence[bytes]) -> int | None:
         """The definition that lines inserted below `above` belong to: one that continues below it, or one that just ended there
         and is less indented than they are, for languages whose blocks end without a mark."""
         depth = next((_indent(line) for line in new if line.strip()), 0)
@@ -189,20 +189,20 @@ class _DefinitionLines:
         ]
         if ended:
             return -min(ended)[1]
-        return self._innermost(above, above + 1) if above else None
+        return self._find_innermost(above, above + 1) if above else None
 
-    def _documentation_start(self, first: int, unit: Unit) -> int:
+    def _find_documentation_start(self, first: int, unit: Unit) -> int:
         """First line of a unit's documentation and decorators, or of the unit itself."""
-        documented = set(_words(" ".join((unit.doc, *unit.decorators))))
+        documented = set(_split_words(" ".join((unit.doc, *unit.decorators))))
         while documented and first > 1:
             line = self._lines[first - 2].decode("utf-8", "replace").strip()
-            if not line or not documented.issuperset(_words(line)):
+            if not line or not documented.issuperset(_split_words(line)):
                 break
             first -= 1
         return first
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return "".join(c if c.isalnum() else " " for c in text).split()
 
 
@@ -259,7 +259,7 @@ def write_tree(reader: GitReader, commit: str, paths: list[str], into: Path) -> 
     failed = 0
     for start in range(0, len(paths), AT_ONCE):
         batch = paths[start : start + AT_ONCE]
-        for path, raw in zip(batch, reader.texts([(commit, path) for path in batch]), strict=True):
+        for path, raw in zip(batch, reader.read_texts([(commit, path) for path in batch]), strict=True):
             if raw is None or is_binary(raw):
                 continue
             try:

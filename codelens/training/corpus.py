@@ -117,16 +117,16 @@ Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
 
 
-def word_positions(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
+def list_word_positions(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
     """Positions of the words of these bags, bag after bag, and the length of each bag."""
     first, lengths = starts[bags], starts[bags + 1] - starts[bags]
     before = np.cumsum(lengths) - lengths
     return np.repeat(first - before, lengths) + np.arange(int(lengths.sum())), lengths
 
 
-def bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
+def build_bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
     """A scipy matrix [bags × used rows] of √count / √(length of the text), and the used rows of the table."""
-    places, lengths = word_positions(corpus.starts, bags)
+    places, lengths = list_word_positions(corpus.starts, bags)
     counts = corpus.counts[places].astype(np.float32)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     totals = np.add.reduceat(np.append(counts, np.float32(0)), ends[:-1]) * (lengths > 0)

@@ -173,9 +173,9 @@ class Exam:
     corpus: Corpus
     places: Mapping[str, Whole]
 
-    def figures(self, part: str, model: Model) -> dict[str, float]:
+    def compute_figures(self, part: str, model: Model) -> dict[str, float]:
         """Kind of question → MRR@10, for kinds with enough questions."""
-        by_kind = {kind: self._of_kind(part, number) for number, kind in enumerate(KINDS)}
+        by_kind = {kind: self._select_kind(part, number) for number, kind in enumerate(KINDS)}
         return {
             kind: mean_reciprocal_rank(self.corpus, pairs, model)
             for kind, pairs in by_kind.items()
@@ -184,21 +184,21 @@ class Exam:
 
     def score(self, part: str, model: Model) -> float:
         """The mean over kinds, or over all questions if no kind has enough."""
-        if figures := self.figures(part, model):
+        if figures := self.compute_figures(part, model):
             return sum(figures.values()) / len(figures)
         return mean_reciprocal_rank(self.corpus, self.places[part], model)
 
     def compare_models(self, before: Model, after: Model) -> list[KindScore]:
         """Held-out figures of each kind, before and after."""
-        was, came = self.figures(HELD_OUT, before), self.figures(HELD_OUT, after)
+        was, came = self.compute_figures(HELD_OUT, before), self.figures(HELD_OUT, after)
         counts = np.bincount(self.corpus.kinds, minlength=len(KINDS)).tolist()
         return [
-            KindScore(kind, count, len(self._of_kind(HELD_OUT, number)), was.get(kind), came.get(kind))
+            KindScore(kind, count, len(self._select_kind(HELD_OUT, number)), was.get(kind), came.get(kind))
             for number, (kind, count) in enumerate(zip(KINDS, counts, strict=True))
             if count
         ]
 
-    def _of_kind(self, part: str, number: int) -> Whole:
+    def _select_kind(self, part: str, number: int) -> Whole:
         places = self.places[part]
         chosen: Whole = places[self.corpus.kinds[places] == number]
         return chosen

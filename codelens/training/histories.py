@@ -44,11 +44,11 @@ class _CommitQuestion:
     files: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
+def read_history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
     """(commit, pair), newest first. Raises GitError."""
     questions = []
     for commit in commits(repository, MOST_COMMITS):
-        query = bare_subject(commit.subject)
+        query = strip_subject(commit.subject)
         files = tuple((path, lines) for path, lines in commit.files if _is_source(path))
         if query and 0 < len(files) <= MOST_FILES:
             questions.append(_CommitQuestion(commit.id, query, files))
@@ -58,7 +58,7 @@ def history_pairs(repository: Repository, progress: ProgressSink | None = None) 
         texts = texts_at(repository, [(one.commit, path) for one in together for path, _ in one.files])
         for one in together:
             changed = [(path, frozenset(lines), next(texts)) for path, lines in one.files]
-            pairs = [pair for path, lines, raw in changed if raw for pair in _pairs(one.query, path, lines, raw)]
+            pairs = [pair for path, lines, raw in changed if raw for pair in _make_pairs(one.query, path, lines, raw)]
             if len(pairs) <= MOST_DEFINITIONS:
                 yield from ((one.commit, pair) for pair in pairs)
         done += len(together)
@@ -66,7 +66,7 @@ def history_pairs(repository: Repository, progress: ProgressSink | None = None) 
             progress(Progress("history", done, len(questions), together[-1].query))
 
 
-def bare_subject(subject: str) -> str:
+def strip_subject(subject: str) -> str:
     """The subject without prefixes and numbers; empty if too few words are left."""
     bare = _AROUND.sub("", _AROUND.sub("", subject)).strip()
     return bare if len(bare.split()) >= FEWEST_WORDS else ""
@@ -76,7 +76,7 @@ def _is_source(path: str) -> bool:
     return is_code(detect_language(path)) and not path_roles(path) & LEFT_OUT
 
 
-def _pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence[Pair]:
+def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence[Pair]:
     """A pair for each function with a changed line; none if the file is not UTF-8, or too long to be written by hand."""
     if len(raw) > MAX_FILE:
         return []
@@ -134,7 +134,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
             continue
         histories.add(repository.common)
         try:
-            committed = list(history_pairs(repository, progress))
+            committed = list(read_history_pairs(repository, progress))
         except GitError as fault:
             notes.append(f"nothing is learnt from the history of {tree}: {fault}")
             continue

@@ -28,7 +28,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
-from codelens.training.phrases import first_sentence
+from codelens.training.phrases import extract_first_sentence
 from codelens.worktree.classify import path_roles
 from codelens.worktree.walk import walk
 
@@ -38,7 +38,7 @@ MOST_LINES = 40  # Maximum lines of a commented block
 _COMMENT = re.compile(r"([ \t]*)(?://+|#+|--+|;;+)[ \t]+(\S.*)")
 
 
-def commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
+def find_commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
     """(comment, block below it, the comment's first line from 0), in order.
 
     A block ends at a blank line, at the next comment of the same indent, and where the indent falls below the comment's.
@@ -162,7 +162,7 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
             continue
         bare = replace(unit, doc="")
         body = remove_doc_string(own, unit.doc)
-        for kind, query, fields in _unit_questions(path, unit, bare, body):
+        for kind, query, fields in _make_unit_questions(path, unit, bare, body):
             start = " ".join(tokens(query.lower())[:LEAK])
             answers = (" ".join(tokens(text.lower())) for text in (fields.name, fields.signature, fields.body))
             if any(f" {start} " in f" {answer} " for answer in answers):
@@ -171,8 +171,8 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
                 pairs.append(Pair(kind, query, fields, language, path, unit.name_line))
         if unit.kind in NAMED_KINDS:
             inside = text.utf8[unit.body_start : unit.span.end].decode("utf-8", "replace")
-            for comment, block, line in commented_blocks(inside):
-                query = first_sentence(comment)
+            for comment, block, line in find_commented_blocks(inside):
+                query = extract_first_sentence(comment)
                 if len(query.split()) >= FEWEST_COMMENT_WORDS:
                     fields = next(embedded_pieces(path, replace(unit, name="", signature="", doc=""), block))
                     start_line = text.line_column(unit.body_start)[0]
@@ -186,9 +186,9 @@ def is_code(language: str) -> bool:
     return row is not None and bool(row.grammar) and row.chunks == "code"
 
 
-def _unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
+def _make_unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
     fields = next(embedded_pieces(path, bare, body))
-    if unit.doc and (query := first_sentence(unit.doc, unit.name)):
+    if unit.doc and (query := extract_first_sentence(unit.doc, unit.name)):
         yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
     if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_query(unit)):
         nameless = remove_name(fields, unit.name)

@@ -16,7 +16,7 @@ import numpy as np
 
 from codelens.embed.model_file import ModelFile, ModelTable, key_of, rows_of, write_model
 from codelens.model.fast_dataclass import dataclass
-from codelens.training.corpus import KINDS, Corpus, Floats, Whole, word_positions
+from codelens.training.corpus import KINDS, Corpus, Floats, Whole, list_word_positions
 
 FIELDS = 4  # Fields of code: name, context, signature, body
 BODY = 3
@@ -119,12 +119,12 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
     """
     find = {name: place for place, name in enumerate(names)}
     bags = (learnt[:, None] * TEXTS_OF_PAIR + np.arange(TEXTS_OF_PAIR)).ravel()
-    counts = np.bincount(words.ids[word_positions(words.starts, bags)[0]], minlength=len(words.words)).tolist()
+    counts = np.bincount(words.ids[list_word_positions(words.starts, bags)[0]], minlength=len(words.words)).tolist()
     frequent = sorted((-n, word) for word, n in zip(words.words, counts, strict=True) if n >= FEWEST_TIMES)
     new = [word for _, word in frequent if 1 < len(word) <= LONGEST_WORD and word not in find][:MOST_NEW]
     if not new:
         return model.copy(), list(names)
-    initial = [_initial_row(model, word, rows_of(word, find.get)) for word in new]
+    initial = [_compute_initial_row(model, word, rows_of(word, find.get)) for word in new]
     rows, query, code = (np.array(part, np.float32) for part in zip(*initial, strict=True))
     return (
         Model(
@@ -138,7 +138,7 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
     )
 
 
-def _initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:
+def _compute_initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:
     """A row of length 1, and the logarithms of its weights in questions and in code."""
     in_code = (np.exp(model.code[pieces])[:, None] * model.rows[pieces]).sum(axis=0)
     in_query = (np.exp(model.query[pieces])[:, None] * model.rows[pieces]).sum(axis=0)

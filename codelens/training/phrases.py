@@ -87,14 +87,14 @@ _AFTER_NAME = re.compile(
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 
-def first_sentence(doc: str, name: str = "") -> str:
+def extract_first_sentence(doc: str, name: str = "") -> str:
     """The first sentence of a comment's words, at most MOST_WORDS, on one line; empty where nobody would ask like this.
 
     `name` is the definition's: it is taken off the start of the sentence, with what joins it to the rest.
     """
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
-    text = " ".join(_first_sentence(remove_markup(_paragraph(doc[:MOST_LOOKED_AT]))).split())
+    text = " ".join(_cut_first_sentence(remove_markup(_find_first_paragraph(doc[:MOST_LOOKED_AT]))).split())
     text = _remove_name(text, name).strip(" \t-–—:=*#~_|>,;")
     words = text.split()
     if len(words) > MOST_WORDS:
@@ -102,7 +102,7 @@ def first_sentence(doc: str, name: str = "") -> str:
     return text if is_askable(text) else ""
 
 
-def _paragraph(doc: str) -> str:
+def _find_first_paragraph(doc: str) -> str:
     """The lines of the description's first paragraph."""
     lines: list[str] = []
     headed = False
@@ -149,7 +149,7 @@ def remove_markup(text: str) -> str:
     return unescape(text).replace("\\", "") if "&" in text or "\\" in text else text
 
 
-def _first_sentence(text: str) -> str:
+def _cut_first_sentence(text: str) -> str:
     for end in _END.finditer(text):
         head = text[: end.start() + 1]
         rest = text[end.end() :]

@@ -21,7 +21,7 @@ import numpy as np
 
 from codelens.embed.model_file import PIECE
 from codelens.model.fast_dataclass import dataclass
-from codelens.training.corpus import Corpus, Floats, Whole, bag_matrix, load_scipy_sparse
+from codelens.training.corpus import Corpus, Floats, Whole, build_bag_matrix, load_scipy_sparse
 from codelens.training.model import BODY, DOC, FIELDS, TEXTS_OF_PAIR, Model, Recipe
 
 _TINY = np.float32(1e-30)
@@ -39,13 +39,13 @@ class Gradients:
     heat: Floats
 
 
-def gradients(
+def compute_gradients(
     corpus: Corpus, pairs: Whole, model: Model, recipe: Recipe, random: np.random.Generator
 ) -> tuple[float, Gradients]:
     """The loss of a batch and its gradients."""
     n = len(pairs)
     bags = np.concatenate([pairs * TEXTS_OF_PAIR + text for text in range(TEXTS_OF_PAIR)])
-    shares, used = bag_matrix(corpus, bags)
+    shares, used = build_bag_matrix(corpus, bags)
     drop_words(shares, n, recipe, random)
     query_shares, code_shares = shares[:n], shares[n:]
     rows, in_query, in_code = model.rows[used], np.exp(model.query[used])[:, None], np.exp(model.code[used])[:, None]
@@ -58,10 +58,10 @@ def gradients(
     code, code_norm = normalise(np.einsum("fn,fnd->nd", mix, fields))
 
     similar = query @ code.T
-    loss, slope = _info_nce(similar, np.float32(model.temperature), same_question(corpus.alike[pairs]))
+    loss, slope = _compute_info_nce(similar, np.float32(model.temperature), find_same_questions(corpus.alike[pairs]))
     heat = np.array([np.einsum("ij,ij->", slope, similar)], np.float32)
-    d_query = _gradient_through_norm(slope @ code, query, query_norm)
-    d_code = _gradient_through_norm(slope.T @ query, code, code_norm)
+    d_query = _derive_through_norm(slope @ code, query, query_norm)
+    d_code = _derive_through_norm(slope.T @ query, code, code_norm)
     d_fields = mix[:, :, None] * d_code
     d_factors = np.zeros_like(model.factors)
     by_pair = np.stack([np.einsum("nd,nd->n", field, d_code) for field in fields])
@@ -85,7 +85,7 @@ def drop_words(shares: Any, questions: int, recipe: Recipe, random: np.random.Ge
     shares.data *= random.random(shares.nnz, np.float32) >= often
 
 
-def _info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, Whole]) -> tuple[float, Floats]:
+def _compute_info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, Whole]) -> tuple[float, Floats]:
     """The loss, and temperature × its derivative by each logit."""
     n = len(similar)
     diagonal = np.arange(n)
@@ -102,7 +102,7 @@ def _info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, W
     return loss, odds
 
 
-def same_question(hashes: Whole) -> tuple[Whole, Whole]:
+def find_same_questions(hashes: Whole) -> tuple[Whole, Whole]:
     """Indices (i, j), i ≠ j, of pairs that ask the same."""
     order = np.argsort(hashes, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1)
@@ -117,7 +117,7 @@ def normalise(vectors: Floats) -> tuple[Floats, Floats]:
     return vectors / norm, norm
 
 
-def _gradient_through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
+def _derive_through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
     """The derivative by a vector from that by the normalised vector."""
     passed: Floats = (slope - unit * np.einsum("ij,ij->i", slope, unit)[:, None]) / norm
     return passed
@@ -129,11 +129,11 @@ MOST = 2000  # Maximum number of candidates per package
 
 def embed_pairs(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
     """Vectors of the pairs' questions and of their code, each [pairs × dimensions] of length 1."""
-    shares, used = bag_matrix(corpus, pairs * TEXTS_OF_PAIR)
+    shares, used = build_bag_matrix(corpus, pairs * TEXTS_OF_PAIR)
     query = normalise(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
     code = np.zeros_like(query)
     for field in range(FIELDS):
-        shares, used = bag_matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
+        shares, used = build_bag_matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
         code += np.exp(model.factors[DOC, field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
     return query, normalise(code)[0]
 
@@ -149,23 +149,23 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
         query, code = embed_pairs(corpus, pairs, model)
         similar = query @ code.T
         answers = np.diag(similar).copy()
-        similar[same_question(corpus.alike[pairs])] = -2.0
+        similar[find_same_questions(corpus.alike[pairs])] = -2.0
         nearer, equal = ((similar > answers[:, None]).sum(axis=1), (similar == answers[:, None]).sum(axis=1))
         rank = 1 + nearer + (equal - 1) / 2
         means.append(float(np.where(rank <= CUTOFF, 1 / rank, 0).mean()))
     return float(np.mean(means)) if means else 0.0
 
 
-def letter_runs(name: str, lengths: Sequence[int]) -> list[str]:
+def list_letter_runs(name: str, lengths: Sequence[int]) -> list[str]:
     """Distinct letter runs of these lengths; word boundaries and the start of a piece count as letters."""
     word = f"<{name.removeprefix(PIECE)}" + ("" if name.startswith(PIECE) else ">")
     runs = (word[at : at + length] for length in lengths for at in range(len(word) - length + 1))
     return list(dict.fromkeys(runs))
 
 
-def part_shares(names: Sequence[str], recipe: Recipe) -> Any:
+def compute_part_shares(names: Sequence[str], recipe: Recipe) -> Any:
     """A scipy matrix [names × parts]: 1 / √(parts of the name) for each part that `part_rows` names have at least."""
-    found = [letter_runs(name, recipe.part_lengths) for name in names]
+    found = [list_letter_runs(name, recipe.part_lengths) for name in names]
     often = Counter(part for parts in found for part in parts)
     number = {part: i for i, part in enumerate(p for p, times in often.items() if times >= recipe.part_rows)}
     places = [[number[part] for part in parts if part in number] for parts in found]
@@ -180,7 +180,7 @@ class SummedRows:
     """A model's rows as sums of their own and their parts' rows, both of which move by the sum's gradient."""
 
     def __init__(self, rows: Floats, names: Sequence[str], recipe: Recipe) -> None:
-        self._shares = part_shares(names, recipe)
+        self._shares = compute_part_shares(names, recipe)
         self._rate, self._rows = recipe.part_rate, rows
         random = np.random.default_rng([recipe.seed, 1])
         size = (self._shares.shape[1], rows.shape[1])
@@ -200,12 +200,12 @@ class SummedRows:
         np.add(self._own.value, self._shares @ self._parts.value, out=self._rows)
 
 
-def batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.random.Generator) -> Iterator[Whole]:
+def draw_batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.random.Generator) -> Iterator[Whole]:
     """Endless batches of pair positions, with each kind's share, in runs of one package and one kind: what stands together in a
     package is hard to tell apart, and teaches more than a random draw."""
     kinds = corpus.kinds[chosen]
     pools = {
-        int(kind): _runs(corpus, chosen[kinds == kind], recipe.run, random)
+        int(kind): _draw_runs(corpus, chosen[kinds == kind], recipe.run, random)
         for kind in np.unique(kinds)
         if recipe.shares[int(kind)] > 0
     }
@@ -222,7 +222,7 @@ def batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.random.Gen
         yield np.unique(np.concatenate(runs))
 
 
-def _runs(corpus: Corpus, mine: Whole, size: int, random: np.random.Generator) -> Iterator[Whole]:
+def _draw_runs(corpus: Corpus, mine: Whole, size: int, random: np.random.Generator) -> Iterator[Whole]:
     """All of `mine` in random runs, forever."""
     while True:
         order = random.permutation(mine)
@@ -260,10 +260,10 @@ def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: O
     heat = Adam(np.array([math.log(model.temperature)], np.float32))
     rows = SummedRows(model.rows, corpus.words, recipe)
     query, code, factors = (Adam(part) for part in (model.query, model.code, model.factors))
-    source = batches(corpus, chosen, recipe, random)
+    source = draw_batches(corpus, chosen, recipe, random)
     everything = slice(None)
     for step in range(1, recipe.steps + 1):
-        loss, slopes = gradients(corpus, next(source), model, recipe, random)
+        loss, slopes = compute_gradients(corpus, next(source), model, recipe, random)
         # Linear warm-up, then cosine decay
         rate = recipe.rate * min(1.0, step / recipe.warm_up) * 0.5 * (1 + math.cos(math.pi * step / recipe.steps))
         rows.move(slopes.used, slopes.rows, rate, step)

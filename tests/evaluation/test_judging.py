@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.metrics import NamedHit, Rule, hit_name_parts, judge, loose, same_file, strict
+from codelens.evaluation.metrics import NamedHit, Rule, judge_hits, loose, same_file, split_hit_name, strict
 from codelens.evaluation.tasks import Relevant, Task
 
 
@@ -42,8 +42,8 @@ def test_the_rule_for_commits_wants_the_file() -> None:
 
 
 def test_package_parts_that_repeat_the_path_are_left_out() -> None:
-    assert hit_name_parts(NamedHit("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
-    assert hit_name_parts(NamedHit("Walker.next", "fs/Walker.java")) == ("Walker", "next")
+    assert split_hit_name(NamedHit("crate.fs.walk.Walker.next", "fs/walk.rs")) == ("Walker", "next")
+    assert split_hit_name(NamedHit("Walker.next", "fs/Walker.java")) == ("Walker", "next")
 
 
 @pytest.mark.parametrize("rule", [loose, strict, same_file])
@@ -61,26 +61,26 @@ def test_an_entry_that_is_pinned_is_right_in_its_file_only(rule: Rule) -> None:
 
 
 def test_an_entry_is_credited_once_and_the_loose_rule_counts_every_hit() -> None:
-    found = judge(named("a", "b", "c"), [NamedHit(name, "") for name in ("x", "b", "b", "a")], strict)
+    found = judge_hits(named("a", "b", "c"), [NamedHit(name, "") for name in ("x", "b", "b", "a")], strict)
     assert found.credited == (None, 1, None, 0)
     assert found.loosely_right == (False, True, True, True)
     assert found.loosely_found == (0, 1)
 
 
 def test_of_two_entries_that_fit_the_first_is_credited_first() -> None:
-    assert judge(named("run", "Flask.run"), [NamedHit("Flask.run", "")] * 3, strict).credited == (0, 1, None)
+    assert judge_hits(named("run", "Flask.run"), [NamedHit("Flask.run", "")] * 3, strict).credited == (0, 1, None)
 
 
 def test_only_the_first_ten_are_judged() -> None:
-    found = judge(named("a"), [*([NamedHit("x", "")] * 10), NamedHit("a", "")], strict)
+    found = judge_hits(named("a"), [*([NamedHit("x", "")] * 10), NamedHit("a", "")], strict)
     assert found.credited == (None,) * 10
     assert found.loosely_found == ()
 
 
 def test_files_count_where_the_truth_names_some() -> None:
     hits = [NamedHit("a", "one.py"), NamedHit("b", "two.py")]
-    assert judge(named("a"), hits, strict).in_files is None
-    assert judge(task(Relevant("z", ("two.py",)), Relevant("y", ())), hits, strict).in_files == (False, True)
+    assert judge_hits(named("a"), hits, strict).in_files is None
+    assert judge_hits(task(Relevant("z", ("two.py",)), Relevant("y", ())), hits, strict).in_files == (False, True)
 
 
 def test_what_is_among_the_candidates() -> None:
@@ -89,6 +89,6 @@ def test_what_is_among_the_candidates() -> None:
         Relevant("add", ("elsewhere.py",)), Relevant("z", ("z.py",)), Relevant("missing", ()), Relevant("", ("y.py",))
     )
     order = [NamedHit("none", "")] * 10 + order
-    assert judge(truth, order, strict).among_candidates == (0, 1, 3)
-    assert judge(truth, order, same_file).among_candidates == (1, 3)
-    assert judge(truth, order[:11], strict).among_candidates == ()
+    assert judge_hits(truth, order, strict).among_candidates == (0, 1, 3)
+    assert judge_hits(truth, order, same_file).among_candidates == (1, 3)
+    assert judge_hits(truth, order[:11], strict).among_candidates == ()

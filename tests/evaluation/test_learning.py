@@ -22,11 +22,11 @@ from codelens.evaluation.fitting import (
     Sample,
     TrainingQuery,
     Weights,
-    bounds_of,
+    compute_relevance,
     fit,
     fit_weights,
-    relevance_of,
     score_candidates,
+    select_bounds,
 )
 from codelens.evaluation.tune import DECIMALS, format_features
 from codelens.search.intent import SHAPES
@@ -190,7 +190,7 @@ def test_answers_outside_the_code_and_of_the_theme(
 ) -> None:
     values = np.zeros((3, len(COLUMNS)), np.float32)
     arrays = np.array(credits, np.int16), np.array(aside), np.array(loosely_right)
-    found = relevance_of(Sample("a/1", "a", "commit", (), 2, values, *arrays))
+    found = compute_relevance(Sample("a/1", "a", "commit", (), 2, values, *arrays))
     assert found.tolist() == pytest.approx(expected)
 
 
@@ -213,7 +213,7 @@ def test_a_score_is_ranks_and_features() -> None:
 def test_every_rule_is_of_a_feature_that_there_is() -> None:
     named = set(UNTAUGHT) | NEVER_POSITIVE | NEVER_NEGATIVE
     assert named <= set(COLUMNS)
-    assert bounds_of(RANKS) == (1.0, 1.0)
+    assert select_bounds(RANKS) == (1.0, 1.0)
     assert not NEVER_POSITIVE & NEVER_NEGATIVE
     assert all(share > 0 for share in KINDS.values())
 

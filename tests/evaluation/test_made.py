@@ -16,9 +16,9 @@ from codelens.evaluation.make_tasks import (
     MadeTasks,
     TaskCounts,
     find_repository,
+    format_summary,
     make_tasks,
     name_of,
-    summary_lines,
 )
 from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
@@ -146,7 +146,7 @@ def test_what_makes_no_task_is_counted(made: tuple[Path, MadeTasks]) -> None:
     kept = made[1].tasks["commits"]
     assert kept + sum(left_out.values()) == made[1].looked_at == 18
     assert "18 commits looked at, 8 kept; left out: 2 changes no definition, 2 no source file" in "\n".join(
-        summary_lines("larder", made[1])
+        format_summary("larder", made[1])
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.evaluation.commits import explained_query, refusal, subject_query
-from codelens.evaluation.trees import changed_units, parse_file
+from codelens.evaluation.commits import find_refusal, make_explained_query, make_subject_query
+from codelens.evaluation.trees import find_changed_units, parse_file
 from codelens.worktree.commits import Message
 from codelens.worktree.diffs import read_diff
 
@@ -68,7 +68,7 @@ def hit(path: str, source: str, hunk: str) -> list[str]:
     file = parse_file(path, source.encode())
     assert file is not None
     (change,) = read_diff(f"--- a/{path}\n+++ b/{path}\n{hunk}\n".encode())
-    return [unit.qualified_name for unit in changed_units(file, change.hunks)]
+    return [unit.qualified_name for unit in find_changed_units(file, change.hunks)]
 
 
 @pytest.mark.parametrize(
@@ -145,18 +145,18 @@ def message(subject: str, body: str = "", author: str = "Ada <a@b>") -> Message:
     ],
 )
 def test_what_asks_for_nothing(subject: str, why: str) -> None:
-    assert refusal(message(subject)) == why
+    assert find_refusal(message(subject)) == why
 
 
 @pytest.mark.parametrize("author", ["dependabot[bot] <d@d>", "Renovate Bot <r@r>", "github-actions <g@g>"])
 def test_machines_ask_for_nothing(author: str) -> None:
-    assert refusal(message("Let boats sail far away", author=author)) == "by a bot"
-    assert refusal(message("Let boats sail far away", author="Abbot Talbot <abbot@b>")) == ""
+    assert find_refusal(message("Let boats sail far away", author=author)) == "by a bot"
+    assert find_refusal(message("Let boats sail far away", author="Abbot Talbot <abbot@b>")) == ""
 
 
 @pytest.mark.parametrize("number", [" (#12)", " #12", " (GH-12)", " (#12) (#13)", ""])
 def test_the_number_of_a_pull_request_goes(number: str) -> None:
-    assert subject_query(message(f"fix(port): let boats sail{number}")) == "fix(port): let boats sail"
+    assert make_subject_query(message(f"fix(port): let boats sail{number}")) == "fix(port): let boats sail"
 
 
 WHY = "They lay in the harbour all winter long."
@@ -178,4 +178,4 @@ WHY = "They lay in the harbour all winter long."
     ],
 )
 def test_a_body_that_explains(body: str, expected: str) -> None:
-    assert explained_query(message("Let boats sail", body)) == expected
+    assert make_explained_query(message("Let boats sail", body)) == expected

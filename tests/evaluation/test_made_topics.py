@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codelens.evaluation.guides import UnitsByName, contains_name, section_query
+from codelens.evaluation.guides import UnitsByName, contains_name, make_section_query
 from codelens.evaluation.make_tasks import KINDS, TaskCounts, find_repository, make_tasks
 from codelens.evaluation.tasks import read_tasks
 from codelens.evaluation.trees import TreeText, read_tree
@@ -197,4 +197,4 @@ def test_what_a_section_asks(texts: list[TreeText], title: str, body: str, expec
     (guide,) = [text for text in texts if text.path == "docs/guide.md"]
     assert guide.defined is not None
     unit = replace(guide.defined.units[0], name=title)
-    assert section_query(unit, body, UnitsByName(texts).find("TideTable")) == expected
+    assert make_section_query(unit, body, UnitsByName(texts).find("TideTable")) == expected

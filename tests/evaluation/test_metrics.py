@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, compute_metrics, judge, strict
+from codelens.evaluation.metrics import CUTOFF, METRICS, Judgement, NamedHit, compute_metrics, judge_hits, strict
 from codelens.evaluation.tasks import ABSENT, Relevant, Task
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def asked(symbols: str, hits: str, files: tuple[str, ...] = ()) -> dict[str, flo
     """Each letter is an entry's name, or a hit's name in the file of that name."""
     task = Task("t", "r", "q", tuple(Relevant(symbol, files) for symbol in symbols))
     order = [NamedHit(name, f"{name}.py") for name in hits]
-    return of(judge(task, order, strict))
+    return of(judge_hits(task, order, strict))
 
 
 def test_by_hand() -> None:
@@ -70,7 +70,7 @@ def test_the_ideal_order_has_ten_places() -> None:
 def test_one_hit_may_find_more_entries_than_ten() -> None:
     """By the loose rule a container is a part of all its members' names."""
     task = Task("t", "r", "q", tuple(Relevant(f"Cart.{name}", ()) for name in "abcdefghijkl"))
-    assert of(judge(task, [NamedHit("Cart", "")], strict))["R@10"] == pytest.approx(1.0)
+    assert of(judge_hits(task, [NamedHit("Cart", "")], strict))["R@10"] == pytest.approx(1.0)
 
 
 def test_a_task_without_an_answer_has_one_metric() -> None:
@@ -86,7 +86,7 @@ def test_candidates_count_below_the_first_ten() -> None:
 def test_tasks_are_distinguished() -> None:
     task = Task("t", "r", "q", (Relevant("a", ()),))
     both = compute_metrics(
-        {"r/1": judge(task, [NamedHit("a", "")], strict), "r/2": judge(task, [NamedHit("b", "")], strict)}
+        {"r/1": judge_hits(task, [NamedHit("a", "")], strict), "r/2": judge_hits(task, [NamedHit("b", "")], strict)}
     )
     assert [both[key]["strict_mrr"] for key in ("r/1", "r/2")] == [1.0, 0.0]
 

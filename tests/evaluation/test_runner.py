@@ -10,13 +10,13 @@ import pytest
 from codelens.errors import NoIndex, UsageError
 from codelens.evaluation.ablate import GONE, Ablation
 from codelens.evaluation.metrics import Judgement, compute_metrics, strict
-from codelens.evaluation.report import HEADLINES, hash_tasks, percentiles, query_shape, summarise
+from codelens.evaluation.report import HEADLINES, compute_percentiles, hash_tasks, query_shape, summarise
 from codelens.evaluation.runner import (
     Setup,
     TaskBatch,
     TaskResult,
-    batches_of_folder,
-    batches_of_one,
+    batch_folder,
+    batch_one_index,
     open_workers,
     run_tasks,
 )
@@ -57,20 +57,20 @@ def test_each_repository_has_an_index_of_its_name(folder: Path) -> None:
         task("post", "3", "x", "y"),
         task("shop", "4", "x", "y"),
     ]
-    batches, missing = batches_of_folder(tasks, folder, "")
+    batches, missing = batch_folder(tasks, folder, "")
     assert [(batch.index.name, [t.id for t in batch.tasks]) for batch in batches] == [
         ("post.db", ["3"]),
         ("shop.db", ["1", "4"]),
     ]
     assert missing == {"nowhere": 1}
     with pytest.raises(NoIndex, match=r"no post-commits\.db"):
-        batches_of_folder(tasks[2:3], folder, "-commits")
+        batch_folder(tasks[2:3], folder, "-commits")
 
 
 def test_in_one_index_of_several_a_task_is_about_its_own(folder: Path) -> None:
     tasks = [task("post", "1", "send", "send"), task("", "2", "send", "send"), task("elsewhere", "3", "send", "send")]
     with Index.open(folder / "both.db", QUICK) as index:
-        batches = batches_of_one(tasks, folder / "both.db", index.info())
+        batches = batch_one_index(tasks, folder / "both.db", index.info())
     assert [(batch.repositories, [t.id for t in batch.tasks]) for batch in batches] == [
         ((), ["2", "3"]),
         (("post",), ["1"]),
@@ -114,7 +114,11 @@ def test_a_query_that_fails_is_judged_as_without_hits(folder: Path) -> None:
     assert answer.fault.startswith("QueryError: ")
     assert (answer.top, answer.judged.credited) == ((), ())
     with pytest.raises(UsageError, match="no mode"):
-        run_tasks([TaskBatch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
+        run_tasks(
+            [TaskBatch(folder / "shop.db", (broken,))],
+            Setup(SearchOptions(mode="magic"), QUICK, strict),
+            None,
+        )
 
 
 def made(repository: str, name: str, query: str, right: bool, ms: float, tier: str = "") -> TaskResult:
@@ -164,8 +168,8 @@ def test_intervals_hold_the_mean() -> None:
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
-    assert percentiles([5.0]) == {"p50": 5.0, "p95": 5.0}
-    assert percentiles([float(n) for n in range(100, 0, -1)]) == {"p50": 51.0, "p95": 96.0}
+    assert compute_percentiles([5.0]) == {"p50": 5.0, "p95": 5.0}
+    assert compute_percentiles([float(n) for n in range(100, 0, -1)]) == {"p50": 51.0, "p95": 96.0}
 
 
 @pytest.mark.parametrize(

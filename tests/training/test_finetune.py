@@ -13,7 +13,7 @@ from codelens.embed.model_file import PIECE, ModelFile, rows_of
 from codelens.errors import UsageError
 from codelens.training.corpus import Encoder, map_to_rows
 from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
-from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, bare_subject, collect_pairs, history_pairs
+from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs, read_history_pairs, strip_subject
 from codelens.training.model import FEWEST_TIMES, Model, Recipe, add_rows, load_model, write_quantised
 from codelens.training.trainer import train
 from codelens.worktree.commits import commits, texts_at
@@ -107,7 +107,7 @@ def test_parts_share_no_file_no_time_and_no_question(port: Path, tmp_path: Path)
             files.setdefault(pair.pair.path, set()).add(pair.part)
     assert {len(parts) for parts in files.values()} == {1}
     order = [commit.subject for commit in commits(repository_of(port), 1000)]
-    newest = {bare_subject(subject) for subject in order[: COMMITS // 5]}
+    newest = {strip_subject(subject) for subject in order[: COMMITS // 5]}
     committed = [pair for pair in own.pairs if pair.pair.kind == "history"]
     held_out = {pair.pair.query for pair in committed if pair.part == HELD_OUT}
     assert held_out
@@ -128,7 +128,7 @@ def test_ignored_files_teach_nothing(port: Path, tmp_path: Path) -> None:
 
 
 def test_a_commit_gives_a_pair_for_each_function_that_it_changed(port: Path) -> None:
-    found = list(history_pairs(repository_of(port)))
+    found = list(read_history_pairs(repository_of(port)))
     assert len(found) == COMMITS  # the first commit changes too many files
     assert Counter(commit for commit, _ in found).most_common(1)[0][1] == 1
     for _, pair in found[:20]:
@@ -155,7 +155,7 @@ def test_a_merge_a_large_commit_and_what_is_no_source_give_no_pairs(tmp_path: Pa
     commit("Hoist the mast at last", c_py=source([(1, "mast")]))
     git(tmp_path, "checkout", "-q", "main")
     git(tmp_path, "merge", "-q", "--no-edit", "-m", "Merge what came from the side", "side")
-    found = {pair.query: pair.fields.name for _, pair in history_pairs(repository_of(tmp_path))}
+    found = {pair.query: pair.fields.name for _, pair in read_history_pairs(repository_of(tmp_path))}
     assert found == {"Write a first sail": f"{WRITTEN[0]}_sail", "Hoist the mast at last": f"{WRITTEN[1]}_mast"}
 
 
@@ -196,7 +196,7 @@ def test_files_are_read_as_a_commit_left_them(tmp_path: Path) -> None:
     ],
 )
 def test_a_subject_without_what_stands_around_it(subject: str, bare: str) -> None:
-    assert bare_subject(subject) == bare
+    assert strip_subject(subject) == bare
 
 
 def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:

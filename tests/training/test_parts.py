@@ -9,22 +9,22 @@ import pytest
 
 from codelens.embed.model_file import PIECE
 from codelens.training.model import Recipe
-from codelens.training.trainer import SummedRows, letter_runs, part_shares
+from codelens.training.trainer import SummedRows, compute_part_shares, list_letter_runs
 
 NAMES = ["parse", "parser", "parsing", "walk", "walks", PIECE + "pars"]
 RECIPE = Recipe(dimensions=8, part_lengths=(4,), part_rows=2)
 
 
 def test_parts_are_runs_of_letters_and_know_where_a_word_ends() -> None:
-    assert letter_runs("parse", (4, 5)) == ["<par", "pars", "arse", "rse>", "<pars", "parse", "arse>"]
-    assert letter_runs(PIECE + "pars", (4,)) == ["<par", "pars"]
-    assert letter_runs("anananan", (4,)) == ["<ana", "anan", "nana", "nan>"]
-    assert letter_runs("a", (4,)) == []
+    assert list_letter_runs("parse", (4, 5)) == ["<par", "pars", "arse", "rse>", "<pars", "parse", "arse>"]
+    assert list_letter_runs(PIECE + "pars", (4,)) == ["<par", "pars"]
+    assert list_letter_runs("anananan", (4,)) == ["<ana", "anan", "nana", "nan>"]
+    assert list_letter_runs("a", (4,)) == []
 
 
 @pytest.mark.slow
 def test_a_part_needs_several_names_and_a_name_shares_itself_out() -> None:
-    found = part_shares(NAMES, RECIPE).toarray()
+    found = compute_part_shares(NAMES, RECIPE).toarray()
     assert found.shape[1] == 5  # <par pars arse <wal walk
     assert (found[0] > 0).sum() == 3 and (found[3] > 0).sum() == 2
     assert (found**2).sum(axis=1) == pytest.approx(1)

@@ -1,6 +1,6 @@
 import pytest
 
-from codelens.training.phrases import MOST_WORDS, first_sentence
+from codelens.training.phrases import MOST_WORDS, extract_first_sentence
 
 ASKED = [
     # (comment, name of the definition, what a person might ask)
@@ -55,13 +55,13 @@ NOT_ASKED = [
 
 @pytest.mark.parametrize(("doc", "name", "asked"), ASKED)
 def test_a_comment_gives_its_first_sentence_in_plain_words(doc: str, name: str, asked: str) -> None:
-    assert first_sentence(doc, name) == asked
+    assert extract_first_sentence(doc, name) == asked
 
 
 @pytest.mark.parametrize("doc", NOT_ASKED)
 def test_what_nobody_would_ask_gives_no_question(doc: str) -> None:
-    assert first_sentence(doc) == ""
+    assert extract_first_sentence(doc) == ""
 
 
 def test_a_long_sentence_is_cut() -> None:
-    assert len(first_sentence("word " * 100).split()) == MOST_WORDS
+    assert len(extract_first_sentence("word " * 100).split()) == MOST_WORDS

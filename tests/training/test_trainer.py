@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codelens.training.corpus import KINDS, Corpus, bag_matrix, map_to_rows
+from codelens.training.corpus import KINDS, Corpus, build_bag_matrix, map_to_rows
 from codelens.training.model import DOC, FIELDS, Model, Recipe
 from codelens.training.trainer import (
-    batches,
+    compute_gradients,
+    draw_batches,
     drop_words,
     embed_pairs,
-    gradients,
+    find_same_questions,
     mean_reciprocal_rank,
-    same_question,
     train,
 )
 from tests.training.small import SAID, WRITTEN, corpus
@@ -41,9 +41,9 @@ def test_the_gradients_are_those_of_the_loss(part: str) -> None:
     model.factors += np.array([0.1, -0.2, 0.3, 0.0], np.float32)
 
     def loss(changed: Model) -> float:
-        return gradients(found, pairs, changed, WHOLE, np.random.default_rng(0))[0]
+        return compute_gradients(found, pairs, changed, WHOLE, np.random.default_rng(0))[0]
 
-    _, slope = gradients(found, pairs, model, WHOLE, np.random.default_rng(0))
+    _, slope = compute_gradients(found, pairs, model, WHOLE, np.random.default_rng(0))
     step = 1e-2
     draw = np.random.default_rng(3)
     if part == "temperature":
@@ -65,14 +65,16 @@ def test_factors_are_learnt_from_whole_pairs_of_a_kind() -> None:
     found, model, _ = begun()
     docs = np.flatnonzero(found.kinds == DOC)[:60]
     without_names = replace(SMALL, dropped=(1.0, 0.0, 0.0, 0.0))
-    slopes = [gradients(found, docs, model, r, np.random.default_rng(0))[1].factors for r in (WHOLE, without_names)]
+    slopes = [
+        compute_gradients(found, docs, model, r, np.random.default_rng(0))[1].factors for r in (WHOLE, without_names)
+    ]
     assert [bool(slope[DOC].any()) for slope in slopes] == [True, False]
     assert not np.delete(slopes[0], DOC, axis=0).any()
 
 
 def test_words_are_forgotten_as_often_as_the_recipe_says() -> None:
     found, _, _ = begun()
-    shares, _ = bag_matrix(found, np.arange(600 * 5))
+    shares, _ = build_bag_matrix(found, np.arange(600 * 5))
     kept = shares.copy()
     drop_words(kept, 1000, replace(SMALL, forgotten=(0.0, 0.4)), np.random.default_rng(0))
     end = shares.indptr[1000]
@@ -124,7 +126,7 @@ def test_bodies_count_less_than_training_finds() -> None:
 
 def test_batches_hold_runs_of_a_package_and_each_kind_its_share() -> None:
     found, _, _ = begun()
-    source = batches(
+    source = draw_batches(
         found, np.arange(600), replace(SMALL, shares=(0.75, 0.25, 0.0, 0.0, 0.0)), np.random.default_rng(1)
     )
     for _ in range(5):
@@ -136,9 +138,9 @@ def test_batches_hold_runs_of_a_package_and_each_kind_its_share() -> None:
 
 
 def test_pairs_that_ask_the_same_are_found() -> None:
-    one, other = same_question(np.array([5, 7, 5, 9, 5], np.int64))
+    one, other = find_same_questions(np.array([5, 7, 5, 9, 5], np.int64))
     assert sorted(zip(one.tolist(), other.tolist(), strict=True)) == [(0, 2), (0, 4), (2, 0), (2, 4), (4, 0), (4, 2)]
-    assert [len(part) for part in same_question(np.array([1, 2, 3], np.int64))] == [0, 0]
+    assert [len(part) for part in find_same_questions(np.array([1, 2, 3], np.int64))] == [0, 0]
 
 
 def test_vectors_have_length_one() -> None:

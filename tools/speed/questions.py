@@ -11,7 +11,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
 from codelens.model.request import SearchOptions
-from codelens.training.phrases import first_sentence
+from codelens.training.phrases import extract_first_sentence
 
 SHAPES = ("name", "substring", "sentence")
 SHORTEST = 6  # Letters of a name. Chosen: of shorter ones there is no substring that is not a word.
@@ -41,7 +41,7 @@ def files_with_symbols(index: Path) -> Iterator[tuple[Path, list[UnitRow]]]:
 def _questions(units: list[UnitRow]) -> Mapping[str, str]:
     names = [unit.name for unit in units if len(unit.name) >= SHORTEST and unit.name.isidentifier()]
     asked = {"name": names[0], "substring": names[-1][2:-1]} if names else {}
-    said = next(filter(None, (first_sentence(unit.doc, unit.name) for unit in units if unit.doc)), "")
+    said = next(filter(None, (extract_first_sentence(unit.doc, unit.name) for unit in units if unit.doc)), "")
     return asked | {"sentence": said} if said else asked
 
 

@@ -20,7 +20,7 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
 from codelens.evaluation.compare import PLACES
 from codelens.evaluation.fitting import require_scipy
-from codelens.evaluation.make_tasks import find_repository, name_of, summary_lines
+from codelens.evaluation.make_tasks import find_repository, format_summary, name_of
 from codelens.evaluation.metrics import load_ir_measures
 from codelens.evaluation.tune import (
     ALL,
@@ -96,7 +96,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
             commits=made.looked_at,
             commits_left_out=made.left_out,
         )
-    for line in summary_lines(name, made):
+    for line in format_summary(name, made):
         inform(flags, line)
     if code and not flags.quiet:
         say_plain(["hint: name a repository with more history, or in another language\n"])
@@ -182,7 +182,7 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
 def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | None, repository: Repository) -> None:
     """Say on stderr what the figures mean, and what to do next."""
     if not tuned.groups:
-        for line in summary_lines(name, tuned.tasks):
+        for line in format_summary(name, tuned.tasks):
             say(line)
         counts = f"{sum(tuned.older.values())} to learn from and {sum(tuned.newest.values())} to ask"
         say(f"{name}: too few tasks: {counts}; at least {FEWEST_TO_LEARN} and {FEWEST_TO_ASK} are needed")
@@ -234,7 +234,7 @@ def _record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, A
                         "n": comparison.tasks,
                         "before": round(comparison.before, PLACES),
                         "after": round(comparison.after, PLACES),
-                        **comparison.difference_record(),
+                        **comparison.make_record(),
                     }
                     for metric, comparison in metrics.items()
                 },

@@ -19,8 +19,15 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.compare import PLACES, compare, compare_runs, load_run
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
-from codelens.evaluation.report import SCHEMA, describe_run, mean_metrics, percentiles, summarise, task_rows
-from codelens.evaluation.runner import Setup, TaskBatch, batches_of_folder, batches_of_one, open_workers, run_tasks
+from codelens.evaluation.report import (
+    SCHEMA,
+    compute_percentiles,
+    describe_run,
+    make_task_rows,
+    mean_metrics,
+    summarise,
+)
+from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
 from codelens.evaluation.tasks import Task, read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
@@ -112,12 +119,12 @@ def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[T
             raise UsageError("--suffix needs --indexes")
         place = reading_place(flags, overrides)
         with Index.open(place.index_path, place.settings) as index:
-            return place.settings, batches_of_one(tasks, place.index_path, index.info()), {}
+            return place.settings, batch_one_index(tasks, place.index_path, index.info()), {}
     if flags.db is not None:
         raise UsageError("use either --indexes or --db, not both")
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
-    batches, missing = batches_of_folder(tasks, cwd / folder, flags.suffix)
+    batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
     return settings_at(cwd, None, flags, overrides).values, batches, missing
 
 
@@ -153,7 +160,7 @@ def measure(flags: EvalFlags) -> int:
         inform(flags, f"warning: {count} failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
     groups = summarise(results, values)
     record = describe_run(*run, command, groups)
-    save_run(flags.out, record | {"rows": task_rows(results, values)})
+    save_run(flags.out, record | {"rows": make_task_rows(results, values)})
     write_result(flags, record, groups_table(groups, metrics), run.setup.settings.color)
     return 0
 
@@ -181,13 +188,13 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
             row: dict[str, Any] = {
                 "name": ablation.name,
                 "means": {metric: round(mean, PLACES) for metric, mean in means.items()},
-                "cpu_ms": percentiles([result.cpu_ms for result in results]),
+                "cpu_ms": compute_percentiles([result.cpu_ms for result in results]),
                 "failed": sum(bool(result.fault) for result in results),
             }
             by_task = {key: metrics[METRIC] for key, metrics in values.items() if METRIC in metrics}
             if first:
                 comparison = compare(first, by_task)
-                row |= comparison.difference_record() | {"better": comparison.better, "worse": comparison.worse}
+                row |= comparison.make_record() | {"better": comparison.better, "worse": comparison.worse}
             first = first or by_task
             rows.append(row)
             seconds = sum(result.wall_ms for result in results) / 1000
@@ -213,11 +220,11 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
     for metric, comparison in comparisons.items():
         common = before.values[metric].keys() & after.values[metric].keys()
         means = {"before": comparison.before, "after": comparison.after}
-        means |= {"macro_before": before.macro(metric, common), "macro_after": after.macro(metric, common)}
+        means |= {f"macro_{name}": run.average(metric, common) for name, run in (("before", before), ("after", after))}
         rows[metric] = {
             "n": comparison.tasks,
             **{name: round(mean, PLACES) for name, mean in means.items()},
-            **comparison.difference_record(),
+            **comparison.make_record(),
             "better": comparison.better,
             "worse": comparison.worse,
         }
