@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.config import Settings, user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
+from codelens.model.budget import without_collector
 from codelens.model.code import (
     IndexedFile,
     IndexInfo,
@@ -142,14 +143,17 @@ class Index:
 
         Raises QueryError for a fault in a strict query, UsageError for options that contradict each other.
         """
-        from codelens.search.pipeline import search
+        if options.files_only:
+            from codelens.search.files import rank_files as rank
+        else:
+            from codelens.search.pipeline import rank
+        from codelens.search.present import answer
 
-        with self._store.reading():
-            if options.files_only:
-                from codelens.search.files import search_files
-
-                return search_files(query, self._store, self.info(), options, self._settings)
-            return search(query, self._store, self.info(), options, self._settings)
+        info = self.info()
+        with self._store.reading(), self._store.spending(self._settings.query_seconds), without_collector():
+            result = answer(rank(query, self._store, options, self._settings), info)
+            result.trace.lap("present")
+            return result
 
     @contextmanager
     def lines(self, query: str | Query, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.model.budget import CHANNELS
-from codelens.model.code import DocumentId, IndexInfo, UnitId, UnitRow
+from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
-from codelens.model.search import Candidate, ExpandedQuery, Match, SearchResult, in_order
+from codelens.model.search import Candidate, ExpandedQuery, Match, in_order
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult
 from codelens.search.channels.vector import find_by_meaning, query_vector
@@ -27,10 +27,9 @@ from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse, normalise_weights
 from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
 from codelens.search.order import add_factors, drop_below, finish_ranking, sort
-from codelens.search.present import answer
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
-from codelens.search.retrieve import run_channels
+from codelens.search.retrieve import retrieve
 from codelens.search.run import SearchRun
 from codelens.search.scope import documents_in_scope, whole_file
 from codelens.search.terms import expand, plain_texts
@@ -105,18 +104,11 @@ SHORTEST_LIKE = 3  # Letters of a name that others may resemble
 MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
 
 
-def search_files(
-    query: str | Query, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
-) -> SearchResult:
-    """Answer one query with files: hits of the kind `file`. Raises the errors of a search."""
-    with store.spending(settings.query_seconds):
-        result = answer(rank_files(query, store, options, settings), info)
-        result.trace.lap("present")
-        return result
-
-
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """Find and order all files, each with its contributions. Raises UsageError for options and modes that files do not have."""
+    """Find and order all files, each with its contributions, as hits of the kind `file`.
+
+    Raises the errors of `rank`, and UsageError for options and modes that files do not have.
+    """
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
@@ -141,7 +133,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     chosen = [way for way in ways if options.mode in way.modes and weights["channels"][way.name]]
     names = list(_possible_names(query))
     findings, named = store.at_once(
-        partial(run_channels, run, chosen, lambda name, _: int(cuts[name])),
+        partial(retrieve, run, chosen, lambda name, _: int(cuts[name])),
         partial(files.compare, names, _compare_endings),
     )
     if options.mode == "fuzzy":  # then all words are compared by their letters

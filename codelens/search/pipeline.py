@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import partial
 
 from codelens.config import Settings
-from codelens.model.budget import TERMS, without_collector
-from codelens.model.code import IndexInfo
+from codelens.model.budget import TERMS
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import ExpandedQuery, SearchResult
+from codelens.model.search import ExpandedQuery
 from codelens.query.facts import load_metadata
 from codelens.query.nodes import Query
 from codelens.search.ahead import CandidatePrefetch, prefetch_frequencies, prefetch_matches
@@ -21,10 +20,9 @@ from codelens.search.channels.path import find_places
 from codelens.search.intent import detect_intent
 from codelens.search.lexicon import add_corrections, add_related_words, load_aliases
 from codelens.search.order import adjust_scores, put_in_order
-from codelens.search.present import answer
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking, load_ranker
-from codelens.search.retrieve import retrieve
+from codelens.search.retrieve import add_literal_matches, add_todos, choose_channels, limit_matches, retrieve
 from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
 from codelens.search.terms import expand, plain_texts
@@ -37,20 +35,13 @@ COMMON_IN_UNITS = 0.3
 """Share of all units. A more frequent term moves no rank among the first (its idf is under .9) and costs the most time."""
 
 
-def search(
-    query: str | Query, store: Store, info: IndexInfo, options: SearchOptions, settings: Settings
-) -> SearchResult:
-    """Answer one query. Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
-    with store.spending(settings.query_seconds), without_collector():
-        result = answer(rank(query, store, options, settings), info)
-        result.trace.lap("present")
-        return result
-
-
 def rank(
     query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
-    """Find and order all candidates, by the profile that the options name or by the given one. Raises as `search` does."""
+    """Find and order all candidates, by the profile that the options name or by the given one.
+
+    Raises QueryError (strict queries, broken patterns) and UsageError (options).
+    """
     with store.spending(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
         run = SearchRun.start(query, store, options, settings, profile)
@@ -64,7 +55,8 @@ def rank(
         run = find_terms(run)
         run.trace.lap("terms")
 
-        findings = retrieve(run)
+        findings = retrieve(run, choose_channels(run), partial(limit_matches, profile.cuts))
+        findings = add_todos(run, add_literal_matches(run, findings))
         run.trace.lap("literal")
 
         ranking = load_ranker(profile.ranker)(run, findings)

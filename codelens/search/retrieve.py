@@ -59,8 +59,8 @@ def select_channels(profile: Profile) -> Mapping[str, Channel]:
     return {**CHANNELS, "symbol": symbol, "exact": CHANNELS["exact"]._replace(retrieve=keywords.find_by_words)}
 
 
-def retrieve(run: SearchRun) -> Findings:
-    """Find units by all channels of the mode. Raises UsageError for a mode whose channels the profile does not use."""
+def choose_channels(run: SearchRun) -> list[Channel]:
+    """The channels of the mode that the profile uses. Raises UsageError for a mode without any."""
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
@@ -71,30 +71,46 @@ def retrieve(run: SearchRun) -> Findings:
         raise UsageError(
             f"profile {run.options.profile} has no channel for mode {mode}", f"modes: {', '.join(fitting)}"
         )
-
-    def most(channel: str, matches: Mapping[str, Sequence[Match]]) -> int:
-        """Classes give at most a multiple of what names and words found, unless those found nothing."""
-        count = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
-        cut = profile.cuts[channel]
-        return min(cut, MOST_BY_CLASS * count) if channel == "equivalence" and count else cut
-
-    return add_todos(run, add_literal_matches(run, run_channels(run, chosen, most)))
+    return chosen
 
 
-def run_channels(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
+def limit_matches(cuts: Mapping[str, int], channel: str, matches: Mapping[str, Sequence[Match]]) -> int:
+    """The cut of a channel; classes give at most a multiple of what names and words found, unless those found nothing."""
+    count = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
+    return min(cuts[channel], MOST_BY_CLASS * count) if channel == "equivalence" and count else cuts[channel]
+
+
+def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
     """Run the channels, which do not need each other; each is cut at what `most` allows after those before it.
 
     Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
     """
+
+    def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
+        """The matches of a channel; None if there is no time for it."""
+        limit = most(channel.name, {})
+        with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
+            try:
+                result = channel.retrieve(run, limit + min(len(run.originals), MOST_WITHOUT))
+            except EmbedderFault as fault:
+                return fault
+            run.prefetch(match.unit for match in result.matches)
+            run.trace.lap(channel.name)
+            if not run.originals:
+                return result
+            return result._replace(matches=[m for m in result.matches if m.unit not in run.originals][:limit])
+        return None
+
     shares = [TERMS + (CHANNELS_SHARE - TERMS) * place / len(channels) for place in range(1, len(channels) + 1)]
     tasks = {
-        channel.name: partial(_run_channel, channel, run, most(channel.name, {}), share)
+        channel.name: partial(find, channel, share)
         for channel, share in zip(channels, shares, strict=True)
         if channel.name in run.abilities or channel.name not in OPTIONAL
     }
+    results = [task() for task in tasks.values()] if run.store.is_one else run.store.at_once(*tasks.values())
     matches: dict[str, Sequence[Match]] = {}
     evidence = TextEvidence()
-    for name, result in zip(tasks, run.store.at_once(*tasks.values()), strict=True):
+    for name, result in zip(tasks, results, strict=True):
         if isinstance(result, EmbedderFault):
             run.notice("no-embedding", f"no vector results: {result}")
         elif result is not None:
@@ -104,22 +120,6 @@ def run_channels(run: SearchRun, channels: Sequence[Channel], most: MostMatches)
             run.trace.rankings[name] = tuple(matches[name])
             run.trace.cuts[name] = limit
     return Findings(matches, evidence, targets=run.places)
-
-
-def _run_channel(channel: Channel, run: SearchRun, limit: int, share: float) -> ChannelResult | EmbedderFault | None:
-    """At most so many matches of a channel; None if there is no time for it."""
-    excluded = run.originals
-    with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
-        try:
-            result = channel.retrieve(run, limit + min(len(excluded), MOST_WITHOUT))
-        except EmbedderFault as fault:
-            return fault
-        run.prefetch(match.unit for match in result.matches)
-        run.trace.lap(channel.name)
-        if not excluded:
-            return result
-        return result._replace(matches=[match for match in result.matches if match.unit not in excluded][:limit])
-    return None
 
 
 def add_todos(run: SearchRun, findings: Findings) -> Findings:

@@ -151,6 +151,11 @@ class WordStatistics:
     hits: Sequence[int]  # For each phrase of a query, the number of units that hold it
 
 
+def _is_cut_in_tie(rows: Sequence[tuple[Any, float]], limit: int) -> bool:
+    """True if rows beyond the limit tie with its last: then all of them are read, since ties are cut by content."""
+    return 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]
+
+
 class Postings(Tables):
     """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
 
@@ -246,8 +251,12 @@ class Postings(Tables):
             rows = self.arrays.best(terms, factors, columns, proposing, limit)
             if rows is not None:
                 return self._in_order(rows, limit)
-        scoring = f"-bm25(unit_terms, {', '.join(map(repr, factors))})"
-        return self._best(scoring, self._phrases.expressions(terms, columns, proposing), within, limit)
+        matches = self._phrases.expressions(terms, columns, proposing)
+        sql = self._select_best(f"-bm25(unit_terms, {', '.join(map(repr, factors))})", matches, within)
+        rows = self._rows(f"{sql} {limit + 1}", *matches)
+        if _is_cut_in_tie(rows, limit):
+            rows = self._rows(f"{sql} -1", *matches)
+        return self._in_order(rows, limit)
 
     def bm25_given(
         self,
@@ -268,7 +277,11 @@ class Postings(Tables):
         self._mean = tokens / rows if rows else 1.0
         self._idf = [compute_fts5_idf(rows, holding) for holding in given.hits]
         self._weights = [float(weights.get(column, 1.0)) for column in COLUMNS]
-        best = self._best("bm25_given(unit_terms)", matches, within, limit)
+        sql = self._select_best("bm25_given(unit_terms)", matches, within)
+        found = self._rows(f"{sql} {limit + 1}", *matches)
+        if _is_cut_in_tie(found, limit):
+            found = self._rows(f"{sql} -1", *matches)
+        best = self._in_order(found, limit)
         keys = self._content_keys([unit for unit, _ in best])
         return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
@@ -295,17 +308,13 @@ class Postings(Tables):
         rows, *tokens = _varints(bytes(row[0])) if row else [0]
         return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
 
-    def _best(self, scoring: str, matches: Sequence[str], within: UnitSet | None, limit: int) -> InOrder[Any]:
-        """The best units by an expression; `matches` are what they hold and, if there is a second, what proposes them."""
+    def _select_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None) -> str:
+        """A statement, up to its limit, for the best units; `matches`: what they hold, and what proposes them if that differs."""
         proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if len(matches) > 1 else ""
-        sql = (
+        return (
             f"SELECT rowid, {scoring} AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
-            f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT "
+            f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT"
         )
-        rows = self._rows(f"{sql} {limit + 1}", *matches)
-        if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # all that tie at the end are cut by content
-            rows = self._rows(f"{sql} -1", *matches)
-        return self._in_order(rows, limit)
 
     def _in_order(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
         """The first rows of these, which are ordered by score; ties by content."""

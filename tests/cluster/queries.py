@@ -10,8 +10,9 @@ from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.request import SearchOptions
 from codelens.render.records import candidate_record, search_record, to_json
-from codelens.search.files import search_files
-from codelens.search.pipeline import search
+from codelens.search.files import rank_files
+from codelens.search.pipeline import rank
+from codelens.search.present import answer
 from codelens.search.why import explain
 from codelens.store.store import Store
 
@@ -22,10 +23,10 @@ Question = tuple[str, SearchOptions]
 def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
     """What `search --json` prints: hits with scores and contributions, notices, terms; or the error."""
     text, options = question
-    ask = search_files if options.files_only else search
+    order = rank_files if options.files_only else rank
     try:
-        with store.reading():
-            return to_json(search_record(ask(text, store, NOWHERE, options, settings), 0), 1)
+        with store.reading(), store.spending(settings.query_seconds):
+            return to_json(search_record(answer(order(text, store, options, settings), NOWHERE), 0), 1)
     except (UsageError, TargetError, QueryError) as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}"
 

@@ -22,9 +22,8 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.query.parser import MOST_PATTERNS
-from codelens.search.files import search_files
 from codelens.search.lexicon import MOST_UNKNOWN
-from codelens.search.pipeline import rank, search
+from codelens.search.pipeline import rank
 from codelens.search.run import LONGEST
 from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS
 from codelens.search.why import explain
@@ -68,7 +67,7 @@ Asked = Callable[[Store, Index], SearchResult]
 
 
 def asking(text: str, **options: Any) -> Asked:
-    return lambda store, index: search(text, store, index.info(), SearchOptions(**options), QUICK)
+    return lambda store, index: Index(store, QUICK).search(text, SearchOptions(**options))
 
 
 def told(result: SearchResult) -> str:
@@ -95,7 +94,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
     "expansion": (asking(QUERY, expand="bfs"), ("the expansion was left out",)),
     "knowing": (asking(QUERY, profile="knowing"), ("the walk was left out, so that ranks of channels alone decide",)),
     "files": (
-        lambda store, index: search_files(QUERY, store, index.info(), SearchOptions(files_only=True), QUICK),
+        asking(QUERY, files_only=True),
         ("keyword was left out", "vector was left out"),
     ),
     "why": (
