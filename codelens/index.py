@@ -358,7 +358,7 @@ class Index:
             changes = LastChanges(self._store, Texts(self._store))
             last: dict[UnitId, LastChange] = {}
             for document in self._store.documents.rows({unit.document for unit in units}):
-                last |= changes.of_units(document, [unit for unit in units if unit.document == document.id])
+                last |= changes.find_for_units(document, [unit for unit in units if unit.document == document.id])
             return last
 
     def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:

@@ -32,7 +32,7 @@ from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
-from codelens.query.nodes import Filter, Pattern, Query, leaves, positive_leaves
+from codelens.query.nodes import Filter, Pattern, Query, find_positive_leaves, list_leaves
 from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle, real_path
 from codelens.text.counts import quantity
@@ -178,7 +178,9 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
         what = other[-1].partition("/")[0] if other else "PATH"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = query.node
-    if [*positive_leaves(node)] != [*leaves(node)] or any(isinstance(leaf, Filter | Pattern) for leaf in leaves(node)):
+    if [*find_positive_leaves(node)] != [*list_leaves(node)] or any(
+        isinstance(leaf, Filter | Pattern) for leaf in list_leaves(node)
+    ):
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import commit_line, commits_record
 

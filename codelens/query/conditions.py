@@ -18,12 +18,12 @@ from codelens.query.facts import (
     LastChanges,
     Matching,
     Metadata,
-    begins,
     contains,
+    find_pattern,
+    find_words,
+    has_word_starting,
     is_one_word,
     occurs,
-    pattern_ranges,
-    words_of,
 )
 from codelens.query.filters import FIELD_TESTS
 from codelens.query.nodes import (
@@ -37,14 +37,14 @@ from codelens.query.nodes import (
     Pattern,
     Phrase,
     Word,
-    asks_todos,
-    conjunction,
+    asks_for_todos,
     expand_kinds,
+    find_positive_leaves,
     is_exact,
-    positive_leaves,
-    required_parts,
+    join_parts,
+    list_required_parts,
 )
-from codelens.query.patterns import ANY, Plan, require_all, require_any, required_literals, required_text
+from codelens.query.patterns import ANY, Plan, require_all, require_any, require_literals, require_text
 from codelens.store.documents import DocumentRow
 from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import Brief
@@ -71,13 +71,13 @@ def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
         case None | Word() | Identifier():  # at the top these only rank
             return TRUE
         case And(parts):
-            return _conjunction([evaluate(part, facts, matching) for part in parts])
+            return _combine_verdicts([evaluate(part, facts, matching) for part in parts])
     return _decide(node, facts, matching)
 
 
-def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
+def split_off_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
     """(kinds that a match can have, the remaining conditions on these); None if any kind can match."""
-    parts = required_parts(node)
+    parts = list_required_parts(node)
     kind_filters = [part for part in parts if isinstance(part, Filter) and part.field == "kind"]
     kinds = [expand_kinds(part.values) for part in kind_filters]
     rest = tuple(part for part in parts if part not in kind_filters or DOC in part.values)
@@ -86,7 +86,7 @@ def demanded_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | Non
 
 def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node | None:
     """The part of a query that these facts do not satisfy already; None if they satisfy all of it."""
-    return conjunction([part for part in required_parts(node) if not evaluate(part, facts, matching).value])
+    return join_parts([part for part in list_required_parts(node) if not evaluate(part, facts, matching).value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +120,16 @@ def _is_plain(node: Node) -> bool:
 
 def has_many_alternatives(node: Node) -> bool:
     """True if searching a document's whole text first is faster than testing unit by unit."""
-    return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in required_parts(node))
+    return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in list_required_parts(node))
 
 
-def narrow(node: Node, path: str, text: str, matching: Matching) -> Node | None:
+def drop_impossible_choices(node: Node, path: str, text: str, matching: Matching) -> Node | None:
     """The conditions without alternatives that the path and text of a document cannot satisfy; None if they rule it out."""
     parts = [
         Or(tuple(choice for choice in part.parts if _may_hold(choice, path, text, matching)))
         if isinstance(part, Or)
         else part
-        for part in required_parts(node)
+        for part in list_required_parts(node)
     ]
     return None if any(isinstance(part, Or) and not part.parts for part in parts) else And(tuple(parts))
 
@@ -149,7 +149,7 @@ def _decide(node: Node | AnyWord, facts: Facts, matching: Matching) -> Verdict:
     value: bool | None = None
     match node:
         case And(parts):
-            return _conjunction([_decide(part, facts, matching) for part in parts])
+            return _combine_verdicts([_decide(part, facts, matching) for part in parts])
         case Or(parts):
             value = False
             for part in parts:
@@ -162,54 +162,57 @@ def _decide(node: Node | AnyWord, facts: Facts, matching: Matching) -> Verdict:
             value = _decide(part, facts, matching).value
             value = None if value is None else not value
         case Word(word) | Identifier(word):
-            value = _mentions(word, getattr(node, "prefix", ""), facts, matching)
+            value = _is_mentioned(word, getattr(node, "prefix", ""), facts, matching)
         case Filter(name, values):
             value = FIELD_TESTS[name](facts, values, matching)
         case AnyWord(words):
-            texts = (words_of(text, matching.case != "yes") for text in _texts_with_words(facts))
+            texts = (find_words(text, matching.case != "yes") for text in _list_known_texts(facts))
             value = any(not words.isdisjoint(text) for text in texts) or (None if facts.text is None else False)
         case Phrase(phrase) if facts.text is not None:
             value = contains(facts.text, phrase, matching)
         case Pattern(source) if facts.text is not None:
-            value = bool(pattern_ranges(facts.text, source, matching, limit=1))
+            value = bool(find_pattern(facts.text, source, matching, limit=1))
     return UNKNOWN if value is None else TRUE if value else Verdict(False, node)  # type: ignore[arg-type]
 
 
-def _conjunction(verdicts: list[Verdict]) -> Verdict:
+def _combine_verdicts(verdicts: list[Verdict]) -> Verdict:
     failed = next((v for v in verdicts if v.value is False), None)
     return failed or (UNKNOWN if UNKNOWN in verdicts else TRUE)
 
 
-def _texts_with_words(facts: Facts) -> list[str]:
+def _list_known_texts(facts: Facts) -> list[str]:
     """The known texts in which a word may occur, shortest first."""
     names = [facts.name, facts.qualified_name] if facts.kind is not None else []
     return [facts.path, *names, *([facts.text] if facts.text is not None else [])]
 
 
-def _mentions(word: str, beginning: str, facts: Facts, matching: Matching) -> bool | None:
+def _is_mentioned(word: str, beginning: str, facts: Facts, matching: Matching) -> bool | None:
     """True if the path, name or text has the word, or one with the beginning if that is not empty; None if that is unknown.
     Case counts only with `case:yes`."""
-    ignore, texts = matching.case != "yes", _texts_with_words(facts)
-    if any(begins(t, beginning, ignore) if beginning else occurs(t, word, ignore, whole_word=True) for t in texts):
+    ignore, texts = matching.case != "yes", _list_known_texts(facts)
+    if any(
+        has_word_starting(t, beginning, ignore) if beginning else occurs(t, word, ignore, whole_word=True)
+        for t in texts
+    ):
         return True
     return False if facts.text is not None else None
 
 
 def demands_text(node: Node | None) -> bool:
     """True if a query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
-    conditions = (part for part in required_parts(node) if not isinstance(part, Word | Identifier))
-    leaves = (leaf for part in conditions for leaf in positive_leaves(part))
+    conditions = (part for part in list_required_parts(node) if not isinstance(part, Word | Identifier))
+    leaves = (leaf for part in conditions for leaf in find_positive_leaves(part))
     return any(is_exact(leaf) or isinstance(leaf, Word | Identifier | AnyWord) for leaf in leaves)
 
 
-def literal_requirements(node: Node | None) -> Plan:
+def plan_literals(node: Node | None) -> Plan:
     """The substrings that every matching document contains, from phrases, `content:`, patterns and required words.
 
-    A required word may be in the path instead: see `demanded_words`.
+    A required word may be in the path instead: see `find_demanded_words`.
     """
     match node:
         case And(parts):
-            return require_all(literal_requirements(part) for part in parts if not isinstance(part, Word | Identifier))
+            return require_all(plan_literals(part) for part in parts if not isinstance(part, Word | Identifier))
         case Word() | Identifier():
             return ANY
     return _plan_node(node)
@@ -219,13 +222,13 @@ def _plan_node(node: Node | None) -> Plan:
     match node:
         case Word(text) | Identifier(text):
             word = node.prefix or text if isinstance(node, Word) else text
-            return required_text(word) if is_one_word(word) else ANY
+            return require_text(word) if is_one_word(word) else ANY
         case Phrase(text):
-            return required_text(text)
+            return require_text(text)
         case Pattern(source):
-            return required_literals(source)
+            return require_literals(source)
         case Filter("content", values):
-            return require_any(map(required_text, values))
+            return require_any(map(require_text, values))
         case And(parts):
             return require_all(map(_plan_node, parts))
         case Or(parts):
@@ -233,13 +236,13 @@ def _plan_node(node: Node | None) -> Plan:
     return ANY
 
 
-def demanded_words(node: Node | None) -> frozenset[str]:
+def find_demanded_words(node: Node | None) -> frozenset[str]:
     """The words and prefixes that the tree requires as a condition."""
     match node:
         case And(parts):
-            return frozenset().union(*(demanded_words(p) for p in parts if not isinstance(p, Word | Identifier)))
+            return frozenset().union(*(find_demanded_words(p) for p in parts if not isinstance(p, Word | Identifier)))
         case Or():
-            of_words = (leaf for leaf in positive_leaves(node) if isinstance(leaf, Word | Identifier))
+            of_words = (leaf for leaf in find_positive_leaves(node) if isinstance(leaf, Word | Identifier))
             return frozenset(leaf.prefix or leaf.text if isinstance(leaf, Word) else leaf.text for leaf in of_words)
     return frozenset()
 
@@ -260,24 +263,24 @@ class Conditions:
     metadata: Metadata = EMPTY  # A user's table, if some condition needs it
     changes: LastChanges | None = None  # None if no condition needs last changes
 
-    def facts_of(self, document: DocumentRow) -> Facts:
+    def collect_facts(self, document: DocumentRow) -> Facts:
         repository = self.repositories[document.repository]
-        metadata = self.metadata.values_for(repository, document.path)
+        metadata = self.metadata.find_values(repository, document.path)
         return Facts(document.path, repository, document.language, document.roles, metadata)
 
     def make_matching(self, document: DocumentRow) -> Matching:
-        return replace(self.matching, last=self.changes.of_document(document)) if self.changes else self.matching
+        return replace(self.matching, last=self.changes.find_for_document(document)) if self.changes else self.matching
 
-    def matchings_of(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
+    def make_unit_matchings(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
         """The matching for each of these units of a document; empty if no condition needs last changes."""
         if self.changes is None:
             return {}
-        last = self.changes.of_units(document, units)
+        last = self.changes.find_for_units(document, units)
         return {unit.id: replace(self.matching, last=last.get(unit.id)) for unit in units}
 
     def decide(self, document: DocumentRow, node: Node | None) -> Verdict:
         """Evaluate a part of the query on what is known of a document."""
-        return evaluate(node, self.facts_of(document), self.make_matching(document))
+        return evaluate(node, self.collect_facts(document), self.make_matching(document))
 
 
 @dataclass(slots=True)
@@ -303,8 +306,8 @@ def add_satisfying(
     """
     budget, matching = conditions.matching.budget, conditions.matching
     rows = {d.id: d for d in documents}
-    kinds, rest = demanded_kinds(conditions.node)
-    briefs = texts.store.units.briefs(list(rows), kinds, asks_todos(conditions.node))
+    kinds, rest = split_off_kinds(conditions.node)
+    briefs = texts.store.units.briefs(list(rows), kinds, asks_for_todos(conditions.node))
     large = {document: texts.read(rows[document]) for document in texts.store.parts.documents() if document in rows}
     demanding_text = demands_text(conditions.node)
     before = -1
@@ -319,23 +322,23 @@ def add_satisfying(
         budget.check()
         if document in large and part not in parts.get(document, (part,)):
             continue
-        facts = conditions.facts_of(row)
+        facts = conditions.collect_facts(row)
         node = find_undecided(rest, facts, conditions.make_matching(row))
         if node is None:
             satisfying.units += [unit for unit, *_ in units]
             continue
         if has_many_alternatives(node):
             text = texts.read(row)
-            node = narrow(node, row.path, text.stored(text.span_of(part)), matching)
+            node = drop_impossible_choices(node, row.path, text.stored(text.span_of(part)), matching)
             if node is None:
                 continue
         if conditions.changes and matchings[0] != document:
-            matchings = document, conditions.matchings_of(row, texts.store.units.of_document(document))
+            matchings = document, conditions.make_unit_matchings(row, texts.store.units.of_document(document))
         decider = _UnitDecider(node, matching, matchings[1])
         undecided: list[Undecided] = []
         satisfied = len(satisfying.units)
         for unit, _, kind, name, container, start, end in units:
-            unit_facts = facts.of_unit(kind, name, f"{container}.{name}" if container else name)
+            unit_facts = facts.narrow_to_unit(kind, name, f"{container}.{name}" if container else name)
             value = decider.decide(unit, unit_facts)
             if value is None:
                 undecided.append((unit, unit_facts, Span(start, end)))
@@ -369,13 +372,13 @@ class _UnitDecider(NamedTuple):
 
     def find_beside(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:
         """The outermost units that match with the text next to them in their part, each with its wider span."""
-        around = _reaches([span for _, _, span in undecided], whole, part)
+        around = _extend_spans([span for _, _, span in undecided], whole, part)
         near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
         matching = set(self.decide_texts(near, whole))
         return {unit: span for unit, _, span in near if unit in matching}
 
 
-def _reaches(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:
+def _extend_spans(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:
     """Outermost span → the span extended back to the one before, in whole lines.
 
     Units leave out comments above a definition, words like `export` and lines of brackets. Text there belongs to the unit below.

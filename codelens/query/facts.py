@@ -50,7 +50,7 @@ class Metadata:
     columns: frozenset[str]
     newest: int  # The latest time in the column `updated`; 0 if it has none
 
-    def values_for(self, repository: str, path: str) -> Mapping[str, Scalar]:
+    def find_values(self, repository: str, path: str) -> Mapping[str, Scalar]:
         """The values for a file: its own, else its folder's, else its repository's."""
         parts = path.split("/")
         values: dict[str, Scalar] = {}
@@ -75,9 +75,9 @@ def load_metadata(path: str) -> Metadata:
 def _parse_table(text: str, path: str) -> Metadata:
     rows: dict[tuple[str, str], Mapping[str, Scalar]] = {}
     try:
-        for place, row in _json_rows(text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text):
+        for place, row in _read_json_rows(text) if text.lstrip()[:1] in ("[", "{") else _read_csv_rows(text):
             try:
-                key, values = _row(row)
+                key, values = _parse_row(row)
                 if key in rows:
                     raise ValueError(f"{' '.join(filter(None, key))} is listed twice")
             except ValueError as fault:
@@ -90,7 +90,7 @@ def _parse_table(text: str, path: str) -> Metadata:
     return Metadata(rows, columns, max(times, default=0))
 
 
-def _json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     rows = parse_json(text)
     if not isinstance(rows, list):
         raise ValueError("it is not a list of objects")
@@ -100,7 +100,7 @@ def _json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"entry {number}", {column: value for column, value in row.items() if value is not None}
 
 
-def _csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows of a CSV text. Empty cells are left out."""
     import csv  # a search without a table pays for no import
 
@@ -119,32 +119,32 @@ def _csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise ValueError(f"line {reader.line_num}: {fault}") from None
 
 
-def _row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
+def _parse_row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
     named = {key: row.get(key, "") for key in KEYS}
     if wrong := [key for key, value in named.items() if not isinstance(value, str)]:
         raise ValueError(f"{wrong[0]} must be a string, not {named[wrong[0]]!r}")
     if not any(named.values()):
         raise ValueError("it names neither a path nor a repository")
     path = "/".join(part for part in named["path"].split("/") if part not in ("", "."))
-    return (named["repository"], path), {c: _value(c, value) for c, value in row.items() if c not in KEYS}
+    return (named["repository"], path), {c: _parse_value(c, value) for c, value in row.items() if c not in KEYS}
 
 
-def _value(column: str, value: Any) -> Scalar:
+def _parse_value(column: str, value: Any) -> Scalar:
     if column == UPDATED:
-        return unix_seconds(value)
+        return parse_time(value)
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"{column} must be a string, a number, true or false, not {value!r}")
     if column not in BOUNDS:
         return value
     least, most = BOUNDS[column]
-    number = None if isinstance(value, bool) else number_of(value)
+    number = None if isinstance(value, bool) else parse_number(value)
     if number is None or not least <= number <= most or number == math.inf:
         upto = f" to {most:g}" if most < math.inf else " on"
         raise ValueError(f"{column} must be a number from {least:g}{upto}, not {value!r}")
     return number
 
 
-def number_of(value: Scalar) -> float | None:
+def parse_number(value: Scalar) -> float | None:
     """The number that a value is or spells; None for other values."""
     try:
         return float(value)
@@ -152,7 +152,7 @@ def number_of(value: Scalar) -> float | None:
         return None
 
 
-def unix_seconds(value: object) -> int:
+def parse_time(value: object) -> int:
     """The unix seconds of an ISO 8601 day or time, in UTC unless it names a zone, or of unix seconds. Raises ValueError."""
     from datetime import UTC, datetime
 
@@ -170,7 +170,7 @@ def unix_seconds(value: object) -> int:
         ) from None
 
 
-_WORD = rf"[^\W{CJK}]+"  # A maximal run of characters for which `_in_word` is true; compiling it takes 2 ms
+_WORD = rf"[^\W{CJK}]+"  # A maximal run of characters for which `_is_in_word` is true; compiling it takes 2 ms
 
 
 class Facts(NamedTuple):
@@ -186,7 +186,7 @@ class Facts(NamedTuple):
     qualified_name: str = ""
     text: str | None = None
 
-    def of_unit(self, kind: str, name: str, qualified_name: str) -> Facts:
+    def narrow_to_unit(self, kind: str, name: str, qualified_name: str) -> Facts:
         return self._replace(kind=kind, name=name, qualified_name=qualified_name)
 
 
@@ -222,12 +222,12 @@ def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
     return at >= 0
 
 
-def begins(text: str, wanted: str, ignore_case: bool) -> bool:
+def has_word_starting(text: str, wanted: str, ignore_case: bool) -> bool:
     """True if some word of a text starts with another text."""
     if ignore_case:
         text, wanted = _folded(text), fold(wanted)
     at = text.find(wanted)
-    while at >= 0 and _joins(text, at):
+    while at >= 0 and _is_inside_word(text, at):
         at = text.find(wanted, at + 1)
     return at >= 0
 
@@ -236,7 +236,7 @@ _folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
 
 
 @lru_cache(maxsize=8)
-def words_of(text: str, ignore_case: bool) -> frozenset[str]:
+def find_words(text: str, ignore_case: bool) -> frozenset[str]:
     """The words of a text, with the borders that `occurs` uses."""
     return frozenset(re.findall(_WORD, _folded(text) if ignore_case else text))
 
@@ -247,20 +247,20 @@ def is_one_word(text: str) -> bool:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    return not (_joins(text, start) or _joins(text, end))
+    return not (_is_inside_word(text, start) or _is_inside_word(text, end))
 
 
-def _joins(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     """True if the characters before and after a position belong to one word."""
-    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+    return 0 < at < len(text) and _is_in_word(text[at - 1]) and _is_in_word(text[at])
 
 
-def _in_word(character: str) -> bool:
+def _is_in_word(character: str) -> bool:
     """True for characters of words. Chinese, Japanese and Korean text has no marked borders, so every position in it is one."""
     return (character.isalnum() or character == "_") and not is_cjk(character)
 
 
-def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[int, int]]:
+def find_occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[int, int]]:
     """Character ranges of a phrase in a text, compared as the query says. Folding keeps positions."""
     if not wanted:
         return
@@ -274,7 +274,7 @@ def occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[in
         at = text.find(wanted, end)
 
 
-def pattern_ranges(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
+def find_pattern(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
     """Character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
     ignore_case = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
     return find_all(compile_pattern(source, ignore_case, matching.whole_word), text, matching.budget, limit)
@@ -296,39 +296,43 @@ class LastChanges:
         """True if lines may be older than the commits that were read, so that their authors are unknown."""
         return any(len(commits) >= MOST_LINE_COMMITS for commits in self._commits.values())
 
-    def of_document(self, document: DocumentRow) -> LastChange | None:
+    def find_for_document(self, document: DocumentRow) -> LastChange | None:
         """The last change of a file; None if git does not know the file. Its units may be older."""
-        lines = self._lines(document)
-        commits = self._commits_of(document)
+        lines = self._read_lines(document)
+        commits = self._read_commits(document)
         if lines is not None and lines.last in commits:
             last = commits[lines.last]
             return LastChange(last.time, last.author, whole_file=bool(lines.runs))
         history = self._store.history.find_changes([document.id]).get(document.id)
         return LastChange(history.changed) if history else None
 
-    def of_units(self, document: DocumentRow, units: Iterable[UnitRow]) -> dict[UnitId, LastChange]:
+    def find_for_units(self, document: DocumentRow, units: Iterable[UnitRow]) -> dict[UnitId, LastChange]:
         """The last change of each unit of a file; units without a known change are left out."""
-        whole, lines = self.of_document(document), self._lines(document)
+        whole, lines = self.find_for_document(document), self._read_lines(document)
         if whole is None:
             return {}
         alone = LastChange(whole.time, whole.author)
-        if lines is None or not lines.runs or object_id(self._texts.read(document), len(lines.blob)) != lines.blob:
+        if (
+            lines is None
+            or not lines.runs
+            or compute_object_id(self._texts.read(document), len(lines.blob)) != lines.blob
+        ):
             return {unit.id: alone for unit in units}
-        commits = self._commits_of(document)
+        commits = self._read_commits(document)
         oldest = min((commit.time for commit in commits.values()), default=0)
         ends = list(accumulate(run.lines for run in lines.runs))
-        return {unit.id: _change_of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
+        return {unit.id: _find_change_of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
 
-    def _lines(self, document: DocumentRow) -> WrittenLines | None:
+    def _read_lines(self, document: DocumentRow) -> WrittenLines | None:
         return self._store.lines.by_path(document.repository, [document.path]).get(document.path)
 
-    def _commits_of(self, document: DocumentRow) -> Mapping[int, LineCommit]:
+    def _read_commits(self, document: DocumentRow) -> Mapping[int, LineCommit]:
         if document.repository not in self._commits:
             self._commits[document.repository] = self._store.lines.commits(document.repository)
         return self._commits[document.repository]
 
 
-def object_id(text: DocumentText, length: int) -> bytes:
+def compute_object_id(text: DocumentText, length: int) -> bytes:
     """Git's id of a content, SHA-1 or SHA-256 by its length in bytes."""
     import hashlib  # few searches need it
 
@@ -338,7 +342,7 @@ def object_id(text: DocumentText, length: int) -> bytes:
     return digest.digest()
 
 
-def _change_of_lines(
+def _find_change_of_lines(
     unit: UnitRow, lines: WrittenLines, ends: Sequence[int], commits: Mapping[int, LineCommit], oldest: int
 ) -> LastChange:
     """The youngest commit among those that wrote its lines; of several at one time the one with the lowest number."""

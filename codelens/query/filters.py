@@ -11,7 +11,7 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
-from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, number_of, occurs, unix_seconds
+from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, occurs, parse_number, parse_time
 from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
 from codelens.text.identifiers import nearest
 from codelens.text.terms import fold
@@ -65,7 +65,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
     if not values:
         raise BadValueError(f"'{field}:' needs a value right after it;")
     if field == "meta":
-        return Filter(field, _comparisons(values))
+        return Filter(field, _complete_comparisons(values))
     if field in ("after", "before"):
         for value in values:
             if find_day_start(value) is None:
@@ -98,7 +98,7 @@ def _list_known_values(field: str, languages: Collection[str]) -> tuple[str, Map
     return "", {}
 
 
-def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
+def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:
     """NAME=VALUE each. A value alone is another value for the name before it."""
     comparisons: list[str] = []
     name = ""
@@ -115,7 +115,7 @@ def _comparisons(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(comparisons))
 
 
-def kinds_filter(kinds: Sequence[str]) -> Filter | None:
+def make_kinds_filter(kinds: Sequence[str]) -> Filter | None:
     """The condition for --kind; None without kinds. Raises UsageError for an unknown kind."""
     if not kinds:
         return None
@@ -140,7 +140,7 @@ def find_day_start(text: str) -> int | None:
         return None
 
 
-def _kind(facts: Facts, values: tuple[str, ...], _: Matching) -> bool | None:
+def _has_kind(facts: Facts, values: tuple[str, ...], _: Matching) -> bool | None:
     if facts.kind is None:
         return None
     if facts.kind in expand_kinds(value for value in values if value != DOC):
@@ -155,7 +155,7 @@ def find_repositories(value: str, matching: Matching) -> Collection[str]:
     """
     if value not in matching.meant:
         roots, below = matching.roots.items(), f"/{value.strip('/')}/"
-        exact = {name for name, root in roots if _ends(name, value, matching) or _ends(root, value, matching)}
+        exact = {name for name, root in roots if _ends_with(name, value, matching) or _ends_with(root, value, matching)}
         matching.meant[value] = exact or {
             name
             for name, root in roots
@@ -164,21 +164,21 @@ def find_repositories(value: str, matching: Matching) -> Collection[str]:
     return matching.meant[value]
 
 
-def _ends(path: str, value: str, matching: Matching) -> bool:
+def _ends_with(path: str, value: str, matching: Matching) -> bool:
     if matching.ignores_case(value):
         path, value = fold(path), fold(value)
     return f"/{path.strip('/')}".endswith(f"/{value.removeprefix('./').strip('/')}")
 
 
-def _compares(known: Mapping[str, Scalar], comparison: str) -> bool:
+def _satisfies_comparison(known: Mapping[str, Scalar], comparison: str) -> bool:
     """Compare a column with a value: as numbers, as times, or as texts ignoring case. False if the column is missing."""
     parts = COMPARISON.fullmatch(comparison)
     value = next((value for column, value in known.items() if parts and column.lower() == parts[1]), None)
     if parts is None or value is None:
         return False
-    left: float | str | None = number_of(value)
+    left: float | str | None = parse_number(value)
     try:
-        right: float | str | None = unix_seconds(parts[3]) if parts[1] == UPDATED else number_of(parts[3])
+        right: float | str | None = parse_time(parts[3]) if parts[1] == UPDATED else parse_number(parts[3])
     except ValueError:
         right = None
     if left is None or right is None:
@@ -196,7 +196,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _has_symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
     """True if the name contains the value; a part before a dot must match the end of the container."""
     if facts.kind is None:
         return None
@@ -240,12 +240,12 @@ def _is_by_author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool
 
 FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | None]] = {
     "lang": lambda facts, values, _: facts.language.lower() in map(str.lower, values),
-    "path": lambda facts, values, matching: any(_on_path(facts.path, value, matching) for value in values),
+    "path": lambda facts, values, matching: any(_fits_path(facts.path, value, matching) for value in values),
     "file": lambda facts, values, matching: any(
         _fits(facts.path.rpartition("/")[2], value, matching) for value in values
     ),
-    "sym": _symbol,
-    "kind": _kind,
+    "sym": _has_symbol,
+    "kind": _has_kind,
     "case": lambda facts, values, matching: True,
     "repo": lambda facts, values, matching: any(
         facts.repository in find_repositories(value, matching) for value in values
@@ -254,7 +254,7 @@ FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | No
         None if facts.text is None else any(contains(facts.text, value, matching) for value in values)
     ),
     "is": lambda facts, values, _: not facts.roles.isdisjoint(values),
-    "meta": lambda facts, values, _: any(_compares(facts.metadata, value) for value in values),
+    "meta": lambda facts, values, _: any(_satisfies_comparison(facts.metadata, value) for value in values),
     "after": _is_after,
     "before": _is_before,
     "author": _is_by_author,
@@ -269,15 +269,15 @@ def _fits(text: str, value: str, matching: Matching) -> bool:
     return fnmatchcase(text, value) if GLOB.search(value) else value in text
 
 
-def _on_path(path: str, value: str, matching: Matching) -> bool:
-    """True if the path contains the value ('/' matches the start of a component), or if it matches as a `path_glob`."""
+def _fits_path(path: str, value: str, matching: Matching) -> bool:
+    """True if the path contains the value ('/' matches the start of a component), or if it matches as a `path_matches_glob`."""
     value = value.removeprefix("./")
     if matching.ignores_case(value):
         path, value = fold(path), fold(value)
-    return path_glob(path, value) if GLOB.search(value) else value in f"/{path}"
+    return path_matches_glob(path, value) if GLOB.search(value) else value in f"/{path}"
 
 
-def path_glob(path: str, glob: str) -> bool:
+def path_matches_glob(path: str, glob: str) -> bool:
     """Match a path with a glob as in .gitignore: `*` stays within a component, `**` crosses components. It may match from any
     component, with a leading '/' only from the root. A matching folder includes all files below.
 

@@ -25,7 +25,7 @@ from codelens.query.nodes import (
     Pattern,
     Phrase,
     Word,
-    positive_leaves,
+    find_positive_leaves,
     says_text,
 )
 from codelens.query.patterns import (
@@ -41,8 +41,8 @@ from codelens.query.patterns import (
     has_upper,
     require_all,
     require_any,
-    required_literals,
-    required_text,
+    require_literals,
+    require_text,
 )
 from codelens.text.terms import fold
 
@@ -73,7 +73,7 @@ class LineQuery:
 
     def plan(self) -> Plan:
         """The substrings that every text with such a line contains."""
-        return ANY if self.invert or self.text is None else _plan(self.text)
+        return ANY if self.invert or self.text is None else _plan_node(self.text)
 
 
 class FoundLine(NamedTuple):
@@ -86,7 +86,7 @@ class FoundLine(NamedTuple):
     ranges: Ranges
 
 
-def line_query(
+def make_line_query(
     node: Node | None, case: str = "auto", *, whole_word: bool = False, whole_line: bool = False, invert: bool = False
 ) -> LineQuery:
     """Split a query's tree into conditions on places and on lines.
@@ -95,31 +95,31 @@ def line_query(
     """
     parts = node.parts if isinstance(node, And) else (node,) if node is not None else ()
     places = tuple(part for part in parts if not says_text(part))
-    texts = tuple(map(_line_node, (part for part in parts if says_text(part))))
+    texts = tuple(map(_make_line_node, (part for part in parts if says_text(part))))
     text = texts[0] if len(texts) == 1 else And(texts) if texts else None
-    place = _line_node(And(places)) if places else None
+    place = _make_line_node(And(places)) if places else None
     upper = any(
         has_upper(leaf.source) if isinstance(leaf, Pattern) else any(map(str.isupper, leaf.text))
-        for leaf in positive_leaves(text)
+        for leaf in find_positive_leaves(text)
         if isinstance(leaf, Pattern | Phrase | Identifier)
     )
     ignore_case = case == "no" or (case == "auto" and not upper)
     return LineQuery(And(places) if places else None, place, text, ignore_case, whole_word, whole_line, invert)
 
 
-def _line_node(node: Node) -> LineNode:
+def _make_line_node(node: Node) -> LineNode:
     match node:
         case And(parts):
             filters = tuple(part for part in parts if not says_text(part) and not isinstance(part, Not))
             one = filters[0] if len(filters) == 1 else And(filters)  # one unit satisfies all of them
             places = (LinePlace(one),) if filters else ()
-            return And((*places, *(_line_node(part) for part in parts if part not in filters)))
+            return And((*places, *(_make_line_node(part) for part in parts if part not in filters)))
         case Or(parts) if not says_text(node):
             return LinePlace(node)
         case Or(parts):
-            return Or(tuple(map(_line_node, parts)))
+            return Or(tuple(map(_make_line_node, parts)))
         case Not(part):
-            return Not(_line_node(part))
+            return Not(_make_line_node(part))
         case Filter("content", values):
             return Or(tuple(map(Phrase, values)))
         case Filter():
@@ -129,16 +129,16 @@ def _line_node(node: Node) -> LineNode:
     return node
 
 
-def _plan(node: LineNode) -> Plan:
+def _plan_node(node: LineNode) -> Plan:
     match node:
         case Phrase(text) | Identifier(text):
-            return required_text(text)
+            return require_text(text)
         case Pattern(source):
-            return required_literals(source)
+            return require_literals(source)
         case And(parts):
-            return require_all(map(_plan, parts))
+            return require_all(map(_plan_node, parts))
         case Or(parts):
-            return require_any(map(_plan, parts))
+            return require_any(map(_plan_node, parts))
     return ANY
 
 
@@ -169,9 +169,9 @@ class _Lines:
         match node:
             case Phrase(text) | Identifier(text):
                 whole_word = isinstance(node, Identifier) or self.query.whole_word
-                return self._on_lines(self._occurrences(text, whole_word))
+                return self._group_by_line(self._find_occurrences(text, whole_word))
             case Pattern(source):
-                return self._on_lines(self._matches(source))
+                return self._group_by_line(self._find_matches(source))
             case LinePlace(condition):
                 return self.keep_in_place(self.list_all(), condition)
             case Not(part):
@@ -208,7 +208,7 @@ class _Lines:
         while begin < len(self.text):
             end = self.text.find("\n", begin)
             end = end if end >= 0 else len(self.text)
-            lines[len(lines)] = FoundLine(len(lines), begin, self._before_return(begin, end), ())
+            lines[len(lines)] = FoundLine(len(lines), begin, self._find_line_end(begin, end), ())
             begin = end + 1
         return lines
 
@@ -227,7 +227,7 @@ class _Lines:
                 within[numbers[at]] = lines[numbers[at]]
         return within
 
-    def _matches(self, source: str) -> Iterable[tuple[int, int]]:
+    def _find_matches(self, source: str) -> Iterable[tuple[int, int]]:
         query = self.query
         program = compile_pattern(source, query.ignore_case, query.whole_word, query.whole_line)
         reach, every = find_reach(source), query.every_match
@@ -237,7 +237,7 @@ class _Lines:
             return find_in_lines(program, self.text, self.budget, every)
         return (find_all if every else find_first_in_lines)(program, self.text, self.budget)
 
-    def _occurrences(self, wanted: str, whole_word: bool) -> Iterator[tuple[int, int]]:
+    def _find_occurrences(self, wanted: str, whole_word: bool) -> Iterator[tuple[int, int]]:
         """A whole word has no letter, digit or underscore next to it, whatever it begins and ends with: as in ripgrep."""
         text = self.text
         if self.query.ignore_case:
@@ -245,7 +245,7 @@ class _Lines:
         at = text.find(wanted)
         while at >= 0:
             end = at + len(wanted)
-            fits = not (whole_word and (_in_word(text, at - 1) or _in_word(text, end)))
+            fits = not (whole_word and (_is_in_word(text, at - 1) or _is_in_word(text, end)))
             if fits and self.query.whole_line:
                 begins = at == 0 or text[at - 1] == "\n"
                 fits = begins and (end == len(text) or text.startswith(("\n", "\r\n"), end))
@@ -256,7 +256,7 @@ class _Lines:
                     end = len(text) if end < 0 else end
             at = text.find(wanted, max(end, at + 1) if fits else at + 1)
 
-    def _on_lines(self, ranges: Iterable[tuple[int, int]]) -> Lines:
+    def _group_by_line(self, ranges: Iterable[tuple[int, int]]) -> Lines:
         """Ranges in the text → lines with ranges in them; empty ranges make a line match without marking anything."""
         text, lines = self.text, dict[int, FoundLine]()
         number = begin = 0
@@ -266,22 +266,22 @@ class _Lines:
                 if start == len(text) and (not text or text.endswith("\n")):  # no line follows the last line break
                     break
                 if stop >= 0:
-                    lines[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+                    lines[number] = FoundLine(number, begin, self._find_line_end(begin, stop), tuple(parts))
                 number += text.count("\n", begin, start)
                 begin = text.rfind("\n", 0, start) + 1
                 stop = text.find("\n", start)
                 stop, parts = stop if stop >= 0 else len(text), []
             if end > start:
-                parts.append((start - begin, min(end, self._before_return(begin, stop)) - begin))
+                parts.append((start - begin, min(end, self._find_line_end(begin, stop)) - begin))
         if stop >= 0:
-            lines[number] = FoundLine(number, begin, self._before_return(begin, stop), tuple(parts))
+            lines[number] = FoundLine(number, begin, self._find_line_end(begin, stop), tuple(parts))
         return lines
 
-    def _before_return(self, begin: int, stop: int) -> int:
+    def _find_line_end(self, begin: int, stop: int) -> int:
         return stop - 1 if stop > begin and self.text[stop - 1] == "\r" else stop
 
 
-def _in_word(text: str, at: int) -> bool:
+def _is_in_word(text: str, at: int) -> bool:
     return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
 
 

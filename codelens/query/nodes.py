@@ -116,33 +116,33 @@ class Query:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that are not negated, in order."""
-        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Word))
+        return tuple(leaf.text for leaf in find_positive_leaves(self.node) if isinstance(leaf, Word))
 
     @property
     def identifiers(self) -> tuple[str, ...]:
         """The names in back-ticks that are not negated, in order."""
-        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Identifier))
+        return tuple(leaf.text for leaf in find_positive_leaves(self.node) if isinstance(leaf, Identifier))
 
     @property
     def phrases(self) -> tuple[str, ...]:
         """The quoted phrases that are not negated, without values of `content:`, which are conditions only."""
-        return tuple(leaf.text for leaf in positive_leaves(self.node) if isinstance(leaf, Phrase))
+        return tuple(leaf.text for leaf in find_positive_leaves(self.node) if isinstance(leaf, Phrase))
 
     @property
     def ranking_texts(self) -> tuple[Word | Phrase, ...]:
         """The texts that rank, in order. Adjacent words are joined by a space into one text, so that pairs of words count."""
-        return tuple(_ranking_texts(self.node, True))
+        return tuple(_find_ranking_texts(self.node, True))
 
     @property
     def loose_words(self) -> tuple[str, ...]:
         """The words and identifiers that only rank, in order."""
-        return tuple(part.text for part in required_parts(self.node) if isinstance(part, Word | Identifier))
+        return tuple(part.text for part in list_required_parts(self.node) if isinstance(part, Word | Identifier))
 
     @property
     def asks_for_lines(self) -> bool:
         """True if its only text is a phrase, a pattern or `content:`, or a choice of these."""
-        texts = [part for part in required_parts(self.node) if says_text(part) and not isinstance(part, Not)]
-        return len(texts) == 1 and all(map(is_exact, positive_leaves(texts[0])))
+        texts = [part for part in list_required_parts(self.node) if says_text(part) and not isinstance(part, Not)]
+        return len(texts) == 1 and all(map(is_exact, find_positive_leaves(texts[0])))
 
     @property
     def is_question(self) -> bool:
@@ -152,15 +152,15 @@ class Query:
     @property
     def plain(self) -> bool:
         """True if the query has no condition, only words and identifiers."""
-        return all(isinstance(part, Word | Identifier) for part in required_parts(self.node))
+        return all(isinstance(part, Word | Identifier) for part in list_required_parts(self.node))
 
 
-def required_parts(node: Node | None) -> tuple[Node, ...]:
+def list_required_parts(node: Node | None) -> tuple[Node, ...]:
     """The parts of a query that must all hold, of which words and identifiers only rank."""
     return node.parts if isinstance(node, And) else (node,) if node is not None else ()
 
 
-def conjunction(parts: Sequence[Node]) -> Node | None:
+def join_parts(parts: Sequence[Node]) -> Node | None:
     """The tree that requires all of these parts; None without parts."""
     return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
@@ -182,16 +182,16 @@ def is_exact(leaf: Node) -> bool:
     return isinstance(leaf, Phrase | Pattern) or (isinstance(leaf, Filter) and leaf.field == "content")
 
 
-def positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
+def find_positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
     """The leaves under an even number of negations, in the order of the query."""
     match node:
         case None:
             return
         case Not(part):
-            yield from positive_leaves(part, not positive)
+            yield from find_positive_leaves(part, not positive)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from positive_leaves(part, positive)
+                yield from find_positive_leaves(part, positive)
         case leaf:
             if positive:
                 yield leaf
@@ -206,39 +206,39 @@ def find_todo_mark(node: Node | None) -> str:
     return node.text if isinstance(node, Word) and node.text in MARKS else ""
 
 
-def asks_todos(node: Node | None) -> bool:
+def asks_for_todos(node: Node | None) -> bool:
     """True if a query asks for TODO comments, which searches otherwise leave out."""
-    leaves = positive_leaves(node)
+    leaves = find_positive_leaves(node)
     return bool(find_todo_mark(node)) or any(
         isinstance(f, Filter) and f.field == "kind" and TODO in expand_kinds(f.values) for f in leaves
     )
 
 
-def leaves(node: Node | None) -> Iterator[Leaf]:
+def list_leaves(node: Node | None) -> Iterator[Leaf]:
     """All leaves; negated ones last."""
-    yield from positive_leaves(node)
-    yield from positive_leaves(node, positive=False)
+    yield from find_positive_leaves(node)
+    yield from find_positive_leaves(node, positive=False)
 
 
-def _ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:
+def _find_ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Phrase]:
     match node:
         case Not(part):
-            yield from _ranking_texts(part, not positive)
+            yield from _find_ranking_texts(part, not positive)
         case Or(parts):
             for part in parts:
-                yield from _ranking_texts(part, positive)
+                yield from _find_ranking_texts(part, positive)
         case And(parts):
             for are_words, run in groupby(parts, key=lambda part: isinstance(part, Word)):
                 if are_words and positive:  # adjacent words are joined by a space
                     words = [part for part in run if isinstance(part, Word)]
                     yield Word(" ".join(word.text for word in words), words[0].start)
                 for part in run if not are_words else ():
-                    yield from _ranking_texts(part, positive)
+                    yield from _find_ranking_texts(part, positive)
         case Word() | Phrase() if positive:
             yield node
 
 
-def without_phrases(query: Query) -> Query | None:
+def split_phrases(query: Query) -> Query | None:
     """The query with its phrases read as words; None if it has none next to other words."""
     parts = query.node.parts if isinstance(query.node, And) else ()
     if not any(isinstance(part, Phrase) for part in parts) or not query.loose_words:

@@ -75,7 +75,7 @@ class Faults:
         if self.counts[code] <= MOST:
             self.notes.append((position, Notice(code, text)))
 
-    def notices(self) -> tuple[Notice, ...]:
+    def list_notices(self) -> tuple[Notice, ...]:
         """The notices without duplicates, in the order of the text."""
         ordered = [notice for _, notice in sorted(self.notes, key=lambda fault: fault[0])]
         return tuple(dict.fromkeys(ordered))[:MOST]
@@ -124,28 +124,28 @@ class Lexer:
 
     def run(self) -> list[QueryToken]:
         """All tokens in order. Unclosed parentheses stay in `open`."""
-        while (start := _end(_SPACE, self.text, self.position)) < len(self.text):
+        while (start := _find_end(_SPACE, self.text, self.position)) < len(self.text):
             self.position = start
             last = self.tokens[-1] if self.tokens else None
             is_closing = self.text[start] == ")"
             if last is not None and last.kind == "leaf" and last.end == start and not is_closing:
-                self._word(start, start)  # no special token begins directly after a quotation
-            elif is_closing and self._closes():
+                self._add_word(start, start)  # no special token begins directly after a quotation
+            elif is_closing and self._closes_group():
                 self.open.pop()
                 self.depth -= 1
                 self._add("close", start, start + 1)
             else:
-                self._unit(start)
+                self._read_unit(start)
         return self.tokens
 
-    def _closes(self) -> bool:
+    def _closes_group(self) -> bool:
         return bool(self.open) and self.open[-1] is not None
 
     def _add(self, kind: str, start: int, end: int, leaf: Leaf | None = None) -> None:
         self.tokens.append(QueryToken(kind, start, end, leaf))
         self.position = end
 
-    def _unit(self, start: int) -> None:
+    def _read_unit(self, start: int) -> None:
         """Add a leaf, perhaps negated. If the leaf is not valid, the dash is part of its text."""
         dash = _NEGATION.match(self.text, start)
         at = dash.end() if dash else start
@@ -157,20 +157,20 @@ class Lexer:
             return self._add("open", at, at + 1)
         if self.text[at] == "(":
             self.faults.add("depth", at, f"groups go over {MAX_DEPTH} deep; searched as text")
-            return self._word(start, at)
-        if special := self._special(at, negated=bool(dash)):
+            return self._add_word(start, at)
+        if special := self._read_special(at, negated=bool(dash)):
             leaf, end = special
             if dash:
                 self._add("not", start, at)
             return self._add("leaf", at, end, leaf)
         if dash and self.position <= at and self.text[at] not in '"`/':
             self._add("not", start, at)
-            return self._word(at, at)
-        return self._word(start, max(at, self.position))
+            return self._add_word(at, at)
+        return self._add_word(start, max(at, self.position))
 
-    def _word(self, start: int, scanned: int) -> None:
+    def _add_word(self, start: int, scanned: int) -> None:
         """Add the text from `start` to the end of the word; the part before `scanned` was read already."""
-        end = self._run_end(scanned, _RUN)
+        end = self._find_run_end(scanned, _RUN)
         run = self.text[start:end]
         last = self.tokens[-1] if self.tokens else None
         after_dash = last is not None and last.kind == "not" and last.end == start
@@ -180,12 +180,12 @@ class Lexer:
             self.faults.add("operator", start, "a lone '-' negates nothing; searched as text")
         return self._add("leaf", start, end, Word(run, start))
 
-    def _run_end(self, at: int, plain: re.Pattern[str]) -> int:
+    def _find_run_end(self, at: int, plain: re.Pattern[str]) -> int:
         """End of a run: before a space or a parenthesis that closes a group. Parentheses of the run itself pair up."""
-        while (at := _end(plain, self.text, at)) < len(self.text):
+        while (at := _find_end(plain, self.text, at)) < len(self.text):
             if self.text[at] == "(":
                 self.open.append(None)
-            elif self.text[at] != ")" or self._closes():
+            elif self.text[at] != ")" or self._closes_group():
                 break
             elif self.open:
                 self.open.pop()
@@ -194,7 +194,7 @@ class Lexer:
             at += 1
         return at
 
-    def _special(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
+    def _read_special(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
         """The leaf that begins here with a quote, a slash or a field, and its end; None for a word."""
         match self.text[at]:
             case '"':
@@ -213,15 +213,15 @@ class Lexer:
                 self.faults.add("quote", at, "a '`' is not closed, or holds nothing; searched as text")
                 return None
             case "/":
-                return self._pattern(at)
-        return self._filter(at, negated)
+                return self._read_pattern(at)
+        return self._read_filter(at, negated)
 
-    def _pattern(self, at: int) -> tuple[Leaf, int] | None:
+    def _read_pattern(self, at: int) -> tuple[Leaf, int] | None:
         """A pattern in /…/, if its first bare slash ends the word and it parses. An invalid one with spaces is prose,
         without a notice."""
         match = _SLASHED.match(self.text, at)
         rest = self.text[match.end() : match.end() + 1] if match else ""
-        if match is None or not (not rest or rest.isspace() or (rest == ")" and self._closes())):
+        if match is None or not (not rest or rest.isspace() or (rest == ")" and self._closes_group())):
             return None
         source = match[1]
         if self.patterns >= MOST_PATTERNS:
@@ -236,7 +236,7 @@ class Lexer:
         self.patterns += 1
         return Pattern(source), match.end()
 
-    def _filter(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
+    def _read_filter(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
         match = _FIELD.match(self.text, at)
         if match is None:
             return None
@@ -250,7 +250,7 @@ class Lexer:
             hint = f", did you mean '{meant}:'?" if meant else ";"
             self.faults.add("filter", at, f"'{excerpt(name)}:' is not a filter{hint} searched as text")
             return None
-        values = self._values(match.end())
+        values = self._read_values(match.end())
         if values is None:
             return None
         try:
@@ -260,7 +260,7 @@ class Lexer:
             return None
         return filtered, self.position
 
-    def _values(self, at: int) -> list[str] | None:
+    def _read_values(self, at: int) -> list[str] | None:
         """The values of a comma list, moving the position after it; None if a quote is not closed."""
         values = []
         while True:
@@ -269,7 +269,7 @@ class Lexer:
                 self.faults.add("quote", at, "a '\"' is not closed; searched as text")
                 self.position = at
                 return None
-            self.position = quoted.end() if quoted else self._run_end(at, _VALUE)
+            self.position = quoted.end() if quoted else self._find_run_end(at, _VALUE)
             values.append(unescape(quoted[1]) if quoted else self.text[at : self.position])
             if not self.text.startswith(",", self.position):
                 return [value for value in values if value]
@@ -281,7 +281,7 @@ def unescape(quoted: str) -> str:
     return re.sub(r'\\(["\\])', r"\1", quoted)
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _find_end(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
     return match.end() if match else at
 
@@ -316,8 +316,8 @@ def parse_query(
         raise QueryError(notice.text.removesuffix(AS_TEXT), text, min(position, len(text)))
     cases = [t.leaf.values[0] for t in tokens if isinstance(t.leaf, Filter) and t.leaf.field == "case"]
     operands = [token for token in tokens if not token.is_case]
-    node = _Parser(operands).either() if operands else None
-    return Query(text, node, faults.notices(), cases[-1] if cases else case)
+    node = _Parser(operands).parse_choice() if operands else None
+    return Query(text, node, faults.list_notices(), cases[-1] if cases else case)
 
 
 _LOOSE = Word("")  # Placeholder for text that later tokens may extend
@@ -373,37 +373,37 @@ class _Parser:
         self.tokens = tokens
         self.at = 0
 
-    def _kind(self) -> str:
+    def _peek_kind(self) -> str:
         return self.tokens[self.at].kind if self.at < len(self.tokens) else ""
 
-    def either(self) -> Node:
-        parts = [self._both()]
-        while self._kind() == "or":
+    def parse_choice(self) -> Node:
+        parts = [self._parse_sequence()]
+        while self._peek_kind() == "or":
             self.at += 1
-            parts.append(self._both())
+            parts.append(self._parse_sequence())
         flat = [inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))]
         distinct = {describe(inner): inner for inner in reversed(flat)}
         flat = list(distinct.values())[::-1]
         return flat[0] if len(flat) == 1 else Or(tuple(flat))
 
-    def _both(self) -> Node:
+    def _parse_sequence(self) -> Node:
         parts: list[Node] = []
-        while self._kind() not in ("or", "close", ""):
-            if self._kind() == "and":
+        while self._peek_kind() not in ("or", "close", ""):
+            if self._peek_kind() == "and":
                 self.at += 1
-            part = self._part()
+            part = self._parse_operand()
             parts += part.parts if isinstance(part, And) else (part,)
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def _part(self) -> Node:
+    def _parse_operand(self) -> Node:
         """An operand. Pairs of negations cancel, except a last pair: NOT NOT word makes the word a condition."""
         negations = 0
-        while self._kind() == "not":
+        while self._peek_kind() == "not":
             negations += 1
             self.at += 1
         leaf = self.tokens[self.at].leaf
         self.at += 1
-        part = leaf or self.either()
+        part = leaf or self.parse_choice()
         self.at += leaf is None  # the closing parenthesis
         for _ in range(negations if negations < 2 else 2 - negations % 2):
             part = Not(part)

@@ -129,7 +129,7 @@ def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: in
     """
     if budget.left <= 0:
         raise OutOfTime
-    with _engine_subject(compiled, text, budget) as (subject, timeout):
+    with _preparing_subject(compiled, text, budget) as (subject, timeout):
         matches = compiled.program.finditer(subject, timeout=timeout)
         return tuple(match.span() for match in (islice(matches, limit) if limit else matches))
 
@@ -142,7 +142,7 @@ def find_in_lines(
     """
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0
-    with _engine_subject(compiled, text, budget) as (subject, timeout):
+    with _preparing_subject(compiled, text, budget) as (subject, timeout):
         while begin < len(text):
             end = subject.find("\n", begin)
             end = end if end >= 0 else len(text)
@@ -157,7 +157,7 @@ def find_in_lines(
 def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
     """The same for a pattern whose matches stay in lines (`find_reach`): the first of each line. It looks at no line twice."""
     begin = 0
-    with _engine_subject(compiled, text, budget) as (subject, timeout):
+    with _preparing_subject(compiled, text, budget) as (subject, timeout):
         while match := compiled.program.search(subject, begin, timeout=timeout):
             yield match.span()
             begin = subject.find("\n", match.start()) + 1
@@ -166,7 +166,7 @@ def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget
 
 
 @contextmanager
-def _engine_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
+def _preparing_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
     """The text for the engine, of the same length, and the seconds it has. Raises OutOfTime for a slow pattern, which
     `budget.cut` then names."""
     subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
@@ -194,15 +194,15 @@ def find_reach(source: str) -> LineReach:
     tree = parse_tree(source)
     if tree.dot_all:
         return LineReach.OVER_LINES
-    reach = _reach(tree.items)
+    reach = _find_reach_of_items(tree.items)
     return LineReach.MAY_CROSS if reach is LineReach.IN_LINE and not tree.exact else reach
 
 
-def _reach(items: tuple[tuple[str, Any], ...]) -> LineReach:
-    return max((_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=LineReach.IN_LINE)
+def _find_reach_of_items(items: tuple[tuple[str, Any], ...]) -> LineReach:
+    return max((_find_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=LineReach.IN_LINE)
 
 
-def _reach_of_item(operator: str, argument: Any) -> LineReach:
+def _find_reach_of_item(operator: str, argument: Any) -> LineReach:
     match operator:
         case "LITERAL":
             return LineReach.OVER_LINES if argument == _BREAK else LineReach.IN_LINE
@@ -211,23 +211,23 @@ def _reach_of_item(operator: str, argument: Any) -> LineReach:
         case "ANY" | "AT" | "GROUPREF" | "FAILURE":
             return LineReach.IN_LINE
         case "IN":
-            return _reach_of_set(read_items(argument))
+            return _find_reach_of_set(read_items(argument))
         case "BRANCH":
-            return _reach(tuple(item for branch in argument[1] for item in read_items(branch)))
+            return _find_reach_of_items(tuple(item for branch in argument[1] for item in read_items(branch)))
         case "SUBPATTERN":
-            return LineReach.OVER_LINES if argument[1] & re.DOTALL else _reach(read_items(argument[-1]))
+            return LineReach.OVER_LINES if argument[1] & re.DOTALL else _find_reach_of_items(read_items(argument[-1]))
         case "ASSERT" | "ASSERT_NOT":
-            return _reach(read_items(argument[1]))
+            return _find_reach_of_items(read_items(argument[1]))
         case "ATOMIC_GROUP":
-            return _reach(read_items(argument))
-    return _reach(repeat[2]) if (repeat := read_repetition(operator, argument)) else LineReach.MAY_CROSS
+            return _find_reach_of_items(read_items(argument))
+    return _find_reach_of_items(repeat[2]) if (repeat := read_repetition(operator, argument)) else LineReach.MAY_CROSS
 
 
 _BREAK = ord("\n")
 _WITH_BREAK = ("CATEGORY_SPACE", "CATEGORY_NOT_WORD", "CATEGORY_NOT_DIGIT")
 
 
-def _reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
+def _find_reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
     named = ("LITERAL", _BREAK) in members
     holds = named or any(
         (operator == "RANGE" and argument[0] <= _BREAK <= argument[1])
@@ -294,7 +294,7 @@ def require_any(plans: Iterable[Plan]) -> Plan:
     return AnyOf(parts) if len(parts) > 1 else next(iter(parts), ANY)
 
 
-def required_text(text: str) -> Plan:
+def require_text(text: str) -> Plan:
     """The plan of a text that must occur, in any case."""
     run = _LiteralRun()
     for character in text:
@@ -302,25 +302,25 @@ def required_text(text: str) -> Plan:
     return run.plan()
 
 
-def required_literals(source: str) -> Plan:
+def require_literals(source: str) -> Plan:
     """The plan of a regular expression; ANY if it does not parse or uses an unknown operator."""
     try:
         tree = parse_tree(source)
         plan = _LiteralRun().walk(tree.items).plan() if tree.exact else ANY
     except (QueryError, _UnknownOperatorError):
         return ANY
-    return plan if tree.dotted else _without_i(plan)
+    return plan if tree.dotted else _cut_at_i(plan)
 
 
-def _without_i(plan: Plan) -> Plan:
+def _cut_at_i(plan: Plan) -> Plan:
     """The plan with literals cut at every i. Ignoring case, i may match İ and ı, which the index does not fold."""
     match plan:
         case Substring(text):
             return require_all(Substring(part) for part in text.split("i") if len(part) >= SHORTEST)
         case AllOf(parts):
-            return require_all(map(_without_i, parts))
+            return require_all(map(_cut_at_i, parts))
         case AnyOf(parts):
-            return require_any(map(_without_i, parts))
+            return require_any(map(_cut_at_i, parts))
     return ANY
 
 
@@ -368,17 +368,17 @@ class _LiteralRun:
         for operator, argument in items:
             if operator == "LITERAL":
                 self.add(chr(argument))
-            elif operator == "IN" and (letter := _one_letter(argument)):
+            elif operator == "IN" and (letter := _find_single_letter(argument)):
                 self.add(letter)
             elif operator in ("SUBPATTERN", "ATOMIC_GROUP"):
                 self.walk(read_items(argument[-1] if operator == "SUBPATTERN" else argument))
             elif operator != "AT":  # which has no width: the literals before and after are adjacent
                 self.end()
-                self.plans.append(_plan_of_item(operator, argument))
+                self.plans.append(_plan_item(operator, argument))
         return self
 
 
-def _plan_of_item(operator: str, argument: Any) -> Plan:
+def _plan_item(operator: str, argument: Any) -> Plan:
     """The plan of an item that ends a run of literals."""
     if operator == "BRANCH":
         return require_any(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
@@ -392,7 +392,7 @@ def _plan_of_item(operator: str, argument: Any) -> Plan:
 _OPAQUE = frozenset(("IN", "NOT_LITERAL", "ANY", "ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS", "FAILURE"))
 
 
-def _one_letter(members: Any) -> str | None:
+def _find_single_letter(members: Any) -> str | None:
     """The letter of a set with both cases of one letter, [Ff]; None for other sets."""
     folded = {fold(chr(argument)) if str(operator) == "LITERAL" else "" for operator, argument in members}
     letter = folded.pop() if len(folded) == 1 else ""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from codelens.errors import UsageError
 from codelens.model.search import Intent
-from codelens.query.nodes import Pattern, Query, positive_leaves
+from codelens.query.nodes import Pattern, Query, find_positive_leaves
 from codelens.search.terms import load_words
 
 EVERYDAY = "everyday"
@@ -68,7 +68,7 @@ def detect_intent(query: Query, chosen: str = "") -> Intent | None:
         return Intent(chosen, "asked for", INTENTS[chosen])
     text = " ".join(part.text for part in query.ranking_texts).strip()
     words = text.split()
-    if any(isinstance(leaf, Pattern) for leaf in positive_leaves(query.node)):
+    if any(isinstance(leaf, Pattern) for leaf in find_positive_leaves(query.node)):
         return Intent("regex", "it holds a pattern", INTENTS["regex"])
     if len(words) == 1 and "/" in text and _PATH.fullmatch(text):
         return Intent("path", "it is written like a path", INTENTS["path"])

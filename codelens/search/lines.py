@@ -23,8 +23,8 @@ from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
 from codelens.query.conditions import Conditions, evaluate
-from codelens.query.lines import FoundLine, LineQuery, find_lines, line_query
-from codelens.query.nodes import Node, Query, asks_todos
+from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
+from codelens.query.nodes import Node, Query, asks_for_todos
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
 from codelens.search.scope import asks_for, documents_in_scope, read_conditions, trigram_expression, whole_file
 from codelens.store.documents import DocumentRow
@@ -75,7 +75,7 @@ class LineSearch:
         """
         query = read_query(query, options)
         conditions = read_conditions(store, query, options, Texts(store), settings)
-        wanted = line_query(
+        wanted = make_line_query(
             query.node,
             case=conditions.matching.case,
             whole_word=options.word,
@@ -324,12 +324,12 @@ class _Places:
     def _units(self, condition: Node) -> list[UnitRow]:
         store, conditions = self.search.store, self.search.conditions
         units = store.units.of_document(self.document.id)
-        if asks_todos(condition):
+        if asks_for_todos(condition):
             units += store.units.todos(self.document.id)
-        facts, matchings = conditions.facts_of(self.document), conditions.matchings_of(self.document, units)
+        facts, matchings = conditions.collect_facts(self.document), conditions.make_unit_matchings(self.document, units)
 
         def satisfies(unit: UnitRow) -> bool:
-            known = facts.of_unit(unit.kind, unit.name, unit.qualified_name)
+            known = facts.narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
             return bool(evaluate(condition, known, matchings.get(unit.id, conditions.matching)).value)
 
         return [unit for unit in units if satisfies(unit)]

@@ -66,7 +66,7 @@ def rank(
         if settings.metadata:
             table = load_metadata(settings.metadata)
             files = {c.unit.document: (c.unit.repository, c.unit.path) for c in ranking.candidates}
-            run.trace.metadata = {document: table.values_for(*file) for document, file in files.items()}
+            run.trace.metadata = {document: table.find_values(*file) for document, file in files.items()}
         run.trace.lap("order")
     return ranking
 

@@ -69,7 +69,7 @@ def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[U
         if known is None or not known.commits:
             continue
         run.budget.check()
-        for unit_id, last in changes.of_units(document, by_file[document.id]).items():
+        for unit_id, last in changes.find_for_units(document, by_file[document.id]).items():
             history = History(last.commits, last.time)
             if aged := measure_recency(history, known.time if now is None else now, now is not None):
                 what = "its lines were changed" if last.commits else "its file was changed"

@@ -18,8 +18,8 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import ExpandedQuery, Intent, Notice, QueryTarget, Trace
-from codelens.query.filters import BadValueError, kinds_filter, make_filter
-from codelens.query.nodes import Query, add_stars, conjunction, required_parts, without_phrases
+from codelens.query.filters import BadValueError, make_filter, make_kinds_filter
+from codelens.query.nodes import Query, add_stars, join_parts, list_required_parts, split_phrases
 from codelens.query.parser import parse_query
 from codelens.search.scope import SearchScope, build_scope, unknown_repositories
 from codelens.search.terms import load_words
@@ -157,7 +157,7 @@ class SearchRun:
             query = replace(query, node=add_stars(query.node, load_words().stop))
         texts = Texts(store)
         scope = build_scope(store, query, options, texts, settings)
-        if scope.units == () and not options.strict_query and (loose := without_phrases(query)):
+        if scope.units == () and not options.strict_query and (loose := split_phrases(query)):
             quoted = ", ".join(f'"{phrase}"' for phrase in query.phrases)
             notice = Notice(
                 "phrase", f"nothing contains {quoted} and meets all other conditions; its words are searched instead"
@@ -308,10 +308,10 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
         meta = [make_filter("meta", text.split(","), (), outside=True) for text in options.meta]
     except BadValueError as fault:
         raise UsageError(f"--meta: {fault}".rstrip(";"), "as in --meta category=cli --meta 'stars>=100'") from None
-    kinds = kinds_filter(options.kinds)
+    kinds = make_kinds_filter(options.kinds)
     if not meta and kinds is None:
         return replace(query, node=node)
-    return replace(query, node=conjunction([*([kinds] if kinds else []), *required_parts(node), *meta]))
+    return replace(query, node=join_parts([*([kinds] if kinds else []), *list_required_parts(node), *meta]))
 
 
 def find_absences(store: Store) -> list[Notice]:

@@ -25,14 +25,14 @@ from codelens.query.conditions import (
     Conditions,
     SatisfyingUnits,
     add_satisfying,
-    demanded_words,
     demands_text,
     evaluate,
+    find_demanded_words,
     join_alternatives,
-    literal_requirements,
+    plan_literals,
 )
-from codelens.query.facts import EMPTY, LastChanges, Matching, load_metadata, occurrences, occurs, pattern_ranges
-from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, kinds_filter, path_glob
+from codelens.query.facts import EMPTY, LastChanges, Matching, find_occurrences, find_pattern, load_metadata, occurs
+from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, make_kinds_filter, path_matches_glob
 from codelens.query.nodes import (
     Filter,
     Leaf,
@@ -40,13 +40,13 @@ from codelens.query.nodes import (
     Pattern,
     Phrase,
     Query,
-    asks_todos,
+    asks_for_todos,
     describe,
+    find_positive_leaves,
     is_exact,
-    leaves,
-    positive_leaves,
+    list_leaves,
+    list_required_parts,
     remove_node,
-    required_parts,
 )
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
@@ -99,9 +99,9 @@ class SearchScope:
         conditions, (document,) = self.conditions, self.texts.store.documents.rows([unit.document])
         if option := _option_against(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
-        facts = conditions.facts_of(document).of_unit(unit.kind, unit.name, unit.qualified_name)
+        facts = conditions.collect_facts(document).narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
         facts = facts._replace(text=self.texts.read(document).slice(unit.span))
-        matching = conditions.matchings_of(document, [unit]).get(unit.id, conditions.matching)
+        matching = conditions.make_unit_matchings(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
             return None
@@ -110,17 +110,17 @@ class SearchScope:
         while rest is not None and (more := evaluate(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
             rest = remove_node(rest, more.blame)
-        kinds = kinds_filter(self.options.kinds)
+        kinds = make_kinds_filter(self.options.kinds)
         if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
         if kinds is not None:  # --kind put it first into the tree
-            rest = remove_node(rest, next(part for part in required_parts(self.query.node) if part == kinds))
+            rest = remove_node(rest, next(part for part in list_required_parts(self.query.node) if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
 
     def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Line → character ranges where the query's phrases and patterns hit the unit."""
-        leaves = [leaf for leaf in positive_leaves(self.query.node) if is_exact(leaf)]
+        leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
         whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
@@ -130,11 +130,11 @@ class SearchScope:
             ranges = list[tuple[int, int]]()
             for leaf in leaves:
                 if isinstance(leaf, Pattern):
-                    ranges += pattern_ranges(text, leaf.source, matching)
+                    ranges += find_pattern(text, leaf.source, matching)
                 for one in (
                     leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
                 ):
-                    ranges += occurrences(text, one, matching)
+                    ranges += find_occurrences(text, one, matching)
             for line, parts in _by_line(text, first, indent, ranges).items():
                 by_line[line] = by_line.get(line, ()) + parts
         return by_line
@@ -147,7 +147,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
     if query.plain and not any(restricting):
         return scope
-    for value in _repositories_asked(leaves(query.node)):
+    for value in _repositories_asked(list_leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
@@ -203,18 +203,18 @@ def _satisfy_conditions(
             left -= 1
             if value:
                 whole.append(document.id)
-        expression = trigram_expression(literal_requirements(node)) if store.features().fuzzy else ""
+        expression = trigram_expression(plan_literals(node)) if store.features().fuzzy else ""
         parts: Mapping[DocumentId, Collection[int]] = {}  # the only parts of large files that allow the query
         if expression:
             with store.interrupting():
                 allowed = store.postings.documents_matching(expression)
-            words = demanded_words(node)
+            words = find_demanded_words(node)
             named = {d.id for d in undecided if any(occurs(d.path, word, True, False) for word in words)}
             undecided = [d for d in undecided if d.id in allowed or d.id in named]
             parts = {document: numbers for document, numbers in allowed.items() if document not in named}
         left = len(undecided)
         add_satisfying(undecided, conditions, parts, texts, satisfying)
-    units = [*store.units.of_documents(whole, asks_todos(node)), *satisfying.units]
+    units = [*store.units.of_documents(whole, asks_for_todos(node)), *satisfying.units]
     cut = conditions.changes is not None and conditions.changes.is_cut
     return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
@@ -225,7 +225,7 @@ def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
-        for value in _repositories_asked(positive_leaves(query.node))
+        for value in _repositories_asked(find_positive_leaves(query.node))
         if not find_repositories(value, scope.conditions.matching)
     ]
 
@@ -238,7 +238,7 @@ def _repositories_asked(leaves: Iterable[Leaf]) -> list[str]:
 
 def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice where `meta:` asks for what no row of the person's table has."""
-    leaves = [f for f in positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
+    leaves = [f for f in find_positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
     names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.conditions.metadata.columns}
     if not names or set(names) <= columns.keys():
@@ -278,14 +278,14 @@ def _option_against(document: DocumentRow, repository: str, options: SearchOptio
     # The last glob that matches decides; where none does, a path passes unless some glob asks for others
     passes, reason = all(glob.startswith("!") for glob in options.globs), "-g"
     for glob in options.globs:
-        if path_glob(document.path, glob.removeprefix("!")):
+        if path_matches_glob(document.path, glob.removeprefix("!")):
             passes, reason = not glob.startswith("!"), f"-g '{glob}'"
     return "" if passes else reason
 
 
 def asks_for(node: Node | None, *fields: str) -> bool:
     """True if a condition is on one of these fields."""
-    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in leaves(node))
+    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in list_leaves(node))
 
 
 def trigram_expression(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.fast_dataclass import dataclass
-from codelens.query.nodes import Filter, leaves
+from codelens.query.nodes import Filter, list_leaves
 from codelens.search.run import SearchRun
 from codelens.search.terms import load_words
 from codelens.store.documents import InOrder
@@ -111,7 +111,7 @@ def find_fragment(run: SearchRun) -> str:
     Empty otherwise, and without trigrams.
     """
     texts = run.terms.texts if not run.options.literal else ()
-    filtered = any(isinstance(leaf, Filter) for leaf in leaves(run.query.node))
+    filtered = any(isinstance(leaf, Filter) for leaf in list_leaves(run.query.node))
     whole = run.query.plain or (not filtered and is_pasted(run.query.text))
     text = run.query.text if texts and whole else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()

@@ -14,7 +14,7 @@ from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipRe
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, family_of
-from codelens.query.nodes import KINDS, Filter, Query, asks_todos, describe
+from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, describe
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
@@ -53,7 +53,7 @@ def explain(
     """
     with store.spending(settings.query_seconds):
         query = read_query(query, options)
-        todos = asks_todos(query.node) and not options.files_only
+        todos = asks_for_todos(query.node) and not options.files_only
         resolved = [resolve_target(target, store, todos) for target in targets]
         ranking = (rank_files if options.files_only else rank)(query, store, options, settings)
         result, candidates = answer(ranking, info), ranking.candidates

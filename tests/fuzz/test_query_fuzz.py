@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codelens.errors import QueryError
-from codelens.query.conditions import evaluate, literal_requirements
+from codelens.query.conditions import evaluate, plan_literals
 from codelens.query.facts import Facts, Matching
 from codelens.query.nodes import And, Filter, Node, Not, Or, Word, describe
 from codelens.query.parser import Faults, Lexer, parse_query
@@ -59,7 +59,7 @@ def test_prose_never_fails(text: str) -> None:
     if query.node is not None:
         assert describe(query.node).isprintable()
         assert evaluate(query.node, FACTS, Matching(query.case)).value in (True, False)
-        literal_requirements(query.node)
+        plan_literals(query.node)
     assert all(text[0:].find(word) >= 0 for word in query.words)
 
 
@@ -110,7 +110,7 @@ def test_regex_raises_only_query_errors(text: str) -> None:
         return
     if query.node is not None:
         assert evaluate(query.node, FACTS, Matching()).value in (True, False)
-        literal_requirements(query.node)
+        plan_literals(query.node)
 
 
 @given(st.text(max_size=30))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.model.request import SearchOptions
-from codelens.query.conditions import evaluate, join_alternatives, literal_requirements
+from codelens.query.conditions import evaluate, join_alternatives, plan_literals
 from codelens.query.facts import Facts, Matching
-from codelens.query.filters import path_glob
+from codelens.query.filters import path_matches_glob
 from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
 from codelens.query.parser import parse_query
 from codelens.query.patterns import ANY, AllOf, AnyOf, Substring
@@ -142,7 +142,7 @@ def test_whole_words() -> None:
 
 def test_an_empty_query_holds_for_everything() -> None:
     assert evaluate(None, DOCUMENT, Matching()).value is True
-    assert literal_requirements(None) == ANY
+    assert plan_literals(None) == ANY
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_false_verdict_names_the_node_that_caused_it(query: str, blame: str) -
     ],
 )
 def test_path_globs_match_components(path: str, glob: str, fits: bool) -> None:
-    assert path_glob(path, glob) is fits
+    assert path_matches_glob(path, glob) is fits
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_path_globs_match_components(path: str, glob: str, fits: bool) -> None:
     ],
 )
 def test_the_plan_lists_the_substrings_that_a_text_must_contain(query: str, plan: object) -> None:
-    assert literal_requirements(parse_query(query).node) == plan
+    assert plan_literals(parse_query(query).node) == plan
 
 
 small = st.text(st.sampled_from("abkKsSiſ\u212aİıéÉß中 _."), min_size=1, max_size=4)
@@ -252,7 +252,7 @@ def test_knowing_more_never_changes_what_was_decided(node: Node, known: Facts, c
 @given(trees, facts, cases, st.booleans())
 def test_a_text_that_satisfies_the_query_satisfies_its_plan(node: Node, known: Facts, case: str, word: bool) -> None:
     if evaluate(node, known, Matching(case, word)).value:
-        assert admits(literal_requirements(node), fold(known.text))
+        assert admits(plan_literals(node), fold(known.text))
 
 
 @settings(deadline=None, max_examples=examples(100))

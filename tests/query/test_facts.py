@@ -32,15 +32,15 @@ def table(tmp_path: Path, text: str) -> Metadata:
 
 def test_a_row_for_a_file_overrides_its_folder_and_its_repository(tmp_path: Path) -> None:
     found = table(tmp_path, CSV)
-    assert found.values_for("notes", "src/lib/b.py") == {
+    assert found.find_values("notes", "src/lib/b.py") == {
         "stars": 1200.0, "rating": 8.5, "category": "cli", "updated": 1_706_659_200,
     }  # fmt: skip
-    assert found.values_for("notes", "src/lib/a.py")["rating"] == 9.0
-    assert found.values_for("notes", "src/lib/a.py")["stars"] == 1200.0
-    assert found.values_for("notes", "src/library.py") == {}
-    assert found.values_for("shop", "x.py") == {"stars": 7.0, "category": "web"}
-    assert found.values_for("shop", "src/lib/x.py")["stars"] == 1.0
-    assert found.values_for("shop", "src/lib/x.py")["category"] == "cli"
+    assert found.find_values("notes", "src/lib/a.py")["rating"] == 9.0
+    assert found.find_values("notes", "src/lib/a.py")["stars"] == 1200.0
+    assert found.find_values("notes", "src/library.py") == {}
+    assert found.find_values("shop", "x.py") == {"stars": 7.0, "category": "web"}
+    assert found.find_values("shop", "src/lib/x.py")["stars"] == 1.0
+    assert found.find_values("shop", "src/lib/x.py")["category"] == "cli"
     assert found.newest == 1_706_659_200
     assert found.columns == {"stars", "rating", "installs", "category", "updated"}
 
@@ -57,7 +57,7 @@ def test_a_json_table_equals_the_csv_table(tmp_path: Path) -> None:
 
 def test_an_empty_path_gives_no_metadata() -> None:
     assert load_metadata("") is EMPTY
-    assert EMPTY.values_for("shop", "a.py") == {}
+    assert EMPTY.find_values("shop", "a.py") == {}
 
 
 def rows(*made: Any) -> str:

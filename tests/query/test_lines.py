@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.query.lines import FoundLine, find_lines, line_query
+from codelens.query.lines import FoundLine, find_lines, make_line_query
 from codelens.query.nodes import Filter, Node
 from codelens.query.parser import parse_query
 from codelens.query.patterns import LineReach, find_reach
@@ -23,7 +23,7 @@ TEXT = "foo bar\nbar foo\nFoo\nfoobar\n\nlast foo"
 
 def found(text: str, query: str, reading: dict[str, bool] | None = None, **flags: bool) -> list[FoundLine]:
     parsed = parse_query(query, **(reading or {}))
-    asked = line_query(parsed.node, parsed.case, **flags)
+    asked = make_line_query(parsed.node, parsed.case, **flags)
     lines = find_lines(text, asked, lambda _: None, TimeBudget())
     assert admits(asked.plan(), fold(text)) or not lines, "trigrams would hide it"
     return lines
@@ -141,7 +141,7 @@ def test_conditions_on_places_narrow_down_and_are_not_inverted() -> None:
     where = places({"kind": [(1, 3), (2, 2)], "lang": None, "sym": []})
 
     def lines(query: str, **flags: bool) -> list[int]:
-        asked = line_query(parse_query(query).node, **flags)
+        asked = make_line_query(parse_query(query).node, **flags)
         return [line.number for line in find_lines(TEXT, asked, where, TimeBudget())]
 
     assert lines("foo kind:class") == [1, 2, 3]
@@ -190,7 +190,7 @@ def test_a_pattern_matches_each_line_as_if_it_were_alone(text: str, source: str,
         if re.search(source, line, flags)
     }
     case = "no" if ignore_case else "yes"
-    asked = line_query(parse_query(source, regex=True).node, case)
+    asked = make_line_query(parse_query(source, regex=True).node, case)
     assert {line.number: line.ranges for line in find_lines(text, asked, lambda _: None, TimeBudget())} == expected
 
 
@@ -204,7 +204,7 @@ def test_a_literal_matches_as_its_escaped_pattern(text: str, wanted: str, whole_
 @given(TEXTS, st.sampled_from(SOURCES))
 def test_the_first_match_of_each_line_suffices(text: str, source: str) -> None:
     """What -l, -c and plain lines ask for: the same lines, each with the first of its ranges."""
-    asked = line_query(parse_query(source, regex=True).node)
+    asked = make_line_query(parse_query(source, regex=True).node)
     every = find_lines(text, asked, lambda _: None, TimeBudget())
     object.__setattr__(asked, "every_match", False)
     first = find_lines(text, asked, lambda _: None, TimeBudget())
@@ -221,7 +221,7 @@ def test_inverting_twice_changes_nothing(text: str, query: str) -> None:
 
 
 def test_a_slow_pattern_is_stopped() -> None:
-    asked = line_query(parse_query("(a|aa)+$", regex=True).node)
+    asked = make_line_query(parse_query("(a|aa)+$", regex=True).node)
     budget = TimeBudget(0.05)
     with pytest.raises(OutOfTime):
         find_lines("a" * 50 + "b", asked, lambda _: None, budget)

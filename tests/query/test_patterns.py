@@ -23,7 +23,7 @@ from codelens.query.patterns import (
     find_all,
     has_upper,
     is_safe,
-    required_literals,
+    require_literals,
 )
 from codelens.text.terms import fold
 from tests.query.plans import admits
@@ -141,7 +141,7 @@ def test_no_pattern_starts_once_the_time_of_all_texts_is_spent() -> None:
     ],
 )
 def test_the_plan_of_a_pattern_lists_required_literals(source: str, plan: Plan) -> None:
-    assert required_literals(source) == plan
+    assert require_literals(source) == plan
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_a_text_with_a_match_satisfies_the_plan(source: str, text: str, ignore_c
     except QueryError:
         assume(False)
     if find_all(compiled, text, TimeBudget(5), limit=1):
-        assert admits(required_literals(source), fold(text))
+        assert admits(require_literals(source), fold(text))
 
 
 @settings(deadline=None, max_examples=examples(400))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from codelens.index import Index
-from codelens.query.nodes import describe, without_phrases
+from codelens.query.nodes import describe, split_phrases
 from codelens.query.parser import parse_query
 from tests.commands import Run
 from tests.search.trees import QUICK, STORE, Tree, ask_one, find, names
@@ -49,7 +49,7 @@ def index(tree: Tree) -> Iterator[Index]:
     ],
 )
 def test_phrases_are_words_next_to_words(query: str, loose: str | None) -> None:
-    found = without_phrases(parse_query(query))
+    found = split_phrases(parse_query(query))
     assert (found and " ".join(describe(part) for part in found.node.parts)) == loose  # type: ignore[union-attr]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from codelens.model.code import Span, UnitId, UnitRow
 from codelens.model.search import Match
-from codelens.query.nodes import asks_todos
+from codelens.query.nodes import asks_for_todos
 from codelens.search.channels import ChannelResult
 from codelens.search.lexicon import ALIAS
 from codelens.search.run import SearchRun
@@ -55,7 +55,7 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
         scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, choose_rarest(frequencies))
         matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
     matches = put_names_first(run, matches, limit)
-    return ChannelResult(add_todo_matches(run, matches, limit) if asks_todos(run.query.node) else matches)
+    return ChannelResult(add_todo_matches(run, matches, limit) if asks_for_todos(run.query.node) else matches)
 
 
 def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:

@@ -152,7 +152,7 @@ def read_signals(
     when = "the indexed commit" if now is None else "the time of --now"
     qualities = {}
     for unit in units:
-        row, known = metadata.values_for(unit.repository, unit.path), recorded.get(unit.id, NOT_RECORDED)
+        row, known = metadata.find_values(unit.repository, unit.path), recorded.get(unit.id, NOT_RECORDED)
         files, uses = using.get(unit.id, 0), known.uses
         rating = _read_column(row, "rating", "rated {:g} of 10")
         success = _read_column(row, "success", "a success in {:.0%} of its uses")
