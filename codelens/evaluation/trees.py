@@ -89,7 +89,7 @@ class DefinedFile:
         return tuple(unit for unit in units if counts[unit.qualified_name] <= MOST_ALIKE)
 
     @property
-    def find_names(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """Qualified names of the answers."""
         return frozenset(unit.qualified_name for unit in self.answers)
 
