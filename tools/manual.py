@@ -12,7 +12,7 @@ from typing import Any
 
 from codelens import __version__
 from codelens.cli.help import PLACES, TOPICS
-from codelens.cli.typed import SCRIPTS, LazyGroup, root
+from codelens.cli.typed import SCRIPTS, LazyGroup, build_root_group
 
 SHARE = Path(__file__).parent.parent / "packaging" / "share"
 COMPLETIONS = {
@@ -31,7 +31,7 @@ def on_post_page(output: str, **_: Any) -> str:
 
 def man_page() -> str:
     """The man page of section 1, in roff: every command with all its options, then the topics of help."""
-    group = root(PLACES)
+    group = build_root_group(PLACES)
     parts = [
         f'.TH CODELENS 1 "" "codelens {__version__}" "User Commands"',
         f".SH NAME\ncodelens \\- {_roff(group.help or '').rstrip('.').lower()}",

@@ -20,8 +20,8 @@ from typing import Any
 
 from codelens.cli.flags import CommonFlags
 from codelens.cli.main import main
-from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, describe_program, is_private, receive, send, socket_of
-from codelens.cli.workplace import settings_at
+from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, describe_program, is_private, locate_socket, receive, send
+from codelens.cli.workplace import load_settings_at
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
@@ -74,7 +74,7 @@ def answer_until_eof() -> int:
     os.setsid()  # Ctrl-C is for whoever started us
     signal.signal(signal.SIGTERM, _raise_ending)
     signal.signal(signal.SIGINT, _raise_ending)
-    place = socket_of(sys.argv[1])
+    place = locate_socket(sys.argv[1])
     listener = None
     try:
         end_at_eof(signal.SIGTERM)
@@ -135,7 +135,7 @@ def _answer(client: socket.socket) -> None:
     if question["program"] != describe_program() or question["arguments"][0] not in COMMANDS:
         return
     pieces: Pieces = []
-    with _send_beats(client), _in_client_environment(question["folder"], question["environment"]):
+    with _send_beats(client), _using_client_environment(question["folder"], question["environment"]):
         if not _may_answer(question["arguments"]):
             return
         with _capture_output(pieces, question["streams"]):
@@ -173,14 +173,14 @@ def _may_answer(arguments: Sequence[str]) -> bool:
     flags = CommonFlags()
     flags.no_config, flags.quiet = "--no-config" in arguments, True
     try:
-        settings = settings_at(Path.cwd(), find_index(Path.cwd()), flags).values
+        settings = load_settings_at(Path.cwd(), find_index(Path.cwd()), flags).values
     except (CodelensError, OSError):
         return False
     return settings.warm and not settings.memory and settings.refresh == "never"
 
 
 @contextmanager
-def _in_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
+def _using_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Run the block in the folder and the environment of the client."""
 
     def set_environment(variables: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from codelens.cli.declare import MARK, Command, parameters_of
+from codelens.cli.declare import MARK, Command, collect_parameters
 from codelens.errors import UsageError
 
 WHEN_INDEXING = "what is hidden, ignored or binary is decided when indexing"
@@ -103,7 +103,7 @@ class _CommandSlots:
     def __init__(self, command: Command) -> None:
         self.options: dict[str, Slot] = {}
         self.positional: list[Slot] = []
-        self.parameters = parameters_of(command.flags)
+        self.parameters = collect_parameters(command.flags)
         for field, hint in get_type_hints(command.flags).items():
             if isinstance(hint, UnionType):  # None says what is not there
                 (hint,) = (part for part in get_args(hint) if part is not type(None))
@@ -207,14 +207,14 @@ class _CommandSlots:
         return slot, value
 
 
-def _readable(text: str) -> Path:
+def _to_path(text: str) -> Path:
     """A path; typer refuses one that may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
         raise NotWellFormed
     return Path(text)
 
 
-CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {bool: None, str: str, int: int, float: float, Path: _readable}
+CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {bool: None, str: str, int: int, float: float, Path: _to_path}
 
 
 def ignore_glob_case(glob: str) -> str:

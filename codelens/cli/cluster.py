@@ -10,7 +10,7 @@ from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import why
-from codelens.cli.workplace import fleet_at
+from codelens.cli.workplace import find_fleet_place
 from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
@@ -50,7 +50,7 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.workers import open_client
     from codelens.render.reports import fleet_record
 
-    place = fleet_at(flags, flags.store, flags.scheduler)
+    place = find_fleet_place(flags, flags.store, flags.scheduler)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
@@ -83,7 +83,7 @@ def status(flags: FleetStatusFlags) -> int:
     from codelens.fleet.build import fleet_status
     from codelens.render.reports import fleet_lines, fleet_record
 
-    place = fleet_at(flags, flags.store, None)
+    place = find_fleet_place(flags, flags.store, None)
     assert place.fleet
     status = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:

@@ -12,7 +12,7 @@ from typing import Any
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import write, write_fields
-from codelens.cli.workplace import settings_here
+from codelens.cli.workplace import load_settings_here
 from codelens.config import Settings
 from codelens.errors import SettingsError, UsageError
 from codelens.text.identifiers import nearest
@@ -38,7 +38,7 @@ def config(flags: ConfigFlags) -> int:
         meant = nearest(flags.setting, NAMES)
         hint = f"did you mean '{meant}'?" if meant else "`codelens config` lists the settings"
         raise UsageError(f"no setting '{flags.setting}'", hint)
-    loaded = settings_here(flags)
+    loaded = load_settings_here(flags)
     chosen = {key: value for key, value in asdict(loaded.values).items() if flags.setting in (None, key)}
     if flags.json:
         write_fields(settings={name: {"value": v, "origin": loaded.origin[name]} for name, v in chosen.items()})
@@ -63,7 +63,7 @@ def write_setting(path: Path, key: str, value: str) -> None:
     try:
         real = path.resolve()
         before = real.read_bytes().decode("utf-8") if real.exists() else ""
-        after = with_setting(before, key, value)
+        after = set_toml_key(before, key, value)
         real.parent.mkdir(parents=True, exist_ok=True)
         beside = real.with_name(f"{real.name}.part")
         beside.write_bytes(after.encode("utf-8"))
@@ -76,7 +76,7 @@ def write_setting(path: Path, key: str, value: str) -> None:
         raise SettingsError(f"{path}: {fault}", f"write {key} = {_quote(value)} there yourself") from None
 
 
-def with_setting(text: str, key: str, value: str) -> str:
+def set_toml_key(text: str, key: str, value: str) -> str:
     """The TOML text with this top-level key set. Raises ValueError if it is not TOML, or has the key in a form of its own."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
     name, quoted = re.escape(key), _quote(value)

@@ -20,11 +20,11 @@ from codelens.cli.flags import (
     MemoryFlags,
     Texts,
 )
-from codelens.cli.freshness import current_index, is_behind
+from codelens.cli.freshness import is_behind, open_current_index
 from codelens.cli.memory import record
-from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
-from codelens.cli.streams import say, say_notices, stdin_bytes, write_json
-from codelens.cli.workplace import Workplace, reading_place, scope_of
+from codelens.cli.options import FILE_FILTERS, collect_given_options, find_only_flag, read_change
+from codelens.cli.streams import read_stdin, say, say_notices, write_json
+from codelens.cli.workplace import Workplace, find_reading_place, resolve_scope
 from codelens.context.counters import KINDS, open_counter
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
@@ -73,14 +73,14 @@ def context(flags: ContextFlags) -> int:
 
     For a task in words, for files, or for a change. Symbols with the best score per token come first; the rest is listed.
     """
-    source = {"": TASK, "files": FILES}.get(only_one(flags, ("files", "pr", "diff", "staged")), CHANGE)
+    source = {"": TASK, "files": FILES}.get(find_only_flag(flags, ("files", "pr", "diff", "staged")), CHANGE)
     if flags.json and flags.format not in (None, "json"):
         raise UsageError(f"use either --json or --format {flags.format}, not both")
     overrides = {"path_style": flags.path_style, "allow_network": flags.allow_network or None, "memory": flags.memory}
-    place = reading_place(flags, overrides)
-    with current_index(place, flags) as index:
+    place = find_reading_place(flags, overrides)
+    with open_current_index(place, flags) as index:
         request = _make_request(flags, source, place, index)
-        paths = place.path_style(index.info().repositories)
+        paths = place.make_path_style(index.info().repositories)
         next_part = NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART
         layout = make_layout("json" if flags.json else flags.format or "markdown", paths, next_part)
         packed = index.context(request, layout, keep=not flags.no_cache)
@@ -96,7 +96,7 @@ def context(flags: ContextFlags) -> int:
 
 def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
     """Files and changes are looked at wherever they lie; a task only below the working directory, as by a search."""
-    form = only_one(flags, [form.value for form in Forms])
+    form = find_only_flag(flags, [form.value for form in Forms])
     if flags.more is not None and source == TASK and flags.task is None:  # the token holds the request
         given = (name for name in (*FILE_FILTERS, "profile", "limit") if getattr(flags, name))
         root_scope = flags.root_scope and not isinstance(flags, FleetFlags)
@@ -108,7 +108,7 @@ def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Ind
     arguments += flags.paths or ()
     query = flags.task or ""
     if source == TASK:
-        query = stdin_bytes("pipe the task in").decode("utf-8", "replace").strip() if query == "-" else query
+        query = read_stdin("pipe the task in").decode("utf-8", "replace").strip() if query == "-" else query
         if not query.strip():
             raise UsageError("no task", "`codelens context TASK`, or --files, --pr or --diff")
     if source == FILES and not arguments:
@@ -117,11 +117,11 @@ def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Ind
     if gone:
         raise UsageError(f"no such file or folder: {gone[0]}", "put quotes around a task of several words")
     whole = flags.root_scope or source != TASK
-    scope = scope_of(index.info().repositories, place.cwd, arguments, whole)
+    scope = resolve_scope(index.info().repositories, place.cwd, arguments, whole)
     change = read_change(flags, place.cwd) or Change()
     # Flags choose the filters; the settings choose how a task is ranked.
     values: dict[str, Any] = {"limit": EVERYTHING, "mode": place.settings.mode, "profile": place.settings.profile}
-    values |= given_options(flags)
+    values |= collect_given_options(flags)
     values |= {"paths": scope.paths, "repositories": scope.repositories, "memory": place.settings.memory}
     request = ContextRequest(
         source=source,

@@ -21,7 +21,7 @@ MARK = "\0"
 """Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
 
 ASKING = "_CODELENS_COMPLETE"  # The variable in which a shell that asks for completions names itself
-SYMBOLS = "codelens.cli.workplace:names_of_symbols"  # The place of what shells offer for the name of a symbol
+SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # The place of what shells offer for the name of a symbol
 
 
 class Parameter(NamedTuple):
@@ -112,7 +112,7 @@ def required_argument(metavar: str, help: str, **more: Any) -> Any:
     return argument(metavar, help, is_required=True, **more)
 
 
-def parameters_of(flags: type[Any]) -> dict[str, Parameter]:
+def collect_parameters(flags: type[Any]) -> dict[str, Parameter]:
     """Field → its declaration, for all fields of a class of flags. A flag that is not given is False."""
     parameters: dict[str, Parameter] = {}
     for name, hint in get_type_hints(flags).items():
@@ -121,10 +121,10 @@ def parameters_of(flags: type[Any]) -> dict[str, Parameter]:
     return parameters
 
 
-def defaults(flags: type[F]) -> F:
+def make_default_flags(flags: type[F]) -> F:
     """An instance of `flags` in which every option has its default."""
     filled = flags()
-    vars(filled).update({name: parameter.default for name, parameter in parameters_of(flags).items()})
+    vars(filled).update({name: parameter.default for name, parameter in collect_parameters(flags).items()})
     return filled
 
 

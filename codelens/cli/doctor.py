@@ -58,10 +58,10 @@ def doctor(flags: DoctorFlags) -> int:
 
 
 def _check_index(flags: DoctorFlags) -> int:
-    from codelens.cli.workplace import reading_place
+    from codelens.cli.workplace import find_reading_place
     from codelens.index import Index
 
-    place = reading_place(flags)
+    place = find_reading_place(flags)
     path, accepted = place.index_path, place.settings.trust_indexes
     damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     if not damage:
@@ -102,11 +102,11 @@ def _check_libraries() -> Iterator[Check]:
 
 
 def _check_model(flags: CommonFlags) -> Iterator[Check]:
-    from codelens.cli.workplace import settings_here
+    from codelens.cli.workplace import load_settings_here
     from codelens.embed.registry import SHIPPED, open_embedder, shipped_model
 
     try:
-        settings = settings_here(flags).values
+        settings = load_settings_here(flags).values
         embedder = open_embedder(settings.model, settings.allow_network)
         embedder.fingerprint()  # reads its files, sends nothing
     except CodelensError as fault:
@@ -168,11 +168,11 @@ def _check_surroundings() -> Iterator[Check]:
 
 
 def _check_place(flags: CommonFlags) -> Iterator[Check]:
-    from codelens.cli.workplace import reading_place
+    from codelens.cli.workplace import find_reading_place
     from codelens.render.reports import format_history
 
     try:
-        place = reading_place(flags)
+        place = find_reading_place(flags)
         with place.open() as index:
             info, histories = index.info(), index.histories()
     except CodelensError as fault:
@@ -184,7 +184,7 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
         yield Check(OK if history and not history.fault else LESS, f"history of {name}", format_history(history))
 
 
-def version_lines() -> Iterator[str]:
+def format_versions() -> Iterator[str]:
     """Tool, schema, SQLite, sqlite-vec and model, one a line."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities

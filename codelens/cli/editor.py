@@ -23,12 +23,12 @@ SHELLS = frozenset(("cmd", "bat", "exe", "sh"))  # Endings of a program's name t
 
 def open_at_line(file: Path, line: int) -> None:
     """Open a file at a line with $VISUAL or $EDITOR. Raises UsageError if neither is set or the editor fails."""
-    if not (command := editor_command()):
+    if not (command := find_editor_command()):
         raise UsageError("no editor is set", "set EDITOR, as in `EDITOR=vim codelens search QUERY --open 1`")
-    _run([*command, *at_line(command[0], file, line)])
+    _run([*command, *build_editor_arguments(command[0], file, line)])
 
 
-def at_line(editor: str, file: Path, line: int) -> list[str]:
+def build_editor_arguments(editor: str, file: Path, line: int) -> list[str]:
     """The arguments by which an editor opens a file at a line; the file alone for one that is not known."""
     name = Path(editor).name.casefold()
     stem, _, ending = name.rpartition(".")
@@ -46,7 +46,7 @@ def _run(command: Sequence[str], hint: str = "") -> None:
         raise UsageError(f"{command[0]} ended with exit code {code}", hint)
 
 
-def editor_command() -> list[str]:
+def find_editor_command() -> list[str]:
     """VISUAL, else EDITOR, from the environment alone, since a project's file may name no command; empty if not set."""
     for variable in ("VISUAL", "EDITOR"):
         if text := os.environ.get(variable, "").strip():
@@ -59,9 +59,9 @@ def editor_command() -> list[str]:
 
 def has_editor() -> bool:
     """True if a person can write a text now: stdin and stdout are terminals, and the environment names an editor."""
-    return bool(editor_command()) and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    return bool(find_editor_command()) and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def open_editor(file: Path) -> None:
     """Let the user edit a file. Raises UsageError where the editor cannot be started or fails."""
-    _run([*editor_command(), str(file)], f"{file} is as the editor left it")
+    _run([*find_editor_command(), str(file)], f"{file} is as the editor left it")

@@ -25,7 +25,7 @@ OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
 """Option → the place of what shells offer for it, where that is not its words."""
 
 
-def flag_of(name: str) -> Any:
+def derive_flag(name: str) -> Any:
     """The flag of a search option."""
     row = OPTIONS[name]
     return Parameter(
@@ -41,28 +41,28 @@ def flag_of(name: str) -> Any:
     )
 
 
-def _flag_type(name: str) -> Any:
+def _derive_type(name: str) -> Any:
     row = OPTIONS[name]
     if row.type is bool:
         return bool | None if "/" in row.flags[0] else bool
     return list[str] | None if row.is_list else str | None if row.is_text else row.type | None
 
 
-def options_of(section: str, *left_out: str) -> list[str]:
+def list_options(section: str, *left_out: str) -> list[str]:
     """The search options below a heading of help, in order."""
     return [name for name, row in OPTIONS.items() if row.section == section and name not in left_out]
 
 
-def with_options(names: Sequence[str], after: str = "") -> Callable[[type[F]], type[F]]:
+def add_options(names: Sequence[str], after: str = "") -> Callable[[type[F]], type[F]]:
     """A decorator that adds the flags of these search options to a class, behind the flag `after`."""
 
     def add_flags(flags: type[F]) -> type[F]:
         declared = flags.__annotations__
         place = [*declared].index(after) + 1 if after else 0
-        derived = {name: _flag_type(name) for name in names}
+        derived = {name: _derive_type(name) for name in names}
         flags.__annotations__ = dict([*declared.items()][:place]) | derived | dict([*declared.items()][place:])
         for name in names:
-            setattr(flags, name, flag_of(name))
+            setattr(flags, name, derive_flag(name))
         return flags
 
     return add_flags
@@ -83,7 +83,7 @@ class DerivedFlags:
         def __setattr__(self, name: str, value: Any) -> None: ...
 
 
-TYPES, TYPES_NOT, GLOBS, PROFILE = map(flag_of, ("languages", "languages_not", "globs", "profile"))
+TYPES, TYPES_NOT, GLOBS, PROFILE = map(derive_flag, ("languages", "languages_not", "globs", "profile"))
 ROOT_SCOPE: Any = FILTERS.option("--root-scope", "Search the whole index, not only below the working directory")
 
 
@@ -146,9 +146,9 @@ class ColorFlags:
 ALLOW_NETWORK: Any = option("--allow-network", "Allow sending text to the model if the setting `model` is an address")
 
 
-@with_options(options_of(request.FILTERS), after="smart_case")
-@with_options(options_of(request.QUERY, *OF_LIKENESS), after="smart_case")
-@with_options(OF_LIKENESS, after="query_files")
+@add_options(list_options(request.FILTERS), after="smart_case")
+@add_options(list_options(request.QUERY, *OF_LIKENESS), after="smart_case")
+@add_options(OF_LIKENESS, after="query_files")
 class QueryFlags(DerivedFlags):
     """The query and where it runs."""
 
@@ -173,7 +173,7 @@ BRIEF_QUERY = (
 """Fields of QueryFlags that brief help lists."""
 
 
-@with_options(options_of(request.RANKING, *OF_MEMORY, *OF_LIMITS))
+@add_options(list_options(request.RANKING, *OF_MEMORY, *OF_LIMITS))
 class ScoreFlags(DerivedFlags):
     """Options that decide scores, and so which candidates there are."""
 
@@ -181,12 +181,12 @@ class ScoreFlags(DerivedFlags):
 NOW: Any = option("--now TIME", "The current time, such as 2025-01-31T12:00 or unix seconds [default: now]")
 
 
-@with_options(OF_MEMORY)
+@add_options(OF_MEMORY)
 class MemoryFlags(DerivedFlags):
     """Options of memory: whether it is used and extended, and the current time."""
 
 
-@with_options(OF_LIMITS)
+@add_options(OF_LIMITS)
 class RankingFlags(MemoryFlags, ScoreFlags, QueryFlags):
     """Options that decide which hits there are, and their order."""
 
@@ -216,7 +216,7 @@ class ProgressFlags:
 FRESHNESS = Section("Freshness")
 
 
-@with_options(options_of(request.GREP), after="only_matching")
+@add_options(list_options(request.GREP), after="only_matching")
 class LineFlags(DerivedFlags):
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 

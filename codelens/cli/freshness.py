@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from itertools import accumulate
 
 from codelens.cli.flags import CommonFlags, SearchFlags
-from codelens.cli.streams import agreed, inform, say, say_plain
-from codelens.cli.workplace import Workplace, present_roots, trees_of
+from codelens.cli.streams import inform, say, say_plain, user_agrees
+from codelens.cli.workplace import Workplace, choose_trees, select_present_roots
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, SeenFile, TreeState
@@ -25,7 +25,7 @@ MOST_NAMED = 3  # Changed files that the line names
 
 
 @contextmanager
-def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
+def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
     """The index for a command that answers from it, open for reading. After the answer, a line on stderr if it is behind."""
     index = place.open()
     if place.settings.refresh == "auto" and is_behind(index.info()) and index.seconds_to_update() < AUTO_SECONDS:
@@ -46,11 +46,11 @@ def current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
 
 def refresh(place: Workplace, progress: str, quiet: bool) -> None:
     """Bring the index up to date with the trees that it holds. Raises IndexBusy, CannotWrite and others."""
-    from codelens.cli.progress import watcher
+    from codelens.cli.progress import showing_progress
 
     with place.open() as index:
-        roots = present_roots(index.roots())
-    with watcher(progress, quiet) as watch:
+        roots = select_present_roots(index.roots())
+    with showing_progress(progress, quiet) as watch:
         Index.build(place.index_path, roots, place.settings, progress=watch, as_indexed=True)
 
 
@@ -65,7 +65,7 @@ def build_first_index(flags: SearchFlags) -> bool:
         return False
     from codelens.indexing.status import plan
 
-    trees = trees_of(flags, ())
+    trees = choose_trees(flags, ())
     index, root = trees.place.index_path, trees.roots[0]
     if is_home(root) or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
         return False
@@ -73,14 +73,14 @@ def build_first_index(flags: SearchFlags) -> bool:
     sizes = accumulate(e.stamp.size for _, e in plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile))
     large = any(size >= most for size in sizes)
     say(f"there is not yet an index of {root}" + ", which is large" * large)
-    if (large or git_top(root) is None) and not agreed("index it now?", f"index {root}"):
+    if (large or git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
         return False
-    from codelens.cli.progress import watcher
+    from codelens.cli.progress import showing_progress
     from codelens.render.reports import summary_lines
 
     prepare_index_folder(index)
     settings, settings_of = trees.place.settings, trees.settings_of
-    with watcher(flags.progress, flags.quiet) as watch:
+    with showing_progress(flags.progress, flags.quiet) as watch:
         say_plain(summary_lines(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)))
     return True
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from codelens.cli.declare import argument, command, group, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
-from codelens.cli.freshness import current_index
-from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, files_meant, kinds_named
-from codelens.cli.streams import inform, stdin_bytes, write, write_answer, write_json
-from codelens.cli.workplace import reading_place
+from codelens.cli.freshness import open_current_index
+from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
+from codelens.cli.streams import inform, read_stdin, write, write_answer, write_json
+from codelens.cli.workplace import find_reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
 from codelens.render.relations import GRAPH_FORMATS
@@ -35,10 +35,10 @@ def export(flags: ExportFlags) -> int:
 
     Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
-    place = reading_place(flags)
-    with current_index(place, flags) as index:
-        where = files_meant(flags, place, index, flags.paths or ())
-        options = RelationOptions(kinds_named(flags.kinds or ""), flags.min_confidence, where=where)
+    place = find_reading_place(flags)
+    with open_current_index(place, flags) as index:
+        where = read_file_selection(flags, place, index, flags.paths or ())
+        options = RelationOptions(parse_kinds(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):
             return 1
         if flags.quiet:
@@ -70,7 +70,7 @@ def import_traces(flags: TracesFlags) -> int:
     if flags.forget and flags.files:
         hint = "`codelens graph traces --forget` removes what was read from all files"
         raise UsageError("--forget takes no FILE", hint)
-    with reading_place(flags).open() as index:
+    with find_reading_place(flags).open() as index:
         traces = index.graph.traces()
         if flags.forget:
             inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")
@@ -92,13 +92,13 @@ def import_traces(flags: TracesFlags) -> int:
             return 0 if ingested.matched or ingested.known else 1
         runs = traces.everything()
 
-    def lines() -> Iterator[str]:
+    def format_lines() -> Iterator[str]:
         for place, seen in runs.items():
             last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
     rows = ({**place._asdict(), **seen._asdict()} for place, seen in runs.items())
-    write_answer(flags, lambda: {"symbols": list(rows)}, lines)
+    write_answer(flags, lambda: {"symbols": list(rows)}, format_lines)
     if not (runs or flags.json):
         inform(flags, "no trace was read")
     return 0 if runs else 1
@@ -106,7 +106,7 @@ def import_traces(flags: TracesFlags) -> int:
 
 def _read(name: str) -> bytes:
     if name == "-":
-        return stdin_bytes("pipe the spans in: `codelens graph traces - <FILE`")
+        return read_stdin("pipe the spans in: `codelens graph traces - <FILE`")
     try:
         return Path(name).read_bytes()
     except OSError as fault:

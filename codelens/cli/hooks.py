@@ -5,7 +5,7 @@ import time
 from codelens.cli.declare import command, group, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, write
-from codelens.cli.workplace import named_index, settings_at, working_folder
+from codelens.cli.workplace import find_working_folder, load_settings_at, resolve_named_index
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import codelens_command
@@ -22,8 +22,8 @@ class HookInstallFlags(CommonFlags):
 @command("install", epilog="Exit: 0 installed, 2 error.")
 def install_hooks(flags: HookInstallFlags) -> int:
     """Install the hooks. They do nothing where there is no index: run `codelens index` once, also in a new worktree."""
-    cwd = working_folder()
-    hooks, index = hooks_of(cwd), named_index(flags)
+    cwd = find_working_folder()
+    hooks, index = hooks_of(cwd), resolve_named_index(flags)
     if hooks.is_shared and not flags.shared:
         raise UsageError(
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
@@ -42,7 +42,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
 @command("remove", epilog="Exit: 0 removed, or not installed, 2 error.")
 def remove_hooks(flags: CommonFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
-    folder = hooks_of(working_folder()).folder
+    folder = hooks_of(find_working_folder()).folder
     removed = [name for name in NAMES if remove(folder / name)]
     inform(flags, f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
     return 0
@@ -55,18 +55,18 @@ RETRY_SECONDS = 1.0
 @command(epilog="Exit: 0 done or nothing to do, 2 error, 3 no usable index, 5 busy.")
 def run(flags: CommonFlags) -> int:
     """Update this repository in the index. Waits for another writer; does nothing without an index."""
-    cwd = working_folder()
+    cwd = find_working_folder()
     top = (git_top(cwd) or cwd).resolve()
-    index = named_index(flags) or find_index(cwd)
+    index = resolve_named_index(flags) or find_index(cwd)
     if index is None or not index.is_file():
         return 0
-    settings = settings_at(cwd, index, flags).values
+    settings = load_settings_at(cwd, index, flags).values
     with Index.open(index, settings) as opened:
         roots = [r for r in opened.roots() if r.is_dir() and (r.is_relative_to(top) or top.is_relative_to(r))]
     end = time.monotonic() + PATIENCE_SECONDS
     while roots:
         try:
-            Index.build(index, roots, settings, settings_of=lambda root: settings_at(root, index, flags))
+            Index.build(index, roots, settings, settings_of=lambda root: load_settings_at(root, index, flags))
             break
         except IndexBusy:
             if time.monotonic() > end:
@@ -78,7 +78,7 @@ def run(flags: CommonFlags) -> int:
 @command("status", epilog="Exit: 0 all are installed, 1 not all, 2 error.")
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
-    folder = hooks_of(working_folder()).folder
+    folder = hooks_of(find_working_folder()).folder
     missing = [name for name in NAMES if not is_installed(folder / name)]
     if not flags.quiet:
         write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.options import only_one
-from codelens.cli.progress import watcher
-from codelens.cli.streams import agreed, inform, say, say_plain, write, write_record
-from codelens.cli.workplace import Trees, named_index, reading_place, trees_of, working_folder
+from codelens.cli.options import find_only_flag
+from codelens.cli.progress import showing_progress
+from codelens.cli.streams import inform, say, say_plain, user_agrees, write, write_record
+from codelens.cli.workplace import Trees, choose_trees, find_reading_place, find_working_folder, resolve_named_index
 from codelens.config import user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
@@ -73,9 +73,9 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 )
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
-    chosen = only_one(flags, ("trust", "remove", "clear_cache"))
+    chosen = find_only_flag(flags, ("trust", "remove", "clear_cache"))
     if chosen == "trust":
-        return _trust(flags)
+        return _trust_index(flags)
     if chosen == "remove":
         return _remove_index(flags)
     if chosen == "clear_cache":
@@ -89,7 +89,7 @@ def index(flags: IndexFlags) -> int:
         "jobs": flags.jobs,
         "allow_network": flags.allow_network or None,
     }
-    trees = place, roots, settings_of = trees_of(flags, flags.roots or (), overrides)
+    trees = place, roots, settings_of = choose_trees(flags, flags.roots or (), overrides)
     if flags.explain_path is not None:
         return _explain_path(Path(flags.explain_path), trees)
     if flags.dry_run:
@@ -97,7 +97,7 @@ def index(flags: IndexFlags) -> int:
     prepare_index_folder(place.index_path)
     reports: tuple[IndexReport, ...] = ()
     try:
-        with watcher(flags.progress, flags.quiet) as progress:
+        with showing_progress(flags.progress, flags.quiet) as progress:
             reports = Index.build(
                 place.index_path,
                 roots,
@@ -120,10 +120,10 @@ def index(flags: IndexFlags) -> int:
         raise type(ending)(*ending.args or (WRITTEN if reports else UNFINISHED,)) from None
 
 
-def _trust(flags: IndexFlags) -> int:
+def _trust_index(flags: IndexFlags) -> int:
     if flags.rebuild or flags.force or flags.roots:
         raise UsageError("--trust only accepts an index: leave out folders, --force and --rebuild")
-    index = reading_place(flags).index_path
+    index = find_reading_place(flags).index_path
     digest = Index.accept(index)
     inform(flags, f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0
@@ -145,8 +145,8 @@ def _remove_index(flags: IndexFlags) -> int:
     """Remove the index file, and nothing that is not an index."""
     from codelens.indexing.build import remove_index
 
-    cwd = working_folder()
-    index = named_index(flags) or new_index_place(cwd)
+    cwd = find_working_folder()
+    index = resolve_named_index(flags) or new_index_place(cwd)
     if index.is_file():
         try:
             Index.open(index).close()
@@ -157,7 +157,7 @@ def _remove_index(flags: IndexFlags) -> int:
                 ) from None
     elif not unfinished_index(index):
         raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
-    if not flags.yes and not agreed(f"remove {index}?", f"remove {index}"):
+    if not flags.yes and not user_agrees(f"remove {index}?", f"remove {index}"):
         say("kept")
         return 1
     remove_index(index)

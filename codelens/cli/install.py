@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
-from codelens.cli.streams import agreed, inform, say, write
+from codelens.cli.streams import inform, say, user_agrees, write
 from codelens.errors import UsageError, require_packages
 from codelens.processes.python import codelens_command
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
@@ -61,23 +61,23 @@ class Site(NamedTuple):
     scope: str
     root: Path
 
-    def settings(self) -> list[Path]:
+    def list_settings_files(self) -> list[Path]:
         """Files that may list MCP servers, the one to write first."""
-        return self._files(self.row[self.scope])
+        return self._list_files(self.row[self.scope])
 
-    def texts(self) -> list[Path]:
+    def list_instruction_files(self) -> list[Path]:
         """Files with instructions, the one to write first; empty if the agent reads none."""
-        return self._files(self.row.get(f"{self.scope}_text"))
+        return self._list_files(self.row.get(f"{self.scope}_text"))
 
-    def _files(self, place: Row | None) -> list[Path]:
+    def _list_files(self, place: Row | None) -> list[Path]:
         if place is None:
             return []
-        folder = next(path for name in place.get("folders", [""]) if (path := self._folder(name)))
+        folder = next(path for name in place.get("folders", [""]) if (path := self._find_folder(name)))
         paths = [folder / Path(name).expanduser() for name in place["names"]]
         first = next((path for path in paths if path.is_file()), folder / place.get("new", place["names"][0]))
         return [first, *(path for path in paths if path != first)]
 
-    def _folder(self, name: str) -> Path | None:
+    def _find_folder(self, name: str) -> Path | None:
         """The folder, unless it is for another system or its variable is not set."""
         system, _, below = name.rpartition(":")
         first, _, rest = below.partition("/")
@@ -91,7 +91,9 @@ class Site(NamedTuple):
         """True if a settings file has the entry."""
         with suppress(UsageError, ValueError):
             key = self.row["key"]
-            return any(find_entry(_read(path) or "", key, path.suffix == ".toml") for path in self.settings())
+            return any(
+                find_entry(_read(path) or "", key, path.suffix == ".toml") for path in self.list_settings_files()
+            )
         return False
 
 
@@ -109,16 +111,16 @@ def install(flags: InstallFlags) -> int:
         for name, row in rows.items():
             sites = [Site(row, scope, root) for scope in ("user", "project")]
             where = ",".join(site.scope for site in sites if site.is_configured())
-            write([f"{name}\t{where or '-'}\t{sites[0].settings()[0]}\n"])
+            write([f"{name}\t{where or '-'}\t{sites[0].list_settings_files()[0]}\n"])
         return 0
     if flags.agent not in rows:
         raise UsageError(f"no agent '{flags.agent}'" if flags.agent else "no agent", f"agents: {', '.join(rows)}")
     site = Site(rows[flags.agent], scope, root)
     entry, block = _make_entry(site.row, flags), table["block"]
     if flags.show:
-        settings = site.settings()[0]
+        settings = site.list_settings_files()[0]
         write([f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
-        write(f"\n# {path}\n{add_block('', block)}" for path in site.texts()[:1])
+        write(f"\n# {path}\n{add_block('', block)}" for path in site.list_instruction_files()[:1])
         return 0
     if not flags.remove:
         require_packages("mcp", "mcp")
@@ -137,7 +139,7 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
         for path, before, after in edits if sys.stdin.isatty() else ():
             texts = ((before or "").splitlines(), (after or "").splitlines())
             write(f"{line}\n" for line in difflib.unified_diff(*texts, str(path), str(path), lineterm=""))
-        if not agreed(f"Change {files}?", f"change {files}"):
+        if not user_agrees(f"Change {files}?", f"change {files}"):
             say("nothing was changed")
             return 1
     for edit in edits:
@@ -148,7 +150,7 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
 
 def _write(edit: Edit) -> None:
     """Copy the file, then replace it. A copy that equals the new file goes: everything is as it was."""
-    backup = _backup_of(edit.path)
+    backup = _make_backup_path(edit.path)
     edit.path.parent.mkdir(parents=True, exist_ok=True)
     if edit.after is None:
         edit.path.unlink()
@@ -178,11 +180,11 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
     The block stays while one of the other agents that reads the file is configured.
     """
     removes = others is not None
-    in_use = {path for other in others or () if other.is_configured() for path in other.texts()}
-    for path in site.settings() if removes else site.settings()[:1]:
+    in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
+    for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
         yield _edit_file(path, partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where))
-    for path in site.texts() if removes else site.texts()[:1]:
+    for path in site.list_instruction_files() if removes else site.list_instruction_files()[:1]:
         if path not in in_use:
             yield _edit_file(path, remove_block if removes else partial(add_block, block=block))
 
@@ -194,11 +196,11 @@ def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
         after = change(before or "")
     except ValueError as fault:
         raise ValueError(f"{path} is left as it is: {fault}") from None
-    is_gone = after.strip() in ("", "{}") and not (before is not None and _backup_of(path).exists())
+    is_gone = after.strip() in ("", "{}") and not (before is not None and _make_backup_path(path).exists())
     return Edit(path, before, None if is_gone and after != before else after)
 
 
-def _backup_of(path: Path) -> Path:
+def _make_backup_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.codelens-backup")
 
 

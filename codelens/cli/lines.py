@@ -105,7 +105,7 @@ def _has_headings(flags: SearchFlags) -> bool:
     return is_for_people(flags) and not any(getattr(flags, name) for name in plain)
 
 
-def output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
+def build_output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
     """How hits and lines are written."""
     width = 0
     if sys.stdout.isatty():
@@ -113,7 +113,7 @@ def output_options(flags: SearchFlags, place: Workplace, index: Index, options: 
 
         width = get_terminal_size().columns
     return OutputOptions(
-        paths=place.path_style(index.info().repositories),
+        paths=place.make_path_style(index.info().repositories),
         template=flags.format or "",
         null=flags.null,
         names=not flags.no_filename,

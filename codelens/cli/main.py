@@ -106,17 +106,17 @@ def _dispatch(arguments: list[str]) -> int:
         arguments = [*arguments[1:], "--help"]
     if not shell:
         if arguments in (["--version"], ["-V"], ["search", "-V"]):
-            from codelens.cli.doctor import version_lines
+            from codelens.cli.doctor import format_versions
 
-            write(version_lines())
+            write(format_versions())
             return 0
         place = find_place(arguments[0])
         command = import_object(place) if place else None
         if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
             return perform(command.flags, command.run, values)
-    from codelens.cli.typed import complete, root
+    from codelens.cli.typed import build_root_group, complete
 
-    group = root({**PLACES, "More": find_unlisted(arguments[0])})
+    group = build_root_group({**PLACES, "More": find_unlisted(arguments[0])})
     if shell:
         complete(shell, arguments, group)
         return 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from codelens.cli.declare import SYMBOLS, argument, command, group, option, required_argument
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import parse_time, read_diff
-from codelens.cli.streams import agreed, inform, say, write, write_answer, write_json
-from codelens.cli.workplace import Workplace, reading_place, target_here
+from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
+from codelens.cli.workplace import Workplace, find_reading_place, locate_target
 from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index, learnable_words
 from codelens.model.code import UnitRow
@@ -47,12 +47,12 @@ def record(
 
 
 @contextmanager
-def notebook_here(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
+def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
     """The memory of the nearest index, open for as long as the context lasts; with a function that finds what a TARGET means."""
-    place = reading_place(flags)
+    place = find_reading_place(flags)
     with place.open() as index:
         notebook = index.notebook(now=parse_time(getattr(flags, "now", None)))
-        yield notebook, place, lambda target: target_here(target, place, index)
+        yield notebook, place, lambda target: locate_target(target, place, index)
 
 
 class MemoryShowFlags(CommonFlags, JsonFlags):
@@ -66,7 +66,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 something is recorded, 1 nothing, 2 error, 3 no index.")
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
-    with notebook_here(flags) as (notebook, place, find_target):
+    with open_notebook(flags) as (notebook, place, find_target):
         known = notebook.recall(find_target(flags.target) if flags.target is not None else None)
         current = notebook.digests(known)
         words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
@@ -139,12 +139,12 @@ def forget(flags: ForgetFlags) -> int:
     """Erase what is recorded about a symbol or file, or everything. Erases the queries that led to it, too."""
     if (flags.target is None) == (not flags.all):
         raise UsageError("forget what?", "`codelens memory forget TARGET`, or --all")
-    with notebook_here(flags) as (notebook, _, find_target):
+    with open_notebook(flags) as (notebook, _, find_target):
         if flags.target is not None:
             lines = [f"forgot {place.label()}" for place in notebook.forget(find_target(flags.target))]
         elif not notebook.path.is_file():
             lines = ["nothing was recorded"]
-        elif flags.yes or agreed(f"remove {notebook.path}?", f"remove {notebook.path}"):
+        elif flags.yes or user_agrees(f"remove {notebook.path}?", f"remove {notebook.path}"):
             notebook.forget_all()
             lines = [f"removed {notebook.path}"]
         else:
@@ -160,7 +160,7 @@ SCHEMA = 1  # Version of the export; its fields change only with this number
 @command(epilog="Exit: 0 written, 2 the memory file is damaged, 3 no index.")
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
-    with notebook_here(flags) as (notebook, _, _find):
+    with open_notebook(flags) as (notebook, _, _find):
         records = notebook.everything()
     if not flags.quiet:
         write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
@@ -176,7 +176,7 @@ class PinFlags(RecordingFlags):
 @command(epilog="Exit: 0 pinned, 2 no such target or memory is off, 3 no index.")
 def pin(flags: PinFlags) -> int:
     """Pin a symbol or a file. It ranks higher in every search that finds it."""
-    with notebook_here(flags) as (notebook, _, find_target):
+    with open_notebook(flags) as (notebook, _, find_target):
         pinned = notebook.pin(find_target(flags.target))
     inform(flags, f"pinned {pinned.label()}")
     return 0
@@ -185,7 +185,7 @@ def pin(flags: PinFlags) -> int:
 @command(epilog="Exit: 0 unpinned, 1 it was not pinned, 2 no such target or memory is off, 3 no index.")
 def unpin(flags: PinFlags) -> int:
     """Remove a pin."""
-    with notebook_here(flags) as (notebook, _, find_target):
+    with open_notebook(flags) as (notebook, _, find_target):
         unpinned, was_pinned = notebook.unpin(find_target(flags.target))
     inform(flags, f"{'unpinned' if was_pinned else 'not pinned:'} {unpinned.label()}")
     return 0 if was_pinned else 1
@@ -201,7 +201,7 @@ class RateFlags(RecordingFlags):
 @command(epilog="Exit: 0 rated, 2 no such target or memory is off, 3 no index.")
 def rate(flags: RateFlags) -> int:
     """Rate a file or a symbol from 0 to 10. Replaces an earlier rating; a symbol's rating overrides its file's."""
-    with notebook_here(flags) as (notebook, _, find_target):
+    with open_notebook(flags) as (notebook, _, find_target):
         rated = notebook.rate(find_target(flags.target), flags.rating)
     inform(flags, f"rated {rated.label()} {flags.rating:g} of 10")
     return 0
@@ -224,7 +224,7 @@ def feedback(flags: FeedbackFlags) -> int:
     Later searches that share words with the query rank a useful hit higher.
     """
     words = learnable_words(flags.query) if flags.query is not None else ()
-    with notebook_here(flags) as (notebook, _, find_target):
+    with open_notebook(flags) as (notebook, _, find_target):
         hit = flags.hit if flags.hit.isdigit() else find_target(flags.hit)
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)
     inform(flags, f"{flags.verdict}: {judged.label()}")
@@ -250,7 +250,7 @@ def used(flags: UsedFlags) -> int:
         raise UsageError(
             "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
         )
-    with notebook_here(flags) as (notebook, workplace, find_target):
+    with open_notebook(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
             places = notebook.used_in(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:

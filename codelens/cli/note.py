@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.editor import has_editor, open_editor
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import inform, say, stdin_bytes, write_answer
-from codelens.cli.workplace import Workplace, named_index, scope_of, settings_at, working_folder
+from codelens.cli.streams import inform, read_stdin, say, write_answer
+from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
 from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, path_and_line
@@ -41,15 +41,15 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
 
     Raises UsageError where the index holds several trees, and none of them is meant.
     """
-    cwd = working_folder()
-    path = named_index(flags) or find_index(cwd)
+    cwd = find_working_folder()
+    path = resolve_named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():
         root = git_top(cwd) or cwd.resolve()
         return NoteTree(root, NoteFolder(root), None)
-    place = Workplace(cwd, path, settings_at(cwd, path, flags))
+    place = Workplace(cwd, path, load_settings_at(cwd, path, flags))
     with place.open() as index:
         repositories = index.info().repositories
-        names = scope_of(repositories, cwd, ()).repositories or tuple(r.name for r in repositories)
+        names = resolve_scope(repositories, cwd, ()).repositories or tuple(r.name for r in repositories)
         index.roots()  # notes are written below one: raises where nobody vouches for them
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
@@ -64,7 +64,7 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     anchors: list[Anchor] = []
     with tree.open() as index:
         for place in places:
-            text = _below_root(place, tree.root)
+            text = _resolve_below_root(place, tree.root)
             if index is not None:
                 with index.anchors(tree.root) as finder:
                     anchor, remark = finder.place(text, tree.root)
@@ -76,10 +76,10 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     return anchors
 
 
-def _below_root(name: str, root: Path) -> str:
+def _resolve_below_root(name: str, root: Path) -> str:
     """A path is meant from the working directory where it is there, else from the root; a name stays what it is."""
     path, line = path_and_line(name)
-    here = (working_folder() / path).resolve()
+    here = (find_working_folder() / path).resolve()
     if not here.is_file():
         return name
     if not here.is_relative_to(root):
@@ -180,7 +180,7 @@ def _read_text(message: str | None) -> str | None:
         return _check_utf8(message)
     if message is None and (sys.stdin is None or sys.stdin.isatty()):
         return None
-    return stdin_bytes("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
+    return read_stdin("give the text with -m TEXT").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _check_utf8(text: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.flags import ChangeFlags, RankingFlags
-from codelens.cli.streams import stdin_bytes
-from codelens.cli.workplace import Scope, Workplace, target_here
+from codelens.cli.streams import read_stdin
+from codelens.cli.workplace import Scope, Workplace, locate_target
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -42,7 +42,7 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
 
     def read(name: str) -> str:
         if name == "-":
-            return stdin_bytes("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
+            return read_stdin("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
         try:
             return Path(name).read_text(encoding="utf-8", errors="replace")
         except OSError as fault:
@@ -66,7 +66,7 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
     return QueryText(" OR ".join(f"({q})" for q in queries))
 
 
-def ranking_settings(flags: RankingFlags) -> Mapping[str, Any]:
+def collect_overrides(flags: RankingFlags) -> Mapping[str, Any]:
     """The settings that flags of `search` and `why` override."""
     names = ("color", "path_style", "memory", "metadata")
     return {name: getattr(flags, name) for name in names} | {"allow_network": flags.allow_network or None}
@@ -81,14 +81,14 @@ def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[
     if not flags.like.strip():
         raise UsageError("--like is empty", "as in --like src/app.py:10, --like Class.method, --like -")
     if flags.like != "-":
-        return target_here(flags.like, place, index), "", ""
-    text = stdin_bytes("pipe the code in: `codelens search --like - <FILE`").decode("utf-8", "replace")
+        return locate_target(flags.like, place, index), "", ""
+    text = read_stdin("pipe the code in: `codelens search --like - <FILE`").decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("the code on stdin is empty")
     return "-", text, resolve_languages([flags.snippet_language])[0] if flags.snippet_language else ""
 
 
-def search_options(
+def build_search_options(
     flags: RankingFlags,
     settings: Settings,
     scope: Scope,
@@ -98,7 +98,7 @@ def search_options(
     """The options of a search: the flags that were given, then what settings, scope and query decide."""
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
-    values = given_options(flags)
+    values = collect_given_options(flags)
     profile = values.setdefault("profile", LIKENESS if flags.like is not None else settings.profile)
     if settings.limit == Settings().limit:  # where that is the default, a profile may have a number of its own
         weights = load_weights().get(profile, {})
@@ -124,7 +124,7 @@ def search_options(
 FILE_FILTERS = ("languages", "languages_not", "globs")
 
 
-def given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dict[str, Any]:
+def collect_given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dict[str, Any]:
     """Search option → its value, for each of these that was given. Raises UsageError for a value that is not allowed."""
     values: dict[str, Any] = {}
     for name in names:
@@ -137,7 +137,7 @@ def given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dic
 
 def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
     """The change that --pr, --diff or --staged names; None without them. Raises UsageError."""
-    if not (chosen := only_one(flags, ("pr", "diff", "staged"))):
+    if not (chosen := find_only_flag(flags, ("pr", "diff", "staged"))):
         return None
     if chosen == "diff" and flags.diff is not None:
         return Change(read_diff(flags.diff, cwd), cwd=str(cwd))
@@ -147,7 +147,7 @@ def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
 def read_diff(name: str, cwd: Path) -> bytes:
     """The diff in a file, or for `-` on stdin. Raises UsageError."""
     if name == "-":
-        return stdin_bytes("pipe a diff in: `git diff | codelens … --diff -`")
+        return read_stdin("pipe a diff in: `git diff | codelens … --diff -`")
     try:
         return (cwd / name).read_bytes()
     except OSError as fault:
@@ -155,7 +155,7 @@ def read_diff(name: str, cwd: Path) -> bytes:
         raise UsageError(f"--diff {name}: {fault.strerror}", hint) from None
 
 
-def only_one(flags: object, names: Sequence[str], spelling: Mapping[str, str] | None = None) -> str:
+def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, str] | None = None) -> str:
     """The one of these flags that was given, or "". Raises UsageError for two of them."""
     given = [name for name in names if getattr(flags, name, None) not in (False, None)]
     if len(given) > 1:

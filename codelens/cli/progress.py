@@ -19,7 +19,7 @@ Watch = Callable[[Progress], None] | None
 
 
 @contextmanager
-def watcher(how: str, quiet: bool) -> Iterator[Watch]:
+def showing_progress(how: str, quiet: bool) -> Iterator[Watch]:
     """The callback for each step; None if progress is not shown."""
     if how == "json":
         yield _write_json_lines()

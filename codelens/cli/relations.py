@@ -20,8 +20,8 @@ from codelens.cli.flags import (
     JsonFlags,
     Texts,
 )
-from codelens.cli.freshness import current_index, is_behind
-from codelens.cli.options import FILE_FILTERS, given_options, only_one, read_change
+from codelens.cli.freshness import is_behind, open_current_index
+from codelens.cli.options import FILE_FILTERS, collect_given_options, find_only_flag, read_change
 from codelens.cli.streams import (
     is_for_people,
     say,
@@ -32,7 +32,7 @@ from codelens.cli.streams import (
     write_json,
     write_record,
 )
-from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
+from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
@@ -67,24 +67,24 @@ def symbols(flags: SymbolsFlags) -> int:
     from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
     from codelens.worktree.files import shown_path
 
-    only_one(flags, ("changes", "ctags"))
-    place = reading_place(flags)
-    with current_index(place, flags) as index:
+    find_only_flag(flags, ("changes", "ctags"))
+    place = find_reading_place(flags)
+    with open_current_index(place, flags) as index:
         path = flags.file.as_posix()
         with suppress(UsageError):  # a path below no root stays as it was given
-            scope = scope_of(index.info().repositories, place.cwd, [flags.file])
+            scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = shown_path(path)
         units = index.symbols(path)
         last = index.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1
 
-    def lines() -> Iterator[str]:
+    def format_lines() -> Iterator[str]:
         if last is not None:
             return changed_lines(units, last)
         return ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units)
 
-    write_answer(flags, lambda: outline_record(path, units, exit_code, last), lines)
+    write_answer(flags, lambda: outline_record(path, units, exit_code, last), format_lines)
     return exit_code
 
 
@@ -120,19 +120,19 @@ def show_map(flags: MapFlags) -> int:
     from codelens.render import relations
 
     place = _open_place(flags)
-    with current_index(place, flags) as index:
-        where = files_meant(flags, place, index, ())
+    with open_current_index(place, flags) as index:
+        where = read_file_selection(flags, place, index, ())
         focus = None
         if flags.paths:
-            scope = scope_of(index.info().repositories, place.cwd, flags.paths)
+            scope = resolve_scope(index.info().repositories, place.cwd, flags.paths)
             focus = SearchOptions(paths=scope.paths, repositories=scope.repositories)
         result = index.graph.map(flags.budget, RelationOptions(where=where), focus)
     exit_code = 0 if result.files else 1
-    paths = place.path_style(result.index.repositories)
+    paths = place.make_path_style(result.index.repositories)
     if flags.quiet:
         return exit_code
     if flags.json:
-        write_record(relations.map_record(place.with_notices(result), exit_code))
+        write_record(relations.map_record(place.add_notices(result), exit_code))
     elif flags.dot:
         write(relations.map_dot(result))
     elif is_for_people(flags):
@@ -257,22 +257,22 @@ OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of Relat
 def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to one question about targets; returns the exit code."""
     place = _open_place(flags)
-    with current_index(place, flags) as index:
+    with open_current_index(place, flags) as index:
         options = RelationOptions(
-            kinds=kinds_named(flags.kinds or ""),
+            kinds=parse_kinds(flags.kinds or ""),
             min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
             limit=flags.limit,
-            where=files_meant(flags, place, index, getattr(flags, "paths", None) or ()),
+            where=read_file_selection(flags, place, index, getattr(flags, "paths", None) or ()),
             **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
         )
-        meant = [target_here(target, place, index) for target in targets]
+        meant = [locate_target(target, place, index) for target in targets]
         result: RelationAnswer = getattr(index.graph, question)(*meant, options)
         exit_code = 0 if result.relations else 1
         if flags.quiet:
             return exit_code
         if not (result.relations or result.notices):
             say("note: nothing found; the index has no such edges, or filters leave them out")
-        _show_relations(place.with_notices(result), flags, place, exit_code)
+        _show_relations(place.add_notices(result), flags, place, exit_code)
         say_notices(result.notices)
         changed = sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
         if changed and not is_behind(result.index):
@@ -282,15 +282,15 @@ def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
 
 def _open_place(flags: PlaceFlags) -> Workplace:
     """The workplace, once it is clear that at most one output format was given."""
-    only_one(flags, ("json", "jsonl", "dot", "format"))
-    return reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    find_only_flag(flags, ("json", "jsonl", "dot", "format"))
+    return find_reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
 
 
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
     from codelens.render import relations
     from codelens.render.records import to_jsonl
 
-    paths, for_people = place.path_style(result.index.repositories), is_for_people(flags)
+    paths, for_people = place.make_path_style(result.index.repositories), is_for_people(flags)
     if flags.jsonl:
         write_json(to_jsonl("relation", "relations", relations.related_record(result, exit_code)))
     elif flags.json:
@@ -308,7 +308,7 @@ def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace,
         write(relations.related_lines(result, paths))
 
 
-def kinds_named(text: str) -> tuple[str, ...]:
+def parse_kinds(text: str) -> tuple[str, ...]:
     """The kinds of edges in a list with commas. Raises UsageError for an unknown one."""
     named = tuple(dict.fromkeys(filter(None, (k.strip() for k in text.split(",")))))
     known = (*KINDS, *(k for k in IMPLIED_KINDS if k not in KINDS))
@@ -318,15 +318,19 @@ def kinds_named(text: str) -> tuple[str, ...]:
     return named
 
 
-def files_meant(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
+def read_file_selection(
+    flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]
+) -> SearchOptions | None:
     """The files that -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
     if not (below or flags.languages or flags.languages_not or flags.globs):
         return None
     for each in below:
         if not each.exists():
             raise UsageError(f"no such file or folder: {each}")
-    scope = scope_of(index.info().repositories, place.cwd, below, whole=True)
-    return SearchOptions(**given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories)
+    scope = resolve_scope(index.info().repositories, place.cwd, below, whole=True)
+    return SearchOptions(
+        **collect_given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories
+    )
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
@@ -357,12 +361,12 @@ def test_scope(flags: ScopeFlags) -> int:
     """
     from codelens.render import relations
 
-    only_one(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
+    find_only_flag(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
-    place = reading_place(flags, {"path_style": flags.path_style})
-    with current_index(place, flags) as index:
-        targets = [target_here(target, place, index) for target in flags.targets or ()]
+    place = find_reading_place(flags, {"path_style": flags.path_style})
+    with open_current_index(place, flags) as index:
+        targets = [locate_target(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets
         if flags.unresolved:
             unresolved = index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence)
@@ -370,12 +374,12 @@ def test_scope(flags: ScopeFlags) -> int:
                 _show_unresolved(unresolved, flags, place)
             return 0 if unresolved.relations else 1
         result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
-        paths = place.path_style(index.info().repositories)
+        paths = place.make_path_style(index.info().repositories)
     exit_code = 0 if result.tests else 1
     if flags.quiet:
         return exit_code
     if flags.json:
-        write_record(relations.reaching_record(place.with_notices(result), paths, exit_code))
+        write_record(relations.reaching_record(place.add_notices(result), paths, exit_code))
     else:
         write(relations.reaching_lines(result, paths, flags.format, flags.null))
     say_notices(result.notices)
@@ -393,9 +397,9 @@ def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace
     """Print the calls that could not be followed."""
     from codelens.render import relations
 
-    paths = place.path_style(result.index.repositories)
+    paths = place.make_path_style(result.index.repositories)
     if flags.json:
-        write_record(relations.related_record(place.with_notices(result), 0 if result.relations else 1))
+        write_record(relations.related_record(place.add_notices(result), 0 if result.relations else 1))
     elif flags.format in relations.FORMS:
         write(relations.related_lines(result, paths))
     else:

@@ -10,22 +10,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codelens.cli.declare import command, option, parameters_of
+from codelens.cli.declare import collect_parameters, command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
-from codelens.cli.freshness import build_first_index, current_index, is_behind, refresh, require_fresh
-from codelens.cli.lines import output_options, search_lines, wants_lines
+from codelens.cli.freshness import build_first_index, is_behind, open_current_index, refresh, require_fresh
+from codelens.cli.lines import build_output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
+    build_search_options,
+    collect_overrides,
+    find_only_flag,
     has_query_option,
-    only_one,
-    ranking_settings,
     read_likeness,
     read_query,
-    search_options,
 )
 from codelens.cli.streams import is_for_people, say, write, write_json, write_record
-from codelens.cli.workplace import Workplace, reading_place, scope_of, settings_at
+from codelens.cli.workplace import Workplace, find_reading_place, load_settings_at, resolve_scope
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
@@ -62,7 +62,7 @@ def search(flags: SearchFlags) -> int:
     if flags.type_list:
         return _list_types()
     started = time.perf_counter()
-    chosen = only_one(flags, FORMATS, OPTIONS) or "text"
+    chosen = find_only_flag(flags, FORMATS, OPTIONS) or "text"
     if flags.contributions and chosen not in ("json", "jsonl"):
         raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
     positional, named = flags.query, list(flags.paths or ())
@@ -70,12 +70,12 @@ def search(flags: SearchFlags) -> int:
         named, positional = [Path(positional), *named], None
     text = QueryText() if flags.list_files else read_query(positional, flags)
     place = _find_place(flags, named)
-    with current_index(place, flags) as index:
+    with open_current_index(place, flags) as index:
         if flags.require_fresh:
             require_fresh(index)
         paths = [_resolve_path(path, index, place, flags) for path in named]
-        scope = scope_of(index.info().repositories, place.cwd, paths, flags.root_scope)
-        options = search_options(flags, place.settings, scope, text, read_likeness(flags, place, index))
+        scope = resolve_scope(index.info().repositories, place.cwd, paths, flags.root_scope)
+        options = build_search_options(flags, place.settings, scope, text, read_likeness(flags, place, index))
         query = index.parse(text.text, options)
         if flags.history:
             return _list_commits(index, query, options, flags, place)
@@ -83,8 +83,8 @@ def search(flags: SearchFlags) -> int:
             return _list_files(index, options, flags, place)
         lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
         screen = screen and bool(flags.heading or is_for_people(flags))  # Hits stand below headings
-        options = replace(options, **_display_options(flags, place, query, lines, screen))
-        output = output_options(flags, place, index, options)
+        options = replace(options, **_choose_display_options(flags, place, query, lines, screen))
+        output = build_output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
             code = search_lines(flags, index, query, options, output)
             if flags.stats:
@@ -96,25 +96,17 @@ def search(flags: SearchFlags) -> int:
         if screen and result.weak and flags.limit is None:
             result = replace(result, hits=result.hits[:WEAK_ON_SCREEN])
         if flags.open is not None:
-            _open(index, result, flags.open)
+            _open_hit(index, result, flags.open)
             return 0
-        stats = None
-        if flags.stats:  # first opening the index and looking at the tree
-            steps, total = result.trace.seconds, time.perf_counter() - started
-            stats = {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
+        stats = _time_steps(result, started) if flags.stats else None
         try:
             form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
-            is_found, texts = _render(index, place.with_notices(result), form, output, stats)
-            if not flags.quiet and form in JSON_FORMATS:
-                write_json(texts)
-            elif not flags.quiet:
-                write(texts, styled=form == "screen", paged=not flags.no_pager)
+            is_found, texts = _render_result(index, place.add_notices(result), form, output, stats)
+            _write_texts(texts, form, flags)
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
-                _record(index, result, "" if options.literal or options.regex else query.text)
-    if not query.text.strip() and flags.like is None and not flags.quiet:
-        say("note: the query is empty")
-    _say_about(result, flags, screen)
+                _record_answer(index, result, "" if options.literal or options.regex else query.text)
+    _say_about(query, result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_format_seconds(stats))
     if not is_found and not flags.quiet:
@@ -133,19 +125,21 @@ def _list_types() -> int:
 
 def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     """The index to search. At a terminal the first search in a tree builds it."""
-    overrides = ranking_settings(flags)
+    overrides = collect_overrides(flags)
     try:
-        place = reading_place(flags, overrides, named)
+        place = find_reading_place(flags, overrides, named)
     except NoIndex:
         if not build_first_index(flags):
             raise
-        place = reading_place(flags, overrides, named)
+        place = find_reading_place(flags, overrides, named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
     return place
 
 
-def _display_options(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
+def _choose_display_options(
+    flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool
+) -> dict[str, Any]:
     """The search options that decide how much of an answer is shown."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
@@ -171,7 +165,7 @@ OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "req
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """The past commits whose messages have words of the query, best first."""
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
-    parameters = parameters_of(SearchFlags)
+    parameters = collect_parameters(SearchFlags)
     others = [name for name, value in values.items() if value != parameters[name].default]
     if others or place.fleet:
         other = parameters[others[0]].names if others else ("fleets",)
@@ -218,7 +212,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
     return 0 if lines else 1
 
 
-def _open(index: Index, result: SearchResult, number: int) -> None:
+def _open_hit(index: Index, result: SearchResult, number: int) -> None:
     """Open a hit in the editor; where memory is on, count a use of it."""
     from codelens.cli.editor import open_at_line
 
@@ -230,7 +224,7 @@ def _open(index: Index, result: SearchResult, number: int) -> None:
         raise UsageError(f"{file} is gone", "run `codelens index`, then search again")
     open_at_line(file, hit.line)
     if result.options.memory:
-        _record(index, result, "")
+        _record_answer(index, result, "")
         index.notebook(now=result.options.now).open_hit(number)
 
 
@@ -270,10 +264,16 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
         if root is None or real == root:
             continue
         below = real.relative_to(root).as_posix()
-        skip = explain(place.index_path, root.resolve(), below, lambda r: settings_at(r, place.index_path, flags))
+        skip = explain(place.index_path, root.resolve(), below, lambda r: load_settings_at(r, place.index_path, flags))
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")
+
+
+def _time_steps(result: SearchResult, started: float) -> Mapping[str, float]:
+    """The seconds of each step, first those of opening the index and looking at the tree, and of all of them."""
+    steps, total = result.trace.seconds, time.perf_counter() - started
+    return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
 
 
 def _format_seconds(stats: Mapping[str, float]) -> str:
@@ -282,7 +282,7 @@ def _format_seconds(stats: Mapping[str, float]) -> str:
     return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
 
 
-def _render(
+def _render_result(
     index: Index, result: SearchResult, form: str, output: OutputOptions, stats: Mapping[str, float] | None
 ) -> tuple[bool, Iterator[str]]:
     """Render a result: (whether there is something to write, the texts)."""
@@ -305,7 +305,14 @@ def _render(
     return bool(result.hits), RENDERERS[form](result, output)
 
 
-def _record(index: Index, result: SearchResult, words: str) -> None:
+def _write_texts(texts: Iterator[str], form: str, flags: SearchFlags) -> None:
+    if not flags.quiet and form in JSON_FORMATS:
+        write_json(texts)
+    elif not flags.quiet:
+        write(texts, styled=form == "screen", paged=not flags.no_pager)
+
+
+def _record_answer(index: Index, result: SearchResult, words: str) -> None:
     from codelens.cli.memory import record
 
     hits = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
@@ -315,9 +322,11 @@ def _record(index: Index, result: SearchResult, words: str) -> None:
 _MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
 
 
-def _say_about(result: SearchResult, flags: SearchFlags, screen: bool) -> None:
+def _say_about(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
     if flags.quiet:
         return
+    if not query.text.strip() and flags.like is None:
+        say("note: the query is empty")
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
             continue  # stands above the hits

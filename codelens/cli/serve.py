@@ -12,7 +12,7 @@ from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_plain, write, write_fields
-from codelens.cli.workplace import Workplace, fleet_at, reading_place
+from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
 from codelens.config import user_place
 from codelens.errors import UsageError, require_packages
 from codelens.model.fast_dataclass import replace
@@ -46,12 +46,12 @@ def serve_index(flags: ServeFlags) -> int:
     machine need no key; others do: `codelens serve keys add NAME`.
     """
     if flags.store is None:
-        place = reading_place(flags)
+        place = find_reading_place(flags)
     elif flags.watch or flags.db:
         flag = "--watch" if flags.watch else "--db"
         raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
     else:
-        place = fleet_at(flags, flags.store or "", flags.scheduler)
+        place = find_fleet_place(flags, flags.store or "", flags.scheduler)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         need_watchfiles()

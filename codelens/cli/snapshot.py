@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codelens.cli.declare import argument, command, group, required_argument
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, write_answer
-from codelens.cli.workplace import Workplace, reading_place, working_folder
+from codelens.cli.workplace import Workplace, find_reading_place, find_working_folder
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
@@ -41,7 +41,7 @@ class State(NamedTuple):
     commit: str = ""
 
 
-def facts_of_states(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
+def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
     """The facts of each state, in that order; `place` is None where there is no index. An empty name is what is indexed now.
 
     Raises UsageError for what names no state, and what building an index raises.
@@ -136,7 +136,7 @@ def list_snapshots(flags: ListFlags) -> int:
     """
     from codelens.render.reports import log_lines, log_record
 
-    with reading_place(flags).open() as index:
+    with find_reading_place(flags).open() as index:
         log = index.snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: log_record(log, exit_code), lambda: log_lines(log))
@@ -160,14 +160,14 @@ def diff(flags: DiffFlags) -> int:
     from codelens.render.reports import difference_lines, difference_record
     from codelens.snapshots.compare import compare
 
-    cwd = working_folder()
+    cwd = find_working_folder()
     try:
-        place = reading_place(flags)
+        place = find_reading_place(flags)
     except NoIndex:
         if flags.db is not None or flags.new is None:
             raise
         place = None  # two revisions, or two index files, need none
-    old, new = facts_of_states([flags.old, flags.new or ""], place, cwd)
+    old, new = collect_facts([flags.old, flags.new or ""], place, cwd)
     difference = compare(old, new)
     exit_code = 1 if difference.empty else 0
     write_answer(

@@ -3,7 +3,7 @@
 from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say, write, write_record
-from codelens.cli.workplace import reading_place
+from codelens.cli.workplace import find_reading_place
 from codelens.errors import StaleIndex
 
 
@@ -20,7 +20,7 @@ def status(flags: StatusFlags) -> int:
     """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
     from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
 
-    place = reading_place(flags)
+    place = find_reading_place(flags)
     with place.open() as index:
         report = index.status(check=not flags.no_check)
         stale = any(r.is_stale for r in report.repositories)
@@ -29,7 +29,7 @@ def status(flags: StatusFlags) -> int:
             return exit_code
         if flags.json:
             write_record(
-                status_record(place.with_notices(report), exit_code, index.skipped() if flags.skipped else None)
+                status_record(place.add_notices(report), exit_code, index.skipped() if flags.skipped else None)
             )
         elif flags.skipped:
             write(skipped_lines(index.skipped(), len(report.repositories) > 1))

@@ -100,12 +100,12 @@ def lsp(flags: LspFlags) -> int:
 
 def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
     """The index of a folder, and what keeps it fresh, unless nothing may be written."""
-    from codelens.cli.workplace import named_index, settings_at
+    from codelens.cli.workplace import load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
     from codelens.worktree.place import git_top, is_home, new_index_place
 
-    index = named_index(flags) or new_index_place(folder)
-    settings = settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
+    index = resolve_named_index(flags) or new_index_place(folder)
+    settings = load_settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
     served = ServedIndex(git_top(folder) or folder, index, settings)
     refusal = ""
     if flags.no_index:

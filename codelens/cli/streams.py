@@ -144,7 +144,7 @@ def say_notices(notices: Sequence[Notice]) -> None:
         say(f"note: {notice.text}")
 
 
-def agreed(question: str, what: str) -> bool:
+def user_agrees(question: str, what: str) -> bool:
     """Ask on the terminal whether to do something. Raises UsageError where nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"this would {what}", "add --yes to run without a question")
@@ -171,7 +171,7 @@ def report(fault: CodelensError) -> None:
         say_plain([f"hint: {for_terminal(for_line(fault.hint))}\n"])
 
 
-def stdin_bytes(hint: str) -> bytes:
+def read_stdin(hint: str) -> bytes:
     """All of stdin. Raises UsageError, with that hint, on a terminal: codelens never waits for typing."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)

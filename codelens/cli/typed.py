@@ -29,10 +29,10 @@ from codelens.cli.declare import (
     Command,
     CommandGroup,
     Parameter,
+    collect_parameters,
     group,
     import_object,
     option,
-    parameters_of,
     perform,
 )
 from codelens.cli.streams import say, write
@@ -69,7 +69,7 @@ def make_typer_command(declared: Command | CommandGroup) -> SectionedCommand | L
 
 def _make_parameters(flags: type[Any]) -> list[Any]:
     hints = get_type_hints(flags)
-    return [_make_parameter(name, hints[name], declared) for name, declared in parameters_of(flags).items()]
+    return [_make_parameter(name, hints[name], declared) for name, declared in collect_parameters(flags).items()]
 
 
 def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> Any:
@@ -77,7 +77,7 @@ def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> A
         "help": declared.help,
         "metavar": declared.metavar,
         "show_default": False,
-        "autocompletion": _offer_of(declared),
+        "autocompletion": _find_offer(declared),
         "hidden": declared.is_hidden,
         "path_type": Path,
         **more,
@@ -216,14 +216,14 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
 
 
-def root(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
+def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     """All commands of codelens, by their groups in help: name → place."""
 
     def show_version(is_given: bool) -> None:
         if is_given:
-            from codelens.cli.doctor import version_lines
+            from codelens.cli.doctor import format_versions
 
-            write(version_lines())
+            write(format_versions())
             raise typer.Exit
 
     def install(shell: str | None) -> None:
@@ -233,7 +233,7 @@ def root(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
 
     def show_completion(shell: str | None) -> None:
         if shell:
-            write([script(shell)])
+            write([make_completion_script(shell)])
             raise typer.Exit
 
     version = option("-V --version", "Print the versions of codelens and its parts")
@@ -300,7 +300,7 @@ SCRIPTS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 SHELLS = (*SCRIPTS, "powershell")
 
 
-def script(shell: str) -> str:
+def make_completion_script(shell: str) -> str:
     """The completion script of a shell. Raises UsageError unless it is one of SHELLS."""
     if shell not in SHELLS:
         raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
@@ -313,7 +313,7 @@ def script(shell: str) -> str:
 
 def install_script(shell: str) -> Path:
     """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
-    text = script(shell)
+    text = make_completion_script(shell)
     from typer.completion import install  # type: ignore[attr-defined]
 
     _, path = install(shell=shell, prog_name="codelens")
@@ -345,7 +345,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
         )
 
 
-def _offer_of(parameter: Parameter) -> Any:
+def _find_offer(parameter: Parameter) -> Any:
     """The words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
 
     A module that lists the values is imported only when a shell asks.

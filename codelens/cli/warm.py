@@ -67,13 +67,13 @@ def ask_for_answer() -> Answer | None:
     if is_off or None in (sys.stdin, sys.stdout, sys.stderr):
         return None
     try:
-        place = socket_of(_index(arguments))
+        place = locate_socket(_guess_index(arguments))
         return _ask(place, arguments) if place and os.path.exists(place) else None
     except (OSError, ValueError):
         return None
 
 
-def socket_of(index: str) -> str:
+def locate_socket(index: str) -> str:
     """The path of the socket at which an index is answered for, in a folder that only this user may enter; empty without one."""
     real = os.fsencode(os.path.realpath(index))
     name = f"{crc32(real):08x}{crc32(real[::-1]):08x}"
@@ -95,7 +95,7 @@ def describe_program() -> list[str]:
     return [__version__, sys.version, sys.getfilesystemencoding(), folder]
 
 
-def _index(arguments: list[str]) -> str:
+def _guess_index(arguments: list[str]) -> str:
     """The index that the command probably means: --db, else the nearest above. Asking about another one is slow, and not wrong."""
     for at, argument in enumerate(arguments[:-1]):
         if argument == "--db":

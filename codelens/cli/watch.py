@@ -7,9 +7,9 @@ from types import FrameType
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
-from codelens.cli.progress import watcher
+from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, say, say_plain
-from codelens.cli.workplace import trees_of
+from codelens.cli.workplace import choose_trees
 from codelens.model.runs import WatchEvent, WatchStep
 from codelens.processes.child import end_at_eof
 from codelens.render.records import to_json
@@ -43,7 +43,7 @@ class WatchFlags(ProgressFlags, CommonFlags):
 @command(epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.")
 def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
-    place, roots, settings_of = trees_of(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
+    place, roots, settings_of = choose_trees(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
     prepare_index_folder(place.index_path)
     options = WatchOptions(flags.debounce / 1000, flags.poll, settings_of)
     is_stopped = False
@@ -64,7 +64,7 @@ def watch(flags: WatchFlags) -> int:
         is_stopped = True
         raise KeyboardInterrupt
 
-    with watcher(flags.progress, flags.quiet) as progress:
+    with showing_progress(flags.progress, flags.quiet) as progress:
         watch = Watch(place.index_path, roots, place.settings, options, report=report, progress=progress)
         with answer_searches(place.index_path, place.settings):
             before = signal.signal(signal.SIGTERM, stop)

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from codelens.cli.declare import SYMBOLS, argument, command
 from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonFlags, JsonFlags, RankingFlags
-from codelens.cli.freshness import current_index
+from codelens.cli.freshness import open_current_index
 from codelens.cli.options import (
+    build_search_options,
+    collect_overrides,
     has_query_option,
-    ranking_settings,
     read_likeness,
     read_query,
-    search_options,
 )
 from codelens.cli.streams import is_for_people, say, wants_color, write, write_json, write_record
-from codelens.cli.workplace import Workplace, reading_place, scope_of, target_here
+from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
 from codelens.render.why import SearchPlace, WhyView, quote_for_shell, render_why
@@ -52,13 +52,13 @@ def why(flags: WhyFlags) -> int:
     if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
     text = read_query(positional, flags)
-    place = reading_place(flags, ranking_settings(flags))
-    with current_index(place, flags) as index:
-        scope = scope_of(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
+    place = find_reading_place(flags, collect_overrides(flags))
+    with open_current_index(place, flags) as index:
+        scope = resolve_scope(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = read_likeness(flags, place, index)
-        options = search_options(flags, place.settings, scope, text, like)
+        options = build_search_options(flags, place.settings, scope, text, like)
         query = index.parse(text.text, options)
-        result = index.why(query, [target_here(t, place, index) for t in names], options)
+        result = index.why(query, [locate_target(t, place, index) for t in names], options)
     if flags.check:
         return _check(result, flags)
     if not flags.quiet:
@@ -74,7 +74,7 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
     if flags.json:
         from codelens.render.why_json import why_record
 
-        noticed = replace(result, search=place.with_notices(result.search))
+        noticed = replace(result, search=place.add_notices(result.search))
         write_record(why_record(noticed, result.exit_code, flags.stats))
         return
     if not result.explanations:
@@ -83,7 +83,7 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
     options += ["--root-scope"] if flags.root_scope else []
     options += [f"--metadata {quote_for_shell(flags.metadata)}"] if flags.metadata else []
     view = WhyView(
-        paths=place.path_style(result.search.index.repositories),
+        paths=place.make_path_style(result.search.index.repositories),
         every_part=flags.every_part or flags.verbose,
         side_by_side=are_compared,
         same=SearchPlace(tuple(options), tuple(quote_for_shell(str(path)) for path in flags.below or ())),

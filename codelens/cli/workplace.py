@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from codelens.cli.declare import defaults
+from codelens.cli.declare import make_default_flags
 from codelens.cli.flags import CommonFlags, FleetFlags
 from codelens.cli.streams import inform, say
 from codelens.config import LoadedSettings, Settings, load_settings
@@ -49,12 +49,12 @@ class Workplace(NamedTuple):
         refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
 
-    def with_notices(self, answer: T) -> T:
+    def add_notices(self, answer: T) -> T:
         """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
         ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
-    def path_style(self, repositories: Sequence[RepositoryInfo]) -> PathStyle:
+    def make_path_style(self, repositories: Sequence[RepositoryInfo]) -> PathStyle:
         """How text shows paths of these repositories."""
         return PathStyle(self.settings.path_style, str(self.cwd), repositories)
 
@@ -65,7 +65,7 @@ class Workplace(NamedTuple):
         return Index.reopen(self.index_path, self.settings, look=True)
 
 
-def working_folder() -> Path:
+def find_working_folder() -> Path:
     """Raises UsageError where somebody removed it under our feet."""
     try:
         return Path.cwd()
@@ -73,16 +73,16 @@ def working_folder() -> Path:
         raise UsageError("the working directory no longer exists", "change to a folder that exists") from None
 
 
-def named_index(flags: CommonFlags) -> Path | None:
+def resolve_named_index(flags: CommonFlags) -> Path | None:
     """--db, absolute. Raises UsageError for a folder."""
     if flags.db is None:
         return None
     if flags.db.is_dir():
         raise UsageError(f"--db {flags.db} is a folder", f"name a file, as --db {flags.db / 'index.db'}")
-    return working_folder() / flags.db
+    return find_working_folder() / flags.db
 
 
-def reading_place(
+def find_reading_place(
     flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
 ) -> Workplace:
     """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
@@ -93,20 +93,20 @@ def reading_place(
                 raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
         if not 0 < flags.timeout < 1e6:
             raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-        place = fleet_at(flags, flags.store, flags.scheduler, overrides)
+        place = find_fleet_place(flags, flags.store, flags.scheduler, overrides)
         assert place.fleet
         fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
         return place._replace(fleet=fleet)
-    cwd = working_folder()
-    index = named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
+    cwd = find_working_folder()
+    index = resolve_named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
     if (index is None or not index.is_file()) and (building := unfinished_index(index or new_index_place(cwd))):
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
-    return Workplace(cwd, index, settings_at(cwd, index, flags, overrides))
+    return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
 
 
-def fleet_at(
+def find_fleet_place(
     flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
 ) -> Workplace:
     """A store, else that of the settings, with the settings of the working directory. Raises UsageError.
@@ -115,8 +115,8 @@ def fleet_at(
     """
     if flags.db is not None:
         raise UsageError("--db is about one index", "a fleet is named with --store")
-    cwd = working_folder()
-    settings = settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
+    cwd = find_working_folder()
+    settings = load_settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
     if not (store := settings.values.store):
         raise UsageError("no store", "--store PLACE or the setting `store`: where `codelens cluster index` writes")
     url = store if "://" in store else str(cwd / store)
@@ -125,7 +125,7 @@ def fleet_at(
     return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
 
 
-def settings_at(
+def load_settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
     """Settings files are looked for up to the folder that the index serves, else to the top of the work tree.
@@ -145,10 +145,10 @@ def settings_at(
     return loaded
 
 
-def settings_here(flags: CommonFlags) -> LoadedSettings:
+def load_settings_here(flags: CommonFlags) -> LoadedSettings:
     """The settings that apply in the working directory, with their origins."""
-    cwd = working_folder()
-    return settings_at(cwd, named_index(flags) or find_index(cwd), flags)
+    cwd = find_working_folder()
+    return load_settings_at(cwd, resolve_named_index(flags) or find_index(cwd), flags)
 
 
 def _check_file(key: str, value: Any, source: str) -> None:
@@ -172,7 +172,7 @@ def _check_file(key: str, value: Any, source: str) -> None:
         raise SettingsError(f"{source}: '{key}': {fault}") from None
 
 
-def present_roots(roots: list[Path]) -> list[Path]:
+def select_present_roots(roots: list[Path]) -> list[Path]:
     """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
     gone = [root for root in roots if not root.is_dir()]
     if len(gone) == len(roots):
@@ -189,7 +189,7 @@ class Scope(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-def scope_of(
+def resolve_scope(
     repositories: Sequence[RepositoryInfo], cwd: Path, arguments: Sequence[Path], whole: bool = False
 ) -> Scope:
     """PATH arguments, else the working directory, as repositories and paths below their roots.
@@ -215,15 +215,17 @@ def scope_of(
 def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
     """(names of the repositories, path below their root) of a place on disk; the innermost root that holds it."""
     real = os.path.realpath(path)
-    holding = [(r, rest) for r in repositories if (rest := _path_below(real, os.path.realpath(r.root))) is not None]
+    holding = [
+        (r, rest) for r in repositories if (rest := _find_path_below(real, os.path.realpath(r.root))) is not None
+    ]
     if holding:
         repository, rest = max(holding, key=lambda pair: len(pair[0].root))
         return (repository.name,), rest
-    inside = tuple(r.name for r in repositories if _path_below(os.path.realpath(r.root), real) is not None)
+    inside = tuple(r.name for r in repositories if _find_path_below(os.path.realpath(r.root), real) is not None)
     return (inside, "") if inside else None
 
 
-def _path_below(path: str, root: str) -> str | None:
+def _find_path_below(path: str, root: str) -> str | None:
     """`path` relative to `root` with POSIX separators, empty for the root itself; None if it lies elsewhere."""
     if path == root:
         return ""
@@ -231,7 +233,7 @@ def _path_below(path: str, root: str) -> str | None:
     return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None
 
 
-def target_here(text: str, place: Workplace, index: Index) -> str:
+def locate_target(text: str, place: Workplace, index: Index) -> str:
     """A path is meant from the working directory where the disk or the index has it there; else as the index names it.
 
     The bare name of a folder is a name first.
@@ -271,15 +273,15 @@ class Trees(NamedTuple):
     settings_of: Callable[[Path], LoadedSettings]
 
 
-def trees_of(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
+def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
     """The folders that were named, else those of the index that is there, else the top of the repository."""
-    cwd = working_folder()
+    cwd = find_working_folder()
     named = [cwd / root for root in paths]
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
-    index = named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
-    place = Workplace(cwd, index, settings_at(named[0] if named else cwd, index, flags, overrides))
+    index = resolve_named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
+    place = Workplace(cwd, index, load_settings_at(named[0] if named else cwd, index, flags, overrides))
     roots = named
     try:
         if not roots:
@@ -288,22 +290,22 @@ def trees_of(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, 
                     text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
                     raise UsageError(text, "name the folder to index")
                 roots = opened.roots()
-                roots = present_roots(roots) if roots else []
+                roots = select_present_roots(roots) if roots else []
     except (IndexCorrupt, SchemaTooNew) as fault:
         say(f"note: {fault}")
     except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
         pass
     if not roots:
         roots = [index.parent.parent if index.parent.name == INDEX_FOLDER else git_top(cwd) or cwd]
-    return Trees(place, roots, lambda root: settings_at(root, index, flags, overrides))
+    return Trees(place, roots, lambda root: load_settings_at(root, index, flags, overrides))
 
 
 MOST_SYMBOLS = 200  # Symbols that a shell is offered: a screen or two
 
 
-def names_of_symbols(db: Path | None, begun: str) -> list[str]:
+def list_symbol_names(db: Path | None, begun: str) -> list[str]:
     """Names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
-    flags = defaults(CommonFlags)
+    flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
-    with reading_place(flags).open() as index:
+    with find_reading_place(flags).open() as index:
         return index.names(begun, MOST_SYMBOLS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.cli.editor import at_line
+from codelens.cli.editor import build_editor_arguments
 from codelens.config import Settings
 from codelens.index import Index
 from tests.commands import Run, SpanRun
@@ -192,7 +192,7 @@ def test_open_starts_the_editor_at_the_line(
     ],
 )
 def test_each_editor_gets_the_line_in_its_own_way(editor: str, arguments: list[str]) -> None:
-    assert at_line(editor, Path("/a b.py"), 7) == arguments
+    assert build_editor_arguments(editor, Path("/a b.py"), 7) == arguments
 
 
 def test_forgetting_and_exporting(run: Run, shop: Path) -> None:

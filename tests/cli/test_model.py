@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codelens.cli.config import with_setting
+from codelens.cli.config import set_toml_key
 from codelens.config import user_place
 from codelens.embed.model_file import ModelFile
 from codelens.errors import install_command
@@ -167,7 +167,7 @@ def test_use_leaves_a_file_alone_that_it_does_not_understand(text: str, run: Run
     ],
 )
 def test_a_setting_is_written_where_it_stands(before: str, after: str) -> None:
-    assert with_setting(before, "model", "new") == after
+    assert set_toml_key(before, "model", "new") == after
 
 
 @pytest.mark.slow

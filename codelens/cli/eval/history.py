@@ -12,9 +12,9 @@ from typing import Any
 from codelens import __version__
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.progress import watcher
+from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
-from codelens.cli.workplace import settings_at, working_folder
+from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
@@ -72,7 +72,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     """
     if flags.out is None:
         raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
-    cwd = working_folder()
+    cwd = find_working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
     name = name_of(repository, flags.name)
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.queries
@@ -81,7 +81,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
         raise UsageError(
             "--commits, --docs, --identifiers, --topics and --queries must be at least 0, --max-files at least 1"
         )
-    with explain_failures(flags.repo or cwd, flags.out), watcher(flags.progress, flags.quiet) as progress:
+    with explain_failures(flags.repo or cwd, flags.out), showing_progress(flags.progress, flags.quiet) as progress:
         made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
     code = 0 if any(made.tasks.values()) else 1
     if flags.json:
@@ -137,20 +137,20 @@ def tune(flags: TuneFlags) -> int:
     """
     require_scipy()  # before any work, if they are not installed
     load_ir_measures()
-    cwd = working_folder()
+    cwd = find_working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
     name = name_of(repository)
     place = cwd / flags.keep if flags.keep else None
     if place and (place.is_dir() or not place.parent.is_dir()):
         what = "is a folder" if place.is_dir() else f"there is no folder {place.parent}"
         raise UsageError(f"--keep {flags.keep}: {what}", "name a file in an existing folder, as --keep weights.toml")
-    chosen = settings_at(cwd, None, flags).values
+    chosen = load_settings_at(cwd, None, flags).values
     settings = replace(Settings(), model=chosen.model, allow_network=chosen.allow_network, jobs=chosen.jobs)
     inform(flags, f"{name}: making tasks from its history, learning from older ones and measuring the newest")
     with (
         explain_failures(flags.repo or cwd, Path(tempfile.gettempdir())),
         tempfile.TemporaryDirectory() as folder,
-        watcher(flags.progress, flags.quiet) as progress,
+        showing_progress(flags.progress, flags.quiet) as progress,
     ):
         tuned = tune_weights(repository, name, flags.head, Path(folder), settings, progress)
     written = place if tuned.has_gained else None

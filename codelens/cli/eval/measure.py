@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.cli.declare import Section, argument, command, defaults, option
+from codelens.cli.declare import Section, argument, command, make_default_flags, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
-from codelens.cli.options import search_options
-from codelens.cli.progress import watcher
+from codelens.cli.options import build_search_options
+from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, wants_color, write, write_record
-from codelens.cli.workplace import Scope, reading_place, settings_at, working_folder
+from codelens.cli.workplace import Scope, find_reading_place, find_working_folder, load_settings_at
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
@@ -104,20 +104,20 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
     if missing:
         counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
         inform(flags, f"warning: skipped because there is no index: {counts}")
-    ranking = defaults(RankingFlags)
+    ranking = make_default_flags(RankingFlags)
     vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
     # What one person did with results would measure that person.
-    options = search_options(ranking, replace(settings, memory=False), Scope())
+    options = build_search_options(ranking, replace(settings, memory=False), Scope())
     return PreparedRun(batches, Setup(options, settings, same_file if flags.same_file else strict), missing)
 
 
 def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
     overrides: dict[str, Any] = {"allow_network": flags.allow_network or None}
-    folder, cwd = flags.indexes, working_folder()
+    folder, cwd = flags.indexes, find_working_folder()
     if folder is None:
         if flags.suffix:
             raise UsageError("--suffix needs --indexes")
-        place = reading_place(flags, overrides)
+        place = find_reading_place(flags, overrides)
         with Index.open(place.index_path, place.settings) as index:
             return place.settings, batch_one_index(tasks, place.index_path, index.info()), {}
     if flags.db is not None:
@@ -125,7 +125,7 @@ def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[T
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
     batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
-    return settings_at(cwd, None, flags, overrides).values, batches, missing
+    return load_settings_at(cwd, None, flags, overrides).values, batches, missing
 
 
 @command(
@@ -151,7 +151,7 @@ def measure(flags: EvalFlags) -> int:
         return _measure_ablations(flags, command)
     metrics = choose_metrics(flags.metrics)
     run = prepare_run(flags)
-    with watcher(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
+    with showing_progress(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
         results = run_tasks(run.batches, run.setup, pool, progress)
     values = compute_metrics({result.task.key: result.judged for result in results})
     failed = [result for result in results if result.fault]
@@ -161,7 +161,7 @@ def measure(flags: EvalFlags) -> int:
     groups = summarise(results, values)
     record = describe_run(*run, command, groups)
     save_run(flags.out, record | {"rows": make_task_rows(results, values)})
-    write_result(flags, record, groups_table(groups, metrics), run.setup.settings.color)
+    write_result(flags, record, tabulate_groups(groups, metrics), run.setup.settings.color)
     return 0
 
 
@@ -201,7 +201,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
             inform(flags, f"{ablation.name}: {METRIC} {row['means'][METRIC]:.4f}, {seconds:.0f} s")
     record = describe_run(*run, command, ()) | {"metric": METRIC, "shown": list(SHOWN), "rows": rows}
     save_run(flags.out, record)
-    write_result(flags, record, variants_table(record), run.setup.settings.color)
+    write_result(flags, record, tabulate_variants(record), run.setup.settings.color)
     return 0
 
 
@@ -230,8 +230,8 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
         }
     record: dict[str, Any] = {"schema": SCHEMA, "runs": [str(path) for path in paths], "metrics": rows}
     save_run(flags.out, record)
-    color = settings_at(working_folder(), None, flags).values.color
-    write_result(flags, record, comparison_table(record, choose_metrics(flags.metrics)), color)
+    color = load_settings_at(find_working_folder(), None, flags).values.color
+    write_result(flags, record, tabulate_comparison(record, choose_metrics(flags.metrics)), color)
     return 0
 
 
@@ -268,7 +268,7 @@ def choose_metrics(listed: str | None) -> list[str]:
     return names or list(COLUMNS)
 
 
-def groups_table(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
+def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
     """A row for each group, its figures and the CPU milliseconds of a query."""
     heads = ["group", "n"]
     for metric in metrics:
@@ -287,7 +287,7 @@ def groups_table(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Co
     return Columns(tuple(heads), tuple(rows), ESSENTIAL)
 
 
-def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
+def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     """A row for each metric: both means, over tasks and over repositories, and how sure the first difference is."""
     heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
     rows = (
@@ -307,7 +307,7 @@ def comparison_table(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
-def variants_table(record: dict[str, Any]) -> Columns:
+def tabulate_variants(record: dict[str, Any]) -> Columns:
     """A row for each ablation, with its difference to the first one."""
     heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
     rows = (

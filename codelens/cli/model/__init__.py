@@ -12,7 +12,7 @@ from codelens.cli.config import write_setting
 from codelens.cli.declare import argument, command, group, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import say, say_plain, write, write_fields
-from codelens.cli.workplace import settings_here, working_folder
+from codelens.cli.workplace import find_working_folder, load_settings_here
 from codelens.config import is_model_name, user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
@@ -22,7 +22,7 @@ from codelens.worktree.place import git_top
 
 def find_trees(paths: Sequence[Path] | None) -> list[Path]:
     """Absolute paths, without duplicates. Raises UsageError if one is not a directory."""
-    cwd = working_folder()
+    cwd = find_working_folder()
     if not paths:
         return [git_top(cwd) or cwd]
     for path in paths:
@@ -65,7 +65,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
     )
 
 
-def model_file(setting: str) -> ModelFile:
+def find_model_file(setting: str) -> ModelFile:
     """The file of a model. Raises UsageError for what has none."""
     path = find_model(setting)
     if path is None or path.is_dir():
@@ -83,7 +83,7 @@ class ModelInfoFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 it opens, 2 there is no such model, or it is damaged.")
 def info(flags: ModelInfoFlags) -> int:
     """Show a model's card. Prints its hash, size and file, what it was made from, how, and how well it performs."""
-    settings = settings_here(flags).values
+    settings = load_settings_here(flags).values
     setting = flags.model or settings.model
     model = describe_model(setting, settings.allow_network)
     if flags.json:
@@ -121,7 +121,7 @@ def _format_value(value: Any) -> str:
 @command("list")
 def list_models(flags: ListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
-    loaded = settings_here(flags)
+    loaded = load_settings_here(flags)
     setting = loaded.values.model
     files = {os.path.realpath(path): name for name, path in own_models().items()}
     used = files.get(os.path.realpath(setting), setting)  # a path may name the file of a model that has a name
@@ -157,7 +157,7 @@ class ModelUseFlags(CommonFlags):
 @command(epilog="Exit: 0 written, 2 no such model, or the file cannot be changed.")
 def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
-    before = settings_here(flags).values
+    before = load_settings_here(flags).values
     model = describe_model(flags.model, before.allow_network)
     place = user_place("config.toml")
     if place is None:
@@ -168,7 +168,7 @@ def use(flags: ModelUseFlags) -> int:
     write_setting(place, "model", setting)
     if not flags.quiet:
         say(f"model = {setting} ({model.name}, {model.hash}) in {place}")
-        now = settings_here(flags)
+        now = load_settings_here(flags)
         if now.values.model != setting and not flags.no_config:
             say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
         elif setting != before.model:

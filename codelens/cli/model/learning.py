@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.model import describe_model, find_trees, model_file
-from codelens.cli.progress import watcher, write_json_step
+from codelens.cli.model import describe_model, find_model_file, find_trees
+from codelens.cli.progress import showing_progress, write_json_step
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
-from codelens.cli.workplace import settings_here
+from codelens.cli.workplace import load_settings_here
 from codelens.config import MODEL_ENDING, user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting
@@ -51,7 +51,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
     The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
     trees = find_trees(flags.paths)
-    chosen = settings_here(flags).values
+    chosen = load_settings_here(flags).values
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     if flags.models is not None and not named:
         raise UsageError("--models is empty", "as in --models codelens,hashing")
@@ -97,7 +97,7 @@ def _measure_tree(
     questions = write_code_without_documentation(tree, bare, Settings())
     figures: dict[str, dict[str, list[float]]] = {model: {} for model in models}
     for model in models if questions else ():
-        settings = Settings(model=absolute_setting(model), allow_network=settings_here(flags).values.allow_network)
+        settings = Settings(model=absolute_setting(model), allow_network=load_settings_here(flags).values.allow_network)
         Index.build(index, [bare], settings)  # from the second on it only embeds
         figures[model] = ask_questions(questions, index, settings)
         inform(flags, f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
@@ -143,7 +143,7 @@ def train(flags: TrainFlags) -> int:
     from codelens.training.finetune import OWN, fine_tune
 
     trees = find_trees(flags.paths)
-    base = model_file(flags.base)
+    base = find_model_file(flags.base)
     place = _choose_place(flags, trees)
     steps = OWN.steps if flags.steps is None else flags.steps
     if steps < 1 or flags.seed < 0:
@@ -157,7 +157,7 @@ def train(flags: TrainFlags) -> int:
             text = f"step {step.step} of {step.steps}: loss {step.loss:.3f}, validation {step.validation:.3f}"
             inform(flags, text)
 
-    with watcher(flags.progress, flags.quiet) as progress:
+    with showing_progress(flags.progress, flags.quiet) as progress:
         tuned = fine_tune(base, trees, replace(OWN, steps=steps, seed=flags.seed), report, progress)
     for note in tuned.notes:
         say(f"note: {note}")
