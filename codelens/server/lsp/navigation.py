@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 from lsprotocol import types
 
 from codelens.errors import TargetError, UsageError
-from codelens.graph.meanings import FIELD, IMPORTED, MODULE
+from codelens.graph.meanings import FIELD, IMPORTED, MODULE, NameReader
 from codelens.graph.renames import Place, find_exports, find_places_of_local
 from codelens.graph.view import GraphView, find_overriding
 from codelens.index import GraphTopic
 from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE
-from codelens.model.code import TYPE_KINDS, Freshness, UnitRow
+from codelens.model.code import TYPE_KINDS, Freshness
 from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
-from codelens.server.lsp.outline import to_symbol_kind
-from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader, answers, answers_about_name
+from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader
 from codelens.text.counts import quantity
 from codelens.worktree.files import freshness
 
@@ -29,7 +28,12 @@ Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
 
-@answers_about_name("definition", types.TEXT_DOCUMENT_DEFINITION)
+def to_symbol_kind(kind: str) -> types.SymbolKind:
+    """The protocol's kind of a definition."""
+    names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
+    return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
+
+
 def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
     """The definition; several if only the name is known."""
     if (typedef := name.names.find_typedef(name.meaning)) is not None:
@@ -51,7 +55,6 @@ def find_locations(name: NameInFile) -> list[types.Location]:
     return locations
 
 
-@answers_about_name("declaration", types.TEXT_DOCUMENT_DECLARATION)
 def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types.Location]:
     """Prototypes, as C has them, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
@@ -60,14 +63,12 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     return certain or find_locations(name)
 
 
-@answers_about_name("typeDefinition", types.TEXT_DOCUMENT_TYPE_DEFINITION)
 def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
     type_ = name.names.find_type(name.meaning)
     return [name.reader.unit_location(unit) for unit in name.reader.sorted_units([type_.id])] if type_ else []
 
 
-@answers_about_name("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION)
 def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
     """The types derived from a type, or the methods that override a method; else the definition."""
     reader = name.reader
@@ -100,7 +101,6 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
         return None
 
 
-@answers_about_name("references", types.TEXT_DOCUMENT_REFERENCES)
 def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
     """The places, the surest first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
@@ -114,7 +114,6 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
-@answers_about_name("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """The places in the file that mean the same."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
@@ -124,7 +123,6 @@ def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[
     ]
 
 
-@answers_about_name("hover", types.TEXT_DOCUMENT_HOVER)
 def hover(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
     """The signature, the documentation and the numbers of callers."""
     text, kind = "\n\n".join(filter(None, describe(name))), types.MarkupKind.Markdown
@@ -159,21 +157,12 @@ def describe(name: NameInFile) -> Iterator[str]:
         yield f"type: {type_.qualified}"
 
 
-@answers_about_name("callHierarchy", types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
-def prepare_calls(name: NameInFile, _: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
-    """The definitions that the name at a position may mean."""
-    return make_items(types.CallHierarchyItem, name, name.units)
-
-
-@answers_about_name("typeHierarchy", types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY)
-def prepare_types(name: NameInFile, _: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
-    """The types that the name at a position may mean."""
-    return make_items(types.TypeHierarchyItem, name, [unit for unit in name.units if unit.kind in TYPE_KINDS])
-
-
-def make_items(item_type: type[Item], name: NameInFile, units: Sequence[UnitRow]) -> list[Item]:
-    """Items of a hierarchy for definitions."""
+def prepare_items(
+    item_type: type[Item], kinds: Sequence[str], name: NameInFile, _: object
+) -> list[types.CallHierarchyItem] | list[types.TypeHierarchyItem]:
+    """The definitions of these kinds that the name at a position may mean; of all kinds if none is given."""
     view = GraphView(name.reader, name.reader.index.info())
+    units = [unit for unit in name.units if not kinds or unit.kind in kinds]
     return [make_item(item_type, name.reader, view.name_node(Node(unit.id))) for unit in units]
 
 
@@ -185,34 +174,25 @@ def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
-def answer_relations(feature: str, method: str, ask: Ask, is_outgoing: bool, make: Callable[..., object]) -> None:
-    """Register the answer to what lies next to an item: each other item, with the places that lead from one to the other."""
+def find_related(
+    ask: Ask, is_outgoing: bool, make: Callable[..., object], request: LspRequest, params: Any
+) -> list[object]:
+    """List what lies next to an item: each other item, with the places that lead from one to the other."""
 
-    @answers(feature, method)
-    def find_related(request: LspRequest, params: Any) -> list[object]:
-        item, ranges = params.item, dict[NamedNode, list[types.Range]]()
+    def find(name: NameInFile) -> list[object]:
+        ranges = dict[NamedNode, list[types.Range]]()
+        for unit in name.units[:1]:
+            for relation in ask(
+                name.reader.index.graph, name.reader.target_of(unit), RelationOptions(depth=1)
+            ).relations:
+                if relation.outgoing is is_outgoing and relation.listed.path:
+                    where = name.reader.line_location(relation.place, relation.target.name)
+                    ranges.setdefault(relation.listed, []).append(where.range)
+        return [make(make_item(type(params.item), name.reader, named), places) for named, places in ranges.items()]
 
-        def find(name: NameInFile) -> list[object]:
-            for unit in name.units[:1]:
-                answer = ask(name.reader.index.graph, name.reader.target_of(unit), RelationOptions(depth=1))
-                for relation in answer.relations:
-                    if relation.outgoing is is_outgoing and relation.listed.path:
-                        ranges.setdefault(relation.listed, []).append(
-                            name.reader.line_location(relation.place, relation.target.name).range
-                        )
-            return [make(make_item(type(item), name.reader, named), places) for named, places in ranges.items()]
-
-        return request.about_name(item.uri, item.selection_range.start, find) or []
-
-
-CALLS, TYPES = "callHierarchy", "typeHierarchy"
-answer_relations(CALLS, types.CALL_HIERARCHY_INCOMING_CALLS, GraphTopic.callers, False, types.CallHierarchyIncomingCall)
-answer_relations(CALLS, types.CALL_HIERARCHY_OUTGOING_CALLS, GraphTopic.callees, True, types.CallHierarchyOutgoingCall)
-answer_relations(TYPES, types.TYPE_HIERARCHY_SUPERTYPES, GraphTopic.hierarchy, True, lambda item, _: item)
-answer_relations(TYPES, types.TYPE_HIERARCHY_SUBTYPES, GraphTopic.hierarchy, False, lambda item, _: item)
+    return request.about_name(params.item.uri, params.item.selection_range.start, find) or []
 
 
-@answers_about_name("rename", types.TEXT_DOCUMENT_PREPARE_RENAME)
 def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
     """The name to replace. Raises UsageError unless it means one thing whose places can be known."""
     meaning = name.meaning
@@ -223,14 +203,13 @@ def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholde
     return types.PrepareRenamePlaceholder(name.source.token_range(meaning.token), meaning.reference.name)
 
 
-@answers_about_name("rename", types.TEXT_DOCUMENT_RENAME)
 def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
     """The edits. Raises UsageError unless every place is certain, and its file as indexed."""
     reader, names, meaning, new = name.reader, name.names, name.meaning, params.new_name
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
     prepare_rename(name, params)
-    others = reader.read_names(names.document, new)
+    others = NameReader(reader, name.resolver, names.document, name.source, new)
     is_taken = any(others.read(token).key == meaning.key for token in others.tokens)
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")

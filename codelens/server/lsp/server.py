@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, BinaryIO, cast
@@ -21,15 +22,16 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from codelens import __version__
 from codelens.errors import CodelensError
+from codelens.index import GraphTopic
 from codelens.model.budget import OutOfTime
-from codelens.server.lsp.commands import COMMANDS  # its imports enter the other requests in REQUESTS
-from codelens.server.lsp.texts import SourceText
+from codelens.model.code import TYPE_KINDS
+from codelens.server.lsp import navigation, overview
 from codelens.server.lsp.workspace import (
-    REQUESTS,
     UNREADABLE,
-    Answer,
     LspRequest,
+    NameInFile,
     Serve,
+    SourceText,
     WorkspaceFolder,
     path_from_uri,
 )
@@ -42,6 +44,56 @@ LONGEST_SECONDS = 3600.0  # Time after which an update is no longer waited for
 PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
 LOOK_SECONDS = 60.0  # Time after which a tree is looked at although the client reported no change
 MOST_THREADS = 5  # One reads messages, the others answer requests
+Answer = Callable[[LspRequest, Any], Any]
+
+
+def answer_about_name(answer: Callable[[NameInFile, Any], Any], request: LspRequest, params: Any) -> Any:
+    """Answer a request about the name at a position."""
+    return request.about_name(params.text_document.uri, params.position, lambda name: answer(name, params))
+
+
+CALLS, TYPES = "callHierarchy", "typeHierarchy"
+ABOUT_NAMES: Mapping[str, tuple[str, Callable[[NameInFile, Any], Any]]] = {
+    types.TEXT_DOCUMENT_DEFINITION: ("definition", navigation.find_definition),
+    types.TEXT_DOCUMENT_DECLARATION: ("declaration", navigation.find_declaration),
+    types.TEXT_DOCUMENT_TYPE_DEFINITION: ("typeDefinition", navigation.find_type_definition),
+    types.TEXT_DOCUMENT_IMPLEMENTATION: ("implementation", navigation.find_implementation),
+    types.TEXT_DOCUMENT_REFERENCES: ("references", navigation.find_references),
+    types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: ("documentHighlight", navigation.find_highlights),
+    types.TEXT_DOCUMENT_HOVER: ("hover", navigation.hover),
+    types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, partial(navigation.prepare_items, types.CallHierarchyItem, ())),
+    types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (
+        TYPES,
+        partial(navigation.prepare_items, types.TypeHierarchyItem, TYPE_KINDS),
+    ),
+    types.TEXT_DOCUMENT_PREPARE_RENAME: ("rename", navigation.prepare_rename),
+    types.TEXT_DOCUMENT_RENAME: ("rename", navigation.rename),
+}
+REQUESTS: Mapping[str, tuple[str, Answer]] = {
+    **{method: (feature, partial(answer_about_name, answer)) for method, (feature, answer) in ABOUT_NAMES.items()},
+    types.CALL_HIERARCHY_INCOMING_CALLS: (
+        CALLS,
+        partial(navigation.find_related, GraphTopic.callers, False, types.CallHierarchyIncomingCall),
+    ),
+    types.CALL_HIERARCHY_OUTGOING_CALLS: (
+        CALLS,
+        partial(navigation.find_related, GraphTopic.callees, True, types.CallHierarchyOutgoingCall),
+    ),
+    types.TYPE_HIERARCHY_SUPERTYPES: (
+        TYPES,
+        partial(navigation.find_related, GraphTopic.hierarchy, True, lambda item, _: item),
+    ),
+    types.TYPE_HIERARCHY_SUBTYPES: (
+        TYPES,
+        partial(navigation.find_related, GraphTopic.hierarchy, False, lambda item, _: item),
+    ),
+    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("documentSymbol", overview.find_symbols),
+    types.WORKSPACE_SYMBOL: ("workspaceSymbol", overview.find_workspace_symbols),
+    types.TEXT_DOCUMENT_FOLDING_RANGE: ("foldingRange", overview.find_folds),
+    types.TEXT_DOCUMENT_SELECTION_RANGE: ("selectionRange", overview.find_selections),
+    types.TEXT_DOCUMENT_CODE_LENS: ("codeLens", overview.find_lenses),
+}
+"""Method → (feature, as `features` of the client's options names it; answer)."""
 
 
 class Protocol(LanguageServerProtocol):
@@ -78,12 +130,12 @@ class CodelensServer(LanguageServer):
         formats = get_capability(capabilities, "text_document.hover.content_format") or ()
         self.options = {"lens": given.get("codeLens") is True, "markdown": types.MarkupKind.Markdown in formats}
         self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
-        every = [COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)]
+        every = [COMMANDS_FEATURE, *(feature for feature, _ in REQUESTS.values())]
         wanted = given["features"] if isinstance(given.get("features"), list) else every
-        for feature, method, answer in REQUESTS:
+        for method, (feature, answer) in REQUESTS.items():
             if feature in wanted:
                 self.feature(method)(self._make_handler(answer))
-        for name, command in COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
+        for name, command in overview.COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
             self.command(name)(self._make_handler(command))
 
     def _make_handler(self, answer: Answer) -> Callable[..., Awaitable[Any]]:
@@ -132,9 +184,15 @@ class CodelensServer(LanguageServer):
 
     async def end_with_client(self) -> None:
         """End when the client's process has ended: others may keep the input of this one open."""
-        while self.process_id is None or _is_alive(self.process_id):
+        while True:
             await asyncio.sleep(TICK_SECONDS)
-        os._exit(1)
+            if self.process_id is not None and os.name != "nt":  # the input of the server ends with its client there
+                try:
+                    os.kill(self.process_id, 0)
+                except ProcessLookupError:
+                    os._exit(1)
+                except OSError:
+                    pass
 
     async def _keep_fresh(self, folder: WorkspaceFolder) -> None:
         """Bring an index up to date whenever files may have changed, and show the client how far that is."""
@@ -164,18 +222,6 @@ class CodelensServer(LanguageServer):
                 progress.report(token, types.WorkDoneProgressReport(message=work.text, percentage=share))
         if progress.tokens.pop(token, None):
             progress.end(token, types.WorkDoneProgressEnd())
-
-
-def _is_alive(process: int) -> bool:
-    if os.name == "nt":
-        return True  # the input of the server ends with its client there
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def create_server(serve: Serve) -> CodelensServer:

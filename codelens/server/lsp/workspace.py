@@ -1,4 +1,4 @@
-"""The folders of a workspace, readers of their indexes in which unsaved texts stand in place of files, and requests to them."""
+"""What a request is answered from: texts with positions as the client counts, indexes with these texts, folders, and names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import Any, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
@@ -19,25 +19,99 @@ from pygls.uris import from_fs_path, to_fs_path
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.graph.meanings import NameReader, TokenMeaning, find_resolver
 from codelens.index import Index
+from codelens.indexing.derive import LARGE_SIZE
+from codelens.indexing.extract import extract
+from codelens.lang.registry import detect_language
+from codelens.lang.tokens import NameToken
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
 from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
-from codelens.model.extraction import DecodedText
+from codelens.model.extraction import DecodedText, Extraction
 from codelens.model.graph import NamedNode, SourceLine
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.texts import SourceText, count_units
 from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.documents import DocumentRow, RepositoryRow
-from codelens.store.overlay import OverlaidStore
+from codelens.store.overlay import EditedText, OverlaidStore
 from codelens.store.texts import text_of
+from codelens.text.lines import TextMap
 
 MOST_TEXTS = 50  # Texts of files that a reader keeps
 MOST_URIS = 1000  # URIs of files that a folder keeps
 MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
 UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)  # Faults of an index, without which answers do
+CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+"""Position encoding → (Python's codec, bytes of a unit)."""
+_extracting = Lock()  # a parser serves one thread at a time
 T = TypeVar("T")
+
+
+def count_units(text: bytes, encoding: str) -> int:
+    """The length of a text in the units of a position encoding."""
+    codec, width = CODECS[encoding]
+    return len(text.decode("utf-8", "replace").encode(codec)) // width
+
+
+def count_bytes(line: bytes, units: int, encoding: str) -> int:
+    """The inverse: bytes before a place in a line. A place within a character is its start, one behind the line its end."""
+    codec, width = CODECS[encoding]
+    return len(line.decode("utf-8", "replace").encode(codec)[: width * units].decode(codec, "ignore").encode())
+
+
+class SourceText(TextMap):
+    """A text with the positions of a client."""
+
+    def __init__(self, path: Path, decoded: DecodedText, encoding: str) -> None:
+        super().__init__(decoded)
+        self.path, self.encoding = path, encoding
+
+    @classmethod
+    def of_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
+        """The text of a file as an editor has it, which may hold half of a surrogate pair."""
+        return cls(path, DecodedText(text.encode("utf-8", "replace").decode(), "utf-8", 1.0, 0), encoding)
+
+    @property
+    def parts(self) -> EditedText:
+        """The text as a store shows it in place of its file."""
+        return self.utf8, self.language, lambda: self.extraction
+
+    def position(self, offset: int) -> types.Position:
+        """The client's position of a byte of the file."""
+        place = max(0, min(self.to_utf8(offset), len(self.utf8)))
+        line, column = self.line_column(place)
+        return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
+
+    def range(self, start: int, end: int) -> types.Range:
+        """The client's range of these bytes."""
+        return types.Range(self.position(start), self.position(end))
+
+    def token_range(self, token: NameToken) -> types.Range:
+        """The client's range of a token."""
+        return self.range(*map(self.to_original, token[:2]))
+
+    def offset(self, position: types.Position) -> int:
+        """The byte of the file at the client's position."""
+        number = min(position.line, len(self.line_starts) - 1)
+        line = self.line(number).removesuffix(b"\r")
+        return self.to_original(self.line_starts[number] + count_bytes(line, position.character, self.encoding))
+
+    def line(self, number: int) -> bytes:
+        """A line, from 0, without its line break."""
+        starts, following = self.line_starts, number + 1
+        return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
+
+    @cached_property
+    def language(self) -> str:
+        """The language by name and content."""
+        return detect_language(self.path.as_posix(), self.utf8)
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """The definitions, references and imports of the text."""
+        fault = "too large" if len(self.utf8) > LARGE_SIZE else ""
+        with _extracting:
+            return extract(self, self.path.as_posix(), self.language, fault)
 
 
 class Reader(OverlaidStore):
@@ -52,7 +126,6 @@ class Reader(OverlaidStore):
         self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
         self._shown: Mapping[Path, SourceText] | None = None
         self.source = lru_cache(MOST_TEXTS)(self._read_source)
-        """The text of a document, open or as indexed."""
 
     def limited_to(self, seconds: float) -> TimeBudget:
         """A budget that is also spent when the request is cancelled."""
@@ -97,6 +170,7 @@ class Reader(OverlaidStore):
         return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
     def _read_source(self, document: DocumentRow) -> SourceText:
+        """The text of a document, open or as indexed."""
         stored = text_of(document, self)
         decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
         return SourceText(self.path_of(document), decoded, self.request.encoding)
@@ -109,17 +183,8 @@ class Reader(OverlaidStore):
         """The folder of a document's repository."""
         return next(row.root for row in self._roots.values() if row.id == document.repository)
 
-    def read_names(self, document: DocumentRow, name: str) -> NameReader:
-        """The reader of a name in a document."""
-        return NameReader(self, self._find_resolver(document), document, self.source(document), name)
-
-    def read_name_at(self, document: DocumentRow, position: types.Position) -> tuple[NameReader, TokenMeaning] | None:
-        """The name at the client's position in a document, with what reads others of that name."""
-        source = self.source(document)
-        place = source.to_utf8(source.offset(position))
-        return NameReader.at(self, self._find_resolver(document), document, source, place)
-
-    def _find_resolver(self, document: DocumentRow) -> Resolver:
+    def find_resolver(self, document: DocumentRow) -> Resolver:
+        """The resolver of the names in a document."""
         return find_resolver(self, document.repository, cast(dict[RepositoryId, Any], self.resolvers))
 
     def target_of(self, unit: UnitRow) -> str:
@@ -194,6 +259,7 @@ class NameInFile(NamedTuple):
     """The name that a request is about, and where to look further."""
 
     reader: Reader
+    resolver: Resolver
     names: NameReader
     source: SourceText
     meaning: TokenMeaning
@@ -228,40 +294,13 @@ class LspRequest(NamedTuple):
         """The answer about the name at a position of a text; None if no name stands there."""
         with self.folder(uri).reader(self) as reader:
             document = reader.document(path_from_uri(uri))
-            if (read := reader.read_name_at(document, position)) is None:
+            source, resolver = reader.source(document), reader.find_resolver(document)
+            read = NameReader.at(reader, resolver, document, source, source.to_utf8(source.offset(position)))
+            if read is None:
                 return None
             names, meaning = read
             units = reader.sorted_units(d.id for d in meaning.definitions)
-            return answer(NameInFile(reader, names, reader.source(document), meaning, units))
-
-
-Answer = Callable[[LspRequest, Any], Any]
-AnswerAboutName = TypeVar("AnswerAboutName", bound=Callable[[NameInFile, Any], Any])
-REQUESTS: list[tuple[str, str, Answer]] = []
-"""(feature, as `features` of the client's options names it; method; answer)"""
-
-
-def answers(feature: str, method: str) -> Callable[[Answer], Answer]:
-    """Register a function as the answer to requests of a method."""
-
-    def register(answer: Answer) -> Answer:
-        REQUESTS.append((feature, method, answer))
-        return answer
-
-    return register
-
-
-def answers_about_name(feature: str, method: str) -> Callable[[AnswerAboutName], AnswerAboutName]:
-    """Register a function as the answer to requests of a method about the name at a position."""
-
-    def register(answer: AnswerAboutName) -> AnswerAboutName:
-        @answers(feature, method)
-        def answer_at(request: LspRequest, params: Any) -> Any:
-            return request.about_name(params.text_document.uri, params.position, lambda name: answer(name, params))
-
-        return answer
-
-    return register
+            return answer(NameInFile(reader, resolver, names, source, meaning, units))
 
 
 def path_from_uri(uri: str) -> Path:

@@ -6,8 +6,7 @@ from pathlib import Path
 from threading import Event
 
 from codelens.config import Settings
-from codelens.server.lsp.texts import SourceText
-from codelens.server.lsp.workspace import LspRequest, WorkspaceFolder
+from codelens.server.lsp.workspace import LspRequest, NameInFile, SourceText, WorkspaceFolder
 from codelens.server.upkeep import ServedIndex, Upkeep
 
 
@@ -19,14 +18,16 @@ def count_steps(project: Path, methods: int) -> int:
     served = ServedIndex(project, project / ".codelens/index.db", Settings())
     path = project / "many.py"
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
-    request = LspRequest({}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
-    with folder.reader(request) as reader:
-        document = reader.document(path)
-        read = reader.read_name_at(document, reader.source(document).position(text.index("value")))
-        assert read is not None
-        names, meaning = read
-        assert len(list(names.find_same(meaning))) == 2
-        return names.steps
+    request = LspRequest({project: folder}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
+
+    def count(name: NameInFile) -> int:
+        assert len(list(name.names.find_same(name.meaning))) == 2
+        return name.names.steps
+
+    position = request.texts[path].position(text.index("value"))
+    steps = request.about_name(path.as_uri(), position, count)
+    assert steps is not None
+    return steps
 
 
 def test_highlights_cost_a_few_steps_for_each_token(project: Path) -> None:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.server.lsp.server import COMMANDS_FEATURE, CodelensServer
-from codelens.server.lsp.workspace import REQUESTS, LspRequest
+from codelens.server.lsp.server import COMMANDS_FEATURE, REQUESTS, CodelensServer
+from codelens.server.lsp.workspace import LspRequest
 from codelens.server.upkeep import ServedIndex, Upkeep
 from tests.server.lsp.client import PATIENCE, LspClient, RequestError, find, lsp_server, places
 from tests.server.lsp.conftest import FILES, write_project
@@ -194,7 +194,9 @@ def test_only_the_features_that_are_asked_for(project: Path, tmp_path: Path) -> 
 
 def test_every_feature_has_a_name_in_the_manual() -> None:
     page = (Path(__file__).parents[3] / "docs/editors.md").read_text("utf-8")
-    assert not [name for name in {COMMANDS_FEATURE, *(feature for feature, *_ in REQUESTS)} if f"`{name}`" not in page]
+    assert not [
+        name for name in {COMMANDS_FEATURE, *(feature for feature, _ in REQUESTS.values())} if f"`{name}`" not in page
+    ]
 
 
 # Cancellation
@@ -282,7 +284,7 @@ def test_it_ends_with_its_client(tmp_path: Path) -> None:
 # Messages that make no sense
 
 
-METHODS = st.sampled_from([method for _, method, _ in REQUESTS])
+METHODS = st.sampled_from([*REQUESTS])
 JUNK: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=5),
     lambda inner: (

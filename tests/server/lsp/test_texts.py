@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.server.lsp.texts import SourceText, count_bytes, count_units
+from codelens.server.lsp.workspace import SourceText, count_bytes, count_units
 from tests.server.lsp.client import LspClient, find, lsp_server, places
 from tests.server.lsp.conftest import FILES
 

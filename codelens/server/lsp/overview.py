@@ -1,29 +1,42 @@
-"""Requests about a file or the workspace as a whole: symbols, folding, selections and code lenses."""
+"""Requests about a file or the workspace as a whole, and the commands of `workspace/executeCommand`.
+
+A command takes an object and returns one, as `--json` of the command line does.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from lsprotocol import types
+from lsprotocol.converters import get_converter
 
+from codelens.context.counters import open_counter
+from codelens.errors import UsageError
 from codelens.lang.tokens import find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
+from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
+from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.model.search import Hit
-from codelens.server.lsp.workspace import UNREADABLE, LspRequest, answers, path_from_uri
+from codelens.render.context import make_layout
+from codelens.render.paths import PathStyle
+from codelens.render.records import Record, hit_record
+from codelens.render.relations import related_lines, related_record
+from codelens.render.why import WhyView, first_reason, render_why
+from codelens.render.why_json import why_record
+from codelens.server.lsp.navigation import find_places, to_symbol_kind
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, path_from_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
+BUDGET = 8000  # Tokens of a context pack
+Argument = Mapping[str, Any]
 
 
-def to_symbol_kind(kind: str) -> types.SymbolKind:
-    """The protocol's kind of a definition."""
-    names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
-    return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
-
-
-@answers("documentSymbol", types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
 def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     """The definitions of a file and the headings of a document, nested."""
     text, top = request.text(params.text_document.uri), list[types.DocumentSymbol]()
@@ -39,16 +52,15 @@ def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> lis
     return top
 
 
-@answers("workspaceSymbol", types.WORKSPACE_SYMBOL)
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
     """The definitions that a search finds, the best first; those of several folders in turn."""
     if not params.query.strip():
         return []
     hits, _ = find_hits(request, params.query, limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
-    units = [(hit.unit, where) for hit, where in hits if hit.unit.kind in SYMBOL_KINDS]
     return [
         types.SymbolInformation(where, unit.name, to_symbol_kind(unit.kind), container_name=unit.container or unit.path)
-        for unit, where in units
+        for unit, where in ((hit.unit, where) for hit, where in hits)
+        if unit.kind in SYMBOL_KINDS
     ]
 
 
@@ -68,7 +80,6 @@ def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple
     return sorted(hits, key=lambda hit: hit[0].rank)[: given["limit"]], notices
 
 
-@answers("foldingRange", types.TEXT_DOCUMENT_FOLDING_RANGE)
 def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
     """Parts of the syntax that span several lines, else definitions and headings."""
     text, folds = request.text(params.text_document.uri), list[types.FoldingRange]()
@@ -80,7 +91,6 @@ def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[ty
     return folds
 
 
-@answers("selectionRange", types.TEXT_DOCUMENT_SELECTION_RANGE)
 def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
     """For each position the nodes of the syntax around it, innermost first."""
     text, selections = request.text(params.text_document.uri), list[types.SelectionRange]()
@@ -92,7 +102,6 @@ def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> 
     return selections
 
 
-@answers("codeLens", types.TEXT_DOCUMENT_CODE_LENS)
 def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types.CodeLens]:
     """The numbers of references and tests above each definition, if the client wants them."""
     lenses, uri = list[types.CodeLens](), params.text_document.uri
@@ -112,3 +121,77 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
             command = types.Command(title, "codelens.references", arguments=[{"uri": uri, "position": position}])
             lenses.append(types.CodeLens(where, command))
     return lenses
+
+
+def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
+    """Fields of the argument, as `position_line` for one in another. Raises UsageError if one is missing or of another type."""
+    values = list[Any]()
+    for name, kind in kinds.items():
+        value: Any = argument
+        for part in name.split("_"):
+            value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, kind):
+            raise UsageError(f"the argument needs '{name.replace('_', '.')}', a {kind.__name__}")
+        values.append(value)
+    return values
+
+
+def search(request: LspRequest, argument: Argument) -> Record:
+    """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
+    (query,) = read_fields(argument, query=str)
+    hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
+    unstructure, records = get_converter().unstructure, list[Record]()
+    for hit, where in hits:
+        reason = first_reason(hit.contributions, hit.channels)
+        records.append({**hit_record(hit, contributions=False), **unstructure(where), "reason": reason})
+    return {"hits": records, "notices": notices}
+
+
+def why(request: LspRequest, argument: Argument) -> Record:
+    """{query, uri, position} → the object of `why --json`, and its text."""
+    query, uri, line = read_fields(argument, query=str, uri=str, position_line=int)
+    target = f"{os.path.realpath(path_from_uri(uri))}:{line + 1}"
+    with request.folder(uri).reader(request) as reader:
+        result = reader.index.why(query, [target], reader.folder.options())
+    return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
+
+
+def context(request: LspRequest, argument: Argument) -> Record:
+    """{uri, range, budget?} → {text, tokens, notices}: the code that a part of a file is about."""
+    uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
+    file, lines = path_from_uri(uri), request.text(uri).utf8.split(b"\n")[first : last + 1]
+    head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
+    diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
+    with request.folder(uri).reader(request) as reader:
+        options, budget = reader.folder.options(limit=EVERYTHING), argument.get("budget", BUDGET)
+        wanted = ContextRequest(CHANGE, open_counter("auto"), options, budget, diff=diff, cwd=str(file.parent))
+        layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
+        packed = reader.index.context(wanted, layout, keep=False)
+    return {"text": packed.text, "tokens": packed.tokens, "notices": [notice.text for notice in packed.notices]}
+
+
+def find_impact(name: NameInFile) -> RelationAnswer | None:
+    """List what a change of a definition may reach, nearest first."""
+    graph = name.reader.index.graph
+    return graph.impact(name.reader.target_of(name.units[0]), RelationOptions()) if name.units else None
+
+
+def ask_graph(
+    ask: Callable[[NameInFile], RelationAnswer | None], request: LspRequest, argument: Argument
+) -> Record | None:
+    """{uri, position} → the object of `impact --json` or `refs --json`, and its text."""
+    uri, *position = read_fields(argument, uri=str, position_line=int, position_character=int)
+    answer = request.about_name(uri, types.Position(*position), ask)
+    if answer is None:
+        return None
+    lines = related_lines(answer, PathStyle("root", "", answer.index.repositories))
+    return {**related_record(answer, 0), "text": "".join(lines)}
+
+
+COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {
+    "codelens.search": search,
+    "codelens.why": why,
+    "codelens.context": context,
+    "codelens.impact": partial(ask_graph, find_impact),
+    "codelens.references": partial(ask_graph, find_places),
+}
