@@ -57,15 +57,7 @@ class OverlaidStore(Store):
         rows = {place: self.documents.find_at(*place) for place in texts}
         rows = {at: row for at, row in rows.items() if row is None or row.content_hash != content_hash(texts[at][0])}
         identities = [self.units.identities(row.id) if row else {} for row in rows.values()]
-        if rows:
-            self._create_views()
-        self.edited = [row.id if row else DocumentId(next(self._new)) for row in rows.values()]
-        self.references.unsearchable = self.postings.unsearchable = self.edited
-        for document, (place, row), known in zip(self.edited, rows.items(), identities, strict=True):
-            self._add(document, (*place, os.fsencode(row.os_path) if row else None), texts[place], known)
-
-    def _create_views(self) -> None:
-        for table, (column, hidden) in _TABLES.items():
+        for table, (column, hidden) in _TABLES.items() if rows else ():
             columns = [row[1] for row in self._rows(f"PRAGMA main.table_info({table})")]
             self._run(
                 f"CREATE TEMP TABLE edited_{table} AS SELECT * FROM main.{table} WHERE false; "
@@ -74,6 +66,10 @@ class OverlaidStore(Store):
                 f"CREATE TEMP TRIGGER add_{table} INSTEAD OF INSERT ON {table} BEGIN INSERT INTO edited_{table} "
                 f"VALUES ({', '.join(f'new.{name}' for name in columns)}); END"
             )
+        self.edited = [row.id if row else DocumentId(next(self._new)) for row in rows.values()]
+        self.references.unsearchable = self.postings.unsearchable = self.edited
+        for document, (place, row), known in zip(self.edited, rows.items(), identities, strict=True):
+            self._add(document, (*place, os.fsencode(row.os_path) if row else None), texts[place], known)
 
     def _add(
         self, document: DocumentId, place: tuple[Any, ...], text: EditedText, known: Mapping[Identity, list[UnitId]]

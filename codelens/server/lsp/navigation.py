@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -158,12 +158,14 @@ def describe(name: NameInFile) -> Iterator[str]:
 
 
 def prepare_items(
-    item_type: type[Item], kinds: Sequence[str], name: NameInFile, _: object
+    name: NameInFile, params: types.CallHierarchyPrepareParams | types.TypeHierarchyPrepareParams
 ) -> list[types.CallHierarchyItem] | list[types.TypeHierarchyItem]:
-    """The definitions of these kinds that the name at a position may mean; of all kinds if none is given."""
+    """The definitions, or types, that the name at a position may mean."""
     view = GraphView(name.reader, name.reader.index.info())
-    units = [unit for unit in name.units if not kinds or unit.kind in kinds]
-    return [make_item(item_type, name.reader, view.name_node(Node(unit.id))) for unit in units]
+    nodes = [(unit.kind in TYPE_KINDS, view.name_node(Node(unit.id))) for unit in name.units]
+    if isinstance(params, types.CallHierarchyPrepareParams):
+        return [make_item(types.CallHierarchyItem, name.reader, node) for _, node in nodes]
+    return [make_item(types.TypeHierarchyItem, name.reader, node) for is_type, node in nodes if is_type]
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
@@ -174,10 +176,18 @@ def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
-def find_related(
-    ask: Ask, is_outgoing: bool, make: Callable[..., object], request: LspRequest, params: Any
-) -> list[object]:
+RELATED: Mapping[type[Any], tuple[Ask, bool, Callable[..., object]]] = {
+    types.CallHierarchyIncomingCallsParams: (GraphTopic.callers, False, types.CallHierarchyIncomingCall),
+    types.CallHierarchyOutgoingCallsParams: (GraphTopic.callees, True, types.CallHierarchyOutgoingCall),
+    types.TypeHierarchySupertypesParams: (GraphTopic.hierarchy, True, lambda item, _: item),
+    types.TypeHierarchySubtypesParams: (GraphTopic.hierarchy, False, lambda item, _: item),
+}
+"""Parameters of a request → (question about the graph, whether its outgoing relations answer, what makes a part of the answer)."""
+
+
+def find_related(request: LspRequest, params: Any) -> list[object]:
     """List what lies next to an item: each other item, with the places that lead from one to the other."""
+    ask, is_outgoing, make = RELATED[type(params)]
 
     def find(name: NameInFile) -> list[object]:
         ranges = dict[NamedNode, list[types.Range]]()

@@ -22,9 +22,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from codelens import __version__
 from codelens.errors import CodelensError
-from codelens.index import GraphTopic
 from codelens.model.budget import OutOfTime
-from codelens.model.code import TYPE_KINDS
 from codelens.server.lsp import navigation, overview
 from codelens.server.lsp.workspace import (
     UNREADABLE,
@@ -61,32 +59,17 @@ ABOUT_NAMES: Mapping[str, tuple[str, Callable[[NameInFile, Any], Any]]] = {
     types.TEXT_DOCUMENT_REFERENCES: ("references", navigation.find_references),
     types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: ("documentHighlight", navigation.find_highlights),
     types.TEXT_DOCUMENT_HOVER: ("hover", navigation.hover),
-    types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, partial(navigation.prepare_items, types.CallHierarchyItem, ())),
-    types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (
-        TYPES,
-        partial(navigation.prepare_items, types.TypeHierarchyItem, TYPE_KINDS),
-    ),
+    types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, navigation.prepare_items),
+    types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (TYPES, navigation.prepare_items),
     types.TEXT_DOCUMENT_PREPARE_RENAME: ("rename", navigation.prepare_rename),
     types.TEXT_DOCUMENT_RENAME: ("rename", navigation.rename),
 }
 REQUESTS: Mapping[str, tuple[str, Answer]] = {
     **{method: (feature, partial(answer_about_name, answer)) for method, (feature, answer) in ABOUT_NAMES.items()},
-    types.CALL_HIERARCHY_INCOMING_CALLS: (
-        CALLS,
-        partial(navigation.find_related, GraphTopic.callers, False, types.CallHierarchyIncomingCall),
-    ),
-    types.CALL_HIERARCHY_OUTGOING_CALLS: (
-        CALLS,
-        partial(navigation.find_related, GraphTopic.callees, True, types.CallHierarchyOutgoingCall),
-    ),
-    types.TYPE_HIERARCHY_SUPERTYPES: (
-        TYPES,
-        partial(navigation.find_related, GraphTopic.hierarchy, True, lambda item, _: item),
-    ),
-    types.TYPE_HIERARCHY_SUBTYPES: (
-        TYPES,
-        partial(navigation.find_related, GraphTopic.hierarchy, False, lambda item, _: item),
-    ),
+    types.CALL_HIERARCHY_INCOMING_CALLS: (CALLS, navigation.find_related),
+    types.CALL_HIERARCHY_OUTGOING_CALLS: (CALLS, navigation.find_related),
+    types.TYPE_HIERARCHY_SUPERTYPES: (TYPES, navigation.find_related),
+    types.TYPE_HIERARCHY_SUBTYPES: (TYPES, navigation.find_related),
     types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("documentSymbol", overview.find_symbols),
     types.WORKSPACE_SYMBOL: ("workspaceSymbol", overview.find_workspace_symbols),
     types.TEXT_DOCUMENT_FOLDING_RANGE: ("foldingRange", overview.find_folds),
@@ -125,20 +108,9 @@ class CodelensServer(LanguageServer):
         self._tasks = dict[Path, asyncio.Task[None]]()
         self.ending: asyncio.Task[None] | None = None
 
-    def accept(self, capabilities: types.ClientCapabilities, given: Mapping[str, Any]) -> None:
-        """Take over what the client can do and wants, and offer the requests that it wants."""
-        formats = get_capability(capabilities, "text_document.hover.content_format") or ()
-        self.options = {"lens": given.get("codeLens") is True, "markdown": types.MarkupKind.Markdown in formats}
-        self.encoding = str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding))
-        every = [COMMANDS_FEATURE, *(feature for feature, _ in REQUESTS.values())]
-        wanted = given["features"] if isinstance(given.get("features"), list) else every
-        for method, (feature, answer) in REQUESTS.items():
-            if feature in wanted:
-                self.feature(method)(self._make_handler(answer))
-        for name, command in overview.COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
-            self.command(name)(self._make_handler(command))
+    def make_handler(self, answer: Answer) -> Callable[..., Awaitable[Any]]:
+        """Make the function that pygls calls for a request or command."""
 
-    def _make_handler(self, answer: Answer) -> Callable[..., Awaitable[Any]]:
         async def handle(*arguments: Any) -> Any:
             if len(arguments) != 1:
                 raise JsonRpcInvalidParams("a command takes one argument, an object")
@@ -230,8 +202,17 @@ def create_server(serve: Serve) -> CodelensServer:
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        given = params.initialization_options
-        server.accept(params.capabilities, given if isinstance(given, dict) else {})
+        given = params.initialization_options if isinstance(params.initialization_options, dict) else {}
+        formats = get_capability(params.capabilities, "text_document.hover.content_format") or ()
+        server.options = {"lens": given.get("codeLens") is True, "markdown": types.MarkupKind.Markdown in formats}
+        server.encoding = types.PositionEncodingKind(server.workspace.position_encoding).value
+        every = [COMMANDS_FEATURE, *(feature for feature, _ in REQUESTS.values())]
+        wanted = given["features"] if isinstance(given.get("features"), list) else every
+        for method, (feature, answer) in REQUESTS.items():
+            if feature in wanted:
+                server.feature(method)(server.make_handler(answer))
+        for name, command in overview.COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
+            server.command(name)(server.make_handler(command))
         server.update_folders()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)

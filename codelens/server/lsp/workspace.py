@@ -53,12 +53,6 @@ def count_units(text: bytes, encoding: str) -> int:
     return len(text.decode("utf-8", "replace").encode(codec)) // width
 
 
-def count_bytes(line: bytes, units: int, encoding: str) -> int:
-    """The inverse: bytes before a place in a line. A place within a character is its start, one behind the line its end."""
-    codec, width = CODECS[encoding]
-    return len(line.decode("utf-8", "replace").encode(codec)[: width * units].decode(codec, "ignore").encode())
-
-
 class SourceText(TextMap):
     """A text with the positions of a client."""
 
@@ -91,10 +85,11 @@ class SourceText(TextMap):
         return self.range(*map(self.to_original, token[:2]))
 
     def offset(self, position: types.Position) -> int:
-        """The byte of the file at the client's position."""
-        number = min(position.line, len(self.line_starts) - 1)
-        line = self.line(number).removesuffix(b"\r")
-        return self.to_original(self.line_starts[number] + count_bytes(line, position.character, self.encoding))
+        """The byte of the file at the client's position, or at the end of its line; within a character, the start of that."""
+        number, (codec, width) = min(position.line, len(self.line_starts) - 1), CODECS[self.encoding]
+        line = self.line(number).removesuffix(b"\r").decode("utf-8", "replace").encode(codec)
+        before = line[: width * position.character].decode(codec, "ignore")
+        return self.to_original(self.line_starts[number] + len(before.encode()))
 
     def line(self, number: int) -> bytes:
         """A line, from 0, without its line break."""

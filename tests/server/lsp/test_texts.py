@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lsprotocol import types
 
-from codelens.server.lsp.workspace import SourceText, count_bytes, count_units
+from codelens.server.lsp.workspace import SourceText, count_units
 from tests.server.lsp.client import LspClient, find, lsp_server, places
 from tests.server.lsp.conftest import FILES
 
@@ -130,10 +131,10 @@ def test_positions_and_offsets(text: str, encoding: str) -> None:
             assert text_of_editor.offset(text_of_editor.position(offset)) == offset
 
 
-@given(st.binary(max_size=20), st.integers(0, 40), st.sampled_from(ENCODINGS))
-def test_a_place_beyond_the_line_is_its_end(line: bytes, units: int, encoding: str) -> None:
-    line = line.decode("utf-8", "replace").encode()
-    at = count_bytes(line, units, encoding)
+@given(TEXTS, st.integers(0, 40), st.sampled_from(ENCODINGS))
+def test_a_place_beyond_the_line_is_its_end(text: str, units: int, encoding: str) -> None:
+    line = text.partition("\n")[0].removesuffix("\r").encode()
+    at = SourceText.of_editor(Path("a.py"), text, encoding).offset(types.Position(0, units))
     assert 0 <= at <= len(line)
     line[:at].decode()
     if units >= count_units(line, encoding):
