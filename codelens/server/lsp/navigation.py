@@ -38,20 +38,20 @@ def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.L
     """The definition; several if only the name is known."""
     if (typedef := name.names.find_typedef(name.meaning)) is not None:
         document, start = typedef
-        return [name.reader.location(name.reader.row(document), start, start + len(name.names.name.encode()))]
+        return [name.reader.locate(document, start, start + len(name.names.name.encode()))]
     return find_locations(name)
 
 
 def find_locations(name: NameInFile) -> list[types.Location]:
     """The places where a name is defined or declared."""
     reader, meaning = name.reader, name.meaning
-    locations = [reader.unit_location(unit) for unit in name.units]
+    locations = [reader.locate_unit(unit) for unit in name.units]
     word = b"" if meaning.key[0] == MODULE else meaning.reference.name.encode()
     for document, declared in meaning.declared:
-        row = reader.row(document)
-        text, start = reader.source(row), reader.source(row).to_utf8(declared)
+        row = reader.read_row(document)
+        text, start = reader.read_source(row), reader.read_source(row).to_utf8(declared)
         start = max(text.utf8.find(word, start), start)
-        locations.append(reader.location(row, text.to_original(start), text.to_original(start + len(word))))
+        locations.append(reader.locate(document, text.to_original(start), text.to_original(start + len(word))))
     return locations
 
 
@@ -59,14 +59,14 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     """Prototypes, as C has them, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
     prototypes = [r for r in (answer.relations if answer else ()) if r.role == DECLARATION]
-    certain = [name.reader.line_location(r.place, r.target.name) for r in prototypes if r.certainty != ONLY_BY_NAME]
+    certain = [name.reader.locate_line(r.place, r.target.name) for r in prototypes if r.certainty != ONLY_BY_NAME]
     return certain or find_locations(name)
 
 
 def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
     """The type of a value."""
     type_ = name.names.find_type(name.meaning)
-    return [name.reader.unit_location(unit) for unit in name.reader.sorted_units([type_.id])] if type_ else []
+    return [name.reader.locate_unit(unit) for unit in name.reader.read_units([type_.id])] if type_ else []
 
 
 def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
@@ -74,25 +74,25 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
     reader = name.reader
     for unit in name.units:
         if unit.kind in TYPE_KINDS:
-            below = reader.index.graph.hierarchy(reader.target_of(unit), RelationOptions()).relations
+            below = reader.index.graph.hierarchy(reader.format_target(unit), RelationOptions()).relations
             derived = [r.listed for r in below if not r.outgoing and r.listed.path and not r.again]
-            return [reader.line_location(d, d.name) for d in derived]
+            return [reader.locate_line(d, d.name) for d in derived]
     chains = find_overriding(GraphView(reader, reader.index.info()), [Node(unit.id) for unit in name.units])
-    units = reader.sorted_units({node for chain in chains.values() for node in chain})
-    return [reader.unit_location(unit) for unit in units] or find_locations(name)
+    units = reader.read_units({node for chain in chains.values() for node in chain})
+    return [reader.locate_unit(unit) for unit in units] or find_locations(name)
 
 
 def find_places(name: NameInFile) -> RelationAnswer | None:
     """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
     reader, meaning, word = name.reader, name.meaning, name.meaning.reference.name
     if meaning.definitions:
-        target = reader.target_of(name.units[0])
+        target = reader.format_target(name.units[0])
     elif meaning.key[0] == FIELD and meaning.holder is not None:
         target = f"{meaning.holder.qualified}.{word}"
     elif meaning.key[0] == MODULE:
-        target = reader.path_of(reader.row(meaning.declared[0][0])).as_posix()
+        target = reader.find_path(reader.read_row(meaning.declared[0][0])).as_posix()
     elif meaning.is_known or meaning.token.role != TEXT:
-        target = f"{reader.path_of(name.names.document).as_posix()}:{meaning.reference.line}:{word}"
+        target = f"{reader.find_path(name.names.document).as_posix()}:{meaning.reference.line}:{word}"
     else:
         return None
     try:
@@ -105,12 +105,12 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     """The places, the surest first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
-        return [reader.location(names.document, *names.place(token)[1:]) for token in names.find_same(name.meaning)]
+        return [reader.locate(*names.place(token)) for token in names.find_same(name.meaning)]
     locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
     answer = find_places(name)
     for relation in answer.relations if answer else ():
         if relation.place.line and (with_declarations or relation.role not in (DEFINITION, DECLARATION)):
-            locations.append(reader.line_location(relation.place, relation.target.name))
+            locations.append(reader.locate_line(relation.place, relation.target.name))
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
@@ -118,21 +118,23 @@ def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[
     """The places in the file that mean the same."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
     return [
-        types.DocumentHighlight(name.source.token_range(token), kinds.get(token.role, types.DocumentHighlightKind.Read))
+        types.DocumentHighlight(
+            name.source.to_token_range(token), kinds.get(token.role, types.DocumentHighlightKind.Read)
+        )
         for token in (name.names.find_same(name.meaning) if name.meaning.is_known else ())
     ]
 
 
-def hover(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
+def describe_name(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
     """The signature, the documentation and the numbers of callers."""
-    text, kind = "\n\n".join(filter(None, describe(name))), types.MarkupKind.Markdown
+    text, kind = "\n\n".join(filter(None, describe_meaning(name))), types.MarkupKind.Markdown
     if not name.reader.request.options["markdown"]:
         kind, text = types.MarkupKind.PlainText, re.sub(r"^```\w*\n|\n```$", "", text, flags=re.MULTILINE)
-    where = name.source.token_range(name.meaning.token)
+    where = name.source.to_token_range(name.meaning.token)
     return types.Hover(types.MarkupContent(kind, text), where) if text else None
 
 
-def describe(name: NameInFile) -> Iterator[str]:
+def describe_meaning(name: NameInFile) -> Iterator[str]:
     """Describe what a name means, in paragraphs."""
     reader, meaning = name.reader, name.meaning
     for unit in name.units[:MOST_HOVERED]:
@@ -145,12 +147,12 @@ def describe(name: NameInFile) -> Iterator[str]:
     if len(name.units) > MOST_HOVERED:
         yield f"and {len(name.units) - MOST_HOVERED} more definitions of this name"
     for document, start in meaning.declared:
-        row, source = reader.row(document), reader.source(reader.row(document))
+        row, source = reader.read_row(document), reader.read_source(reader.read_row(document))
         line, _ = source.line_column(source.to_utf8(start))
         if meaning.key[0] == MODULE:
             yield f"module {row.path}"
         else:
-            yield f"```{row.language}\n{source.line(line - 1).decode('utf-8', 'replace').strip()}\n```"
+            yield f"```{row.language}\n{source.read_line(line - 1).decode('utf-8', 'replace').strip()}\n```"
             is_field = meaning.key[0] == FIELD and meaning.holder is not None
             yield f"{f'field of {meaning.holder.qualified}, ' if is_field and meaning.holder else ''}{row.path}:{line}"
     if meaning.is_known and not meaning.definitions and (type_ := name.names.find_type(meaning)):
@@ -170,9 +172,9 @@ def prepare_items(
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     """An item of a hierarchy."""
-    document = reader.document(Path(named.root, named.os_path))
-    whole = reader.location(document, named.start_byte, named.end_byte)
-    where = reader.line_location(named, "" if named.kind == FILE else named.name).range
+    document = reader.find_document(Path(named.root, named.os_path))
+    whole = reader.locate(document.id, named.start_byte, named.end_byte)
+    where = reader.locate_line(named, "" if named.kind == FILE else named.name).range
     return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
@@ -193,14 +195,14 @@ def find_related(request: LspRequest, params: Any) -> list[object]:
         ranges = dict[NamedNode, list[types.Range]]()
         for unit in name.units[:1]:
             for relation in ask(
-                name.reader.index.graph, name.reader.target_of(unit), RelationOptions(depth=1)
+                name.reader.index.graph, name.reader.format_target(unit), RelationOptions(depth=1)
             ).relations:
                 if relation.outgoing is is_outgoing and relation.listed.path:
-                    where = name.reader.line_location(relation.place, relation.target.name)
+                    where = name.reader.locate_line(relation.place, relation.target.name)
                     ranges.setdefault(relation.listed, []).append(where.range)
         return [make(make_item(type(params.item), name.reader, named), places) for named, places in ranges.items()]
 
-    return request.about_name(params.item.uri, params.item.selection_range.start, find) or []
+    return request.answer_about_name(params.item.uri, params.item.selection_range.start, find) or []
 
 
 def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
@@ -210,10 +212,10 @@ def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholde
         raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
     if meaning.is_guess or meaning.token.role == TEXT:
         raise UsageError(f"it is not certain what {meaning.reference.name} means here, so it cannot be renamed")
-    return types.PrepareRenamePlaceholder(name.source.token_range(meaning.token), meaning.reference.name)
+    return types.PrepareRenamePlaceholder(name.source.to_token_range(meaning.token), meaning.reference.name)
 
 
-def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
+def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
     """The edits. Raises UsageError unless every place is certain, and its file as indexed."""
     reader, names, meaning, new = name.reader, name.names, name.meaning, params.new_name
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
@@ -226,12 +228,12 @@ def rename(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
     edits = dict[str, list[types.TextEdit]]()
     view = GraphView(reader, reader.index.info())
     places = sorted(set(find_places_of_local(view, names, meaning) if meaning.is_local else find_certain_places(name)))
-    for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
-        state = freshness(reader.root_of(document), document.os_path, document.stamp, document.content_hash)
+    for document in map(reader.read_row, dict.fromkeys(document for document, *_ in places)):
+        state = freshness(reader.find_root(document), document.os_path, document.stamp, document.content_hash)
         if state is not Freshness.FRESH and document.id not in reader.edited:
             raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
-    for document_id, start, end in places:
-        where = reader.location(reader.row(document_id), start, end)
+    for place in places:
+        where = reader.locate(*place)
         edits.setdefault(where.uri, []).append(types.TextEdit(where.range, new))
     return types.WorkspaceEdit(changes=edits)
 
@@ -249,8 +251,8 @@ def find_certain_places(name: NameInFile) -> Iterator[Place]:
         raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
     places: list[Place] = [(unit.document, unit.name_start, unit.name_end) for unit in name.units]
     for relation in relations:
-        document = reader.document(Path(relation.place.root, relation.place.os_path))
+        document = reader.find_document(Path(relation.place.root, relation.place.os_path))
         places.append((document.id, relation.span.start, relation.span.end))
     yield from places
-    for document in map(reader.row, dict.fromkeys(document for document, *_ in places)):
-        yield from find_exports(document, reader.source(document), word)
+    for document in map(reader.read_row, dict.fromkeys(document for document, *_ in places)):
+        yield from find_exports(document, reader.read_source(document), word)

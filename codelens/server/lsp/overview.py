@@ -39,12 +39,12 @@ Argument = Mapping[str, Any]
 
 def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     """The definitions of a file and the headings of a document, nested."""
-    text, top = request.text(params.text_document.uri), list[types.DocumentSymbol]()
+    text, top = request.read_text(params.text_document.uri), list[types.DocumentSymbol]()
     inside = dict[int | None, list[types.DocumentSymbol]]()
     for number, unit in enumerate(text.extraction.units):
         if unit.name and (unit.kind not in CHUNK_KINDS or unit.kind == "section"):
-            whole, children = text.range(unit.span.start, unit.span.end), list[types.DocumentSymbol]()
-            name = text.range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
+            whole, children = text.to_range(unit.span.start, unit.span.end), list[types.DocumentSymbol]()
+            name = text.to_range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
             kind, signature = to_symbol_kind(unit.kind), " ".join(unit.signature.split())
             symbol = types.DocumentSymbol(unit.name, kind, whole, name, signature, children=children)
             inside.get(unit.parent, top).append(symbol)
@@ -68,24 +68,24 @@ def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple
     """The hits of a search, each at its place; those of several folders in turn. And notices."""
     hits, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
-        with suppress(*UNREADABLE), folder.reader(request) as reader:
-            options = folder.options(**given)
+        with suppress(*UNREADABLE), folder.open_reader(request) as reader:
+            options = folder.make_options(**given)
             parsed = reader.index.parse(query, options)
             lines = options.reasons and parsed.asks_for_lines
             result = (reader.index.search_lines if lines else reader.index.search)(parsed, options)
             notices += [notice.text for notice in result.notices]
             for hit in result.hits:
                 name = hit.unit.name if hit.unit.name_line == hit.line else ""
-                hits.append((hit, reader.line_location(hit, name)))
+                hits.append((hit, reader.locate_line(hit, name)))
     return sorted(hits, key=lambda hit: hit[0].rank)[: given["limit"]], notices
 
 
 def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
     """Parts of the syntax that span several lines, else definitions and headings."""
-    text, folds = request.text(params.text_document.uri), list[types.FoldingRange]()
+    text, folds = request.read_text(params.text_document.uri), list[types.FoldingRange]()
     units = ((unit.start_line - 1, unit.end_line - 1) for unit in text.extraction.units)
     for first, last in find_blocks(text.utf8, text.language) or units:
-        closes = text.line(last).strip().startswith((b"}", b")", b"]", b"end"))
+        closes = text.read_line(last).strip().startswith((b"}", b")", b"]", b"end"))
         if last - closes > first:
             folds.append(types.FoldingRange(first, last - closes))
     return folds
@@ -93,11 +93,11 @@ def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[ty
 
 def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
     """For each position the nodes of the syntax around it, innermost first."""
-    text, selections = request.text(params.text_document.uri), list[types.SelectionRange]()
+    text, selections = request.read_text(params.text_document.uri), list[types.SelectionRange]()
     for position in params.positions:
         selection, parent = types.SelectionRange(types.Range(position, position)), None
-        for start, end in find_enclosing(text.utf8, text.language, text.offset(position)):
-            parent = selection = types.SelectionRange(text.range(start, end), parent)
+        for start, end in find_enclosing(text.utf8, text.language, text.to_offset(position)):
+            parent = selection = types.SelectionRange(text.to_range(start, end), parent)
         selections.append(selection)
     return selections
 
@@ -107,14 +107,14 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
     lenses, uri = list[types.CodeLens](), params.text_document.uri
     if not request.options["lens"]:
         return lenses
-    with request.folder(uri).reader(request) as reader:
-        document = reader.document(path_from_uri(uri))
+    with request.find_folder(uri).open_reader(request) as reader:
+        document = reader.find_document(path_from_uri(uri))
         units = [u for u in reader.units.of_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
         edges = set(reader.edges.incoming([unit.id for unit in units]))
         uses = Counter[int](edge.target for edge in edges if edge.line)
         tests = Counter[int](edge.target for edge in edges if edge.kind == "tests")
         for unit in units:
-            where = reader.unit_location(unit).range
+            where = reader.locate_unit(unit).range
             title = quantity(uses[unit.id], "reference")
             title += f", {quantity(tests[unit.id], 'test')}" if tests[unit.id] else ""
             position = {"line": where.start.line, "character": where.start.character}
@@ -136,7 +136,7 @@ def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
     return values
 
 
-def search(request: LspRequest, argument: Argument) -> Record:
+def search_code(request: LspRequest, argument: Argument) -> Record:
     """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
     (query,) = read_fields(argument, query=str)
     hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
@@ -147,23 +147,23 @@ def search(request: LspRequest, argument: Argument) -> Record:
     return {"hits": records, "notices": notices}
 
 
-def why(request: LspRequest, argument: Argument) -> Record:
+def explain_rank(request: LspRequest, argument: Argument) -> Record:
     """{query, uri, position} → the object of `why --json`, and its text."""
     query, uri, line = read_fields(argument, query=str, uri=str, position_line=int)
     target = f"{os.path.realpath(path_from_uri(uri))}:{line + 1}"
-    with request.folder(uri).reader(request) as reader:
-        result = reader.index.why(query, [target], reader.folder.options())
+    with request.find_folder(uri).open_reader(request) as reader:
+        result = reader.index.why(query, [target], reader.folder.make_options())
     return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
 
 
-def context(request: LspRequest, argument: Argument) -> Record:
+def pack_context(request: LspRequest, argument: Argument) -> Record:
     """{uri, range, budget?} → {text, tokens, notices}: the code that a part of a file is about."""
     uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
-    file, lines = path_from_uri(uri), request.text(uri).utf8.split(b"\n")[first : last + 1]
+    file, lines = path_from_uri(uri), request.read_text(uri).utf8.split(b"\n")[first : last + 1]
     head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
     diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
-    with request.folder(uri).reader(request) as reader:
-        options, budget = reader.folder.options(limit=EVERYTHING), argument.get("budget", BUDGET)
+    with request.find_folder(uri).open_reader(request) as reader:
+        options, budget = reader.folder.make_options(limit=EVERYTHING), argument.get("budget", BUDGET)
         wanted = ContextRequest(CHANGE, open_counter("auto"), options, budget, diff=diff, cwd=str(file.parent))
         layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
         packed = reader.index.context(wanted, layout, keep=False)
@@ -173,7 +173,7 @@ def context(request: LspRequest, argument: Argument) -> Record:
 def find_impact(name: NameInFile) -> RelationAnswer | None:
     """List what a change of a definition may reach, nearest first."""
     graph = name.reader.index.graph
-    return graph.impact(name.reader.target_of(name.units[0]), RelationOptions()) if name.units else None
+    return graph.impact(name.reader.format_target(name.units[0]), RelationOptions()) if name.units else None
 
 
 def ask_graph(
@@ -181,7 +181,7 @@ def ask_graph(
 ) -> Record | None:
     """{uri, position} → the object of `impact --json` or `refs --json`, and its text."""
     uri, *position = read_fields(argument, uri=str, position_line=int, position_character=int)
-    answer = request.about_name(uri, types.Position(*position), ask)
+    answer = request.answer_about_name(uri, types.Position(*position), ask)
     if answer is None:
         return None
     lines = related_lines(answer, PathStyle("root", "", answer.index.repositories))
@@ -189,9 +189,9 @@ def ask_graph(
 
 
 COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {
-    "codelens.search": search,
-    "codelens.why": why,
-    "codelens.context": context,
+    "codelens.search": search_code,
+    "codelens.why": explain_rank,
+    "codelens.context": pack_context,
     "codelens.impact": partial(ask_graph, find_impact),
     "codelens.references": partial(ask_graph, find_places),
 }

@@ -45,9 +45,9 @@ MOST_THREADS = 5  # One reads messages, the others answer requests
 Answer = Callable[[LspRequest, Any], Any]
 
 
-def answer_about_name(answer: Callable[[NameInFile, Any], Any], request: LspRequest, params: Any) -> Any:
+def answer_at_position(answer: Callable[[NameInFile, Any], Any], request: LspRequest, params: Any) -> Any:
     """Answer a request about the name at a position."""
-    return request.about_name(params.text_document.uri, params.position, lambda name: answer(name, params))
+    return request.answer_about_name(params.text_document.uri, params.position, lambda name: answer(name, params))
 
 
 CALLS, TYPES = "callHierarchy", "typeHierarchy"
@@ -58,14 +58,14 @@ ABOUT_NAMES: Mapping[str, tuple[str, Callable[[NameInFile, Any], Any]]] = {
     types.TEXT_DOCUMENT_IMPLEMENTATION: ("implementation", navigation.find_implementation),
     types.TEXT_DOCUMENT_REFERENCES: ("references", navigation.find_references),
     types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: ("documentHighlight", navigation.find_highlights),
-    types.TEXT_DOCUMENT_HOVER: ("hover", navigation.hover),
+    types.TEXT_DOCUMENT_HOVER: ("hover", navigation.describe_name),
     types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, navigation.prepare_items),
     types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (TYPES, navigation.prepare_items),
     types.TEXT_DOCUMENT_PREPARE_RENAME: ("rename", navigation.prepare_rename),
-    types.TEXT_DOCUMENT_RENAME: ("rename", navigation.rename),
+    types.TEXT_DOCUMENT_RENAME: ("rename", navigation.rename_symbol),
 }
 REQUESTS: Mapping[str, tuple[str, Answer]] = {
-    **{method: (feature, partial(answer_about_name, answer)) for method, (feature, answer) in ABOUT_NAMES.items()},
+    **{method: (feature, partial(answer_at_position, answer)) for method, (feature, answer) in ABOUT_NAMES.items()},
     types.CALL_HIERARCHY_INCOMING_CALLS: (CALLS, navigation.find_related),
     types.CALL_HIERARCHY_OUTGOING_CALLS: (CALLS, navigation.find_related),
     types.TYPE_HIERARCHY_SUPERTYPES: (TYPES, navigation.find_related),
@@ -240,7 +240,7 @@ def create_server(serve: Serve) -> CodelensServer:
     def take_text(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
         document = server.workspace.get_text_document(params.text_document.uri)
         path = path_from_uri(document.uri)
-        server.texts[path] = SourceText.of_editor(path, document.source, server.encoding)
+        server.texts[path] = SourceText.from_editor(path, document.source, server.encoding)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def drop_text(params: types.DidCloseTextDocumentParams) -> None:

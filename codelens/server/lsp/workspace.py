@@ -1,4 +1,4 @@
-"""What a request is answered from: texts with positions as the client counts, indexes with these texts, folders, and names."""
+"""The workspace: texts with positions as the client counts, indexes with these texts in place of files, folders and requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SourceText(TextMap):
         self.path, self.encoding = path, encoding
 
     @classmethod
-    def of_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
+    def from_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
         """The text of a file as an editor has it, which may hold half of a surrogate pair."""
         return cls(path, DecodedText(text.encode("utf-8", "replace").decode(), "utf-8", 1.0, 0), encoding)
 
@@ -70,28 +70,28 @@ class SourceText(TextMap):
         """The text as a store shows it in place of its file."""
         return self.utf8, self.language, lambda: self.extraction
 
-    def position(self, offset: int) -> types.Position:
+    def to_position(self, offset: int) -> types.Position:
         """The client's position of a byte of the file."""
         place = max(0, min(self.to_utf8(offset), len(self.utf8)))
         line, column = self.line_column(place)
         return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
 
-    def range(self, start: int, end: int) -> types.Range:
+    def to_range(self, start: int, end: int) -> types.Range:
         """The client's range of these bytes."""
-        return types.Range(self.position(start), self.position(end))
+        return types.Range(self.to_position(start), self.to_position(end))
 
-    def token_range(self, token: NameToken) -> types.Range:
+    def to_token_range(self, token: NameToken) -> types.Range:
         """The client's range of a token."""
-        return self.range(*map(self.to_original, token[:2]))
+        return self.to_range(*map(self.to_original, token[:2]))
 
-    def offset(self, position: types.Position) -> int:
+    def to_offset(self, position: types.Position) -> int:
         """The byte of the file at the client's position, or at the end of its line; within a character, the start of that."""
         number, (codec, width) = min(position.line, len(self.line_starts) - 1), CODECS[self.encoding]
-        line = self.line(number).removesuffix(b"\r").decode("utf-8", "replace").encode(codec)
+        line = self.read_line(number).removesuffix(b"\r").decode("utf-8", "replace").encode(codec)
         before = line[: width * position.character].decode(codec, "ignore")
         return self.to_original(self.line_starts[number] + len(before.encode()))
 
-    def line(self, number: int) -> bytes:
+    def read_line(self, number: int) -> bytes:
         """A line, from 0, without its line break."""
         starts, following = self.line_starts, number + 1
         return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
@@ -120,7 +120,7 @@ class Reader(OverlaidStore):
         super().__init__(*arguments, **options)
         self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
         self._shown: Mapping[Path, SourceText] | None = None
-        self.source = lru_cache(MOST_TEXTS)(self._read_source)
+        self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
 
     def limited_to(self, seconds: float) -> TimeBudget:
         """A budget that is also spent when the request is cancelled."""
@@ -148,7 +148,7 @@ class Reader(OverlaidStore):
         root = next((folder for folder in real.parents if folder in self._roots), None)
         return (self._roots[root], real.relative_to(root).as_posix()) if root else None
 
-    def document(self, path: Path) -> DocumentRow:
+    def find_document(self, path: Path) -> DocumentRow:
         """The document of a file. Raises NoIndex if the index does not have it."""
         place = self._find_place(path)
         document = self.documents.find_at(place[0].id, place[1]) if place else None
@@ -156,25 +156,25 @@ class Reader(OverlaidStore):
             raise NoIndex(f"{path} is not in the index")
         return document
 
-    def row(self, document: int) -> DocumentRow:
+    def read_row(self, document: int) -> DocumentRow:
         """The row of a document."""
         return self.documents.rows([DocumentId(document)])[0]
 
-    def sorted_units(self, ids: Iterable[int]) -> list[UnitRow]:
+    def read_units(self, ids: Iterable[int]) -> list[UnitRow]:
         """The rows of definitions, by path and place."""
         return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
-    def _read_source(self, document: DocumentRow) -> SourceText:
+    def _load_source(self, document: DocumentRow) -> SourceText:
         """The text of a document, open or as indexed."""
         stored = text_of(document, self)
         decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
-        return SourceText(self.path_of(document), decoded, self.request.encoding)
+        return SourceText(self.find_path(document), decoded, self.request.encoding)
 
-    def path_of(self, document: DocumentRow) -> Path:
+    def find_path(self, document: DocumentRow) -> Path:
         """The file of a document."""
-        return self.root_of(document) / document.os_path
+        return self.find_root(document) / document.os_path
 
-    def root_of(self, document: DocumentRow) -> Path:
+    def find_root(self, document: DocumentRow) -> Path:
         """The folder of a document's repository."""
         return next(row.root for row in self._roots.values() if row.id == document.repository)
 
@@ -182,30 +182,31 @@ class Reader(OverlaidStore):
         """The resolver of the names in a document."""
         return find_resolver(self, document.repository, cast(dict[RepositoryId, Any], self.resolvers))
 
-    def target_of(self, unit: UnitRow) -> str:
+    def format_target(self, unit: UnitRow) -> str:
         """A definition as questions about the graph name it."""
-        return f"{self.path_of(self.row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
+        return f"{self.find_path(self.read_row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
 
-    def location(self, document: DocumentRow, start: int, end: int) -> types.Location:
+    def locate(self, document: int, start: int, end: int) -> types.Location:
         """These bytes of a document as the client counts."""
-        return types.Location(self.folder.uri(self.path_of(document)), self.source(document).range(start, end))
+        row = self.read_row(document)
+        return types.Location(self.folder.to_uri(self.find_path(row)), self.read_source(row).to_range(start, end))
 
-    def unit_location(self, unit: UnitRow) -> types.Location:
+    def locate_unit(self, unit: UnitRow) -> types.Location:
         """The name of a definition; its first byte if it has no name."""
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
-        return self.location(self.row(unit.document), start, end)
+        return self.locate(unit.document, start, end)
 
-    def line_location(self, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
+    def locate_line(self, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
         """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
         path = Path(place.root, place.unit.path if isinstance(place, Hit) else place.os_path)
         line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
         if encoding == "utf-16" and not isinstance(place, NamedNode):
             column = place.column_utf16 - 1
         elif encoding != "utf-8":
-            column = count_units(self.source(self.document(path)).line(line)[:column], encoding)
+            column = count_units(self.read_source(self.find_document(path)).read_line(line)[:column], encoding)
         end = column + count_units(name.encode("utf-8", "replace"), encoding)
         return types.Location(
-            self.folder.uri(path), types.Range(types.Position(line, column), types.Position(line, end))
+            self.folder.to_uri(path), types.Range(types.Position(line, column), types.Position(line, end))
         )
 
 
@@ -217,11 +218,11 @@ class WorkspaceFolder:
         self.changed = asyncio.Event()
         """Set if files may have changed since somebody looked."""
         self._real, self._idle = os.path.realpath(path), list[Reader]()
-        self.uri = lru_cache(MOST_URIS)(self._make_uri)
+        self.to_uri = lru_cache(MOST_URIS)(self._make_uri)
         """The URI of a file, below the folder as the client names it, which may lead over a link."""
 
     @contextmanager
-    def reader(self, request: LspRequest) -> Iterator[Reader]:
+    def open_reader(self, request: LspRequest) -> Iterator[Reader]:
         """A reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
         reader, settings = None, self.served.settings
         with suppress(IndexError):
@@ -238,7 +239,7 @@ class WorkspaceFolder:
             else:
                 reader.close()
 
-    def options(self, **given: Any) -> SearchOptions:
+    def make_options(self, **given: Any) -> SearchOptions:
         """Options of a search in this folder."""
         return SearchOptions(mode=self.served.settings.mode, profile=self.served.settings.profile, **given)
 
@@ -270,31 +271,31 @@ class LspRequest(NamedTuple):
     cancelled: Event
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
-    def text(self, uri: str) -> SourceText:
+    def read_text(self, uri: str) -> SourceText:
         """The text of a file, open or on the disk; empty if it cannot be read."""
         path, text = path_from_uri(uri), ""
         if path not in self.texts:
             with suppress(OSError):
                 text = path.read_bytes().decode("utf-8", "replace")
-        return self.texts.get(path) or SourceText.of_editor(path, text, self.encoding)
+        return self.texts.get(path) or SourceText.from_editor(path, text, self.encoding)
 
-    def folder(self, uri: str) -> WorkspaceFolder:
+    def find_folder(self, uri: str) -> WorkspaceFolder:
         """The innermost folder around a file. Raises NoIndex."""
         path = path_from_uri(uri)
         if not (around := [folder for folder in (path, *path.parents) if folder in self.folders]):
             raise NoIndex(f"{path} is not in a folder of the workspace")
         return self.folders[around[0]]
 
-    def about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
+    def answer_about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
         """The answer about the name at a position of a text; None if no name stands there."""
-        with self.folder(uri).reader(self) as reader:
-            document = reader.document(path_from_uri(uri))
-            source, resolver = reader.source(document), reader.find_resolver(document)
-            read = NameReader.at(reader, resolver, document, source, source.to_utf8(source.offset(position)))
+        with self.find_folder(uri).open_reader(self) as reader:
+            document = reader.find_document(path_from_uri(uri))
+            source, resolver = reader.read_source(document), reader.find_resolver(document)
+            read = NameReader.at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
             if read is None:
                 return None
             names, meaning = read
-            units = reader.sorted_units(d.id for d in meaning.definitions)
+            units = reader.read_units(d.id for d in meaning.definitions)
             return answer(NameInFile(reader, resolver, names, source, meaning, units))
 
 

@@ -18,14 +18,14 @@ def count_steps(project: Path, methods: int) -> int:
     served = ServedIndex(project, project / ".codelens/index.db", Settings())
     path = project / "many.py"
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
-    request = LspRequest({project: folder}, {path: SourceText.of_editor(path, text, "utf-8")}, "utf-8", Event(), {})
+    request = LspRequest({project: folder}, {path: SourceText.from_editor(path, text, "utf-8")}, "utf-8", Event(), {})
 
     def count(name: NameInFile) -> int:
         assert len(list(name.names.find_same(name.meaning))) == 2
         return name.names.steps
 
-    position = request.texts[path].position(text.index("value"))
-    steps = request.about_name(path.as_uri(), position, count)
+    position = request.texts[path].to_position(text.index("value"))
+    steps = request.answer_about_name(path.as_uri(), position, count)
     assert steps is not None
     return steps
 

@@ -124,17 +124,17 @@ def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
 
 @given(TEXTS, st.sampled_from(ENCODINGS))
 def test_positions_and_offsets(text: str, encoding: str) -> None:
-    text_of_editor = SourceText.of_editor(Path("a.py"), text, encoding)
+    text_of_editor = SourceText.from_editor(Path("a.py"), text, encoding)
     for at in range(len(text) + 1):
         if text[at - 1 : at] != "\r":
             offset = len(text[:at].encode())
-            assert text_of_editor.offset(text_of_editor.position(offset)) == offset
+            assert text_of_editor.to_offset(text_of_editor.to_position(offset)) == offset
 
 
 @given(TEXTS, st.integers(0, 40), st.sampled_from(ENCODINGS))
 def test_a_place_beyond_the_line_is_its_end(text: str, units: int, encoding: str) -> None:
     line = text.partition("\n")[0].removesuffix("\r").encode()
-    at = SourceText.of_editor(Path("a.py"), text, encoding).offset(types.Position(0, units))
+    at = SourceText.from_editor(Path("a.py"), text, encoding).to_offset(types.Position(0, units))
     assert 0 <= at <= len(line)
     line[:at].decode()
     if units >= count_units(line, encoding):
@@ -142,4 +142,4 @@ def test_a_place_beyond_the_line_is_its_end(text: str, units: int, encoding: str
 
 
 def test_half_a_character() -> None:
-    assert SourceText.of_editor(Path("a.py"), "\ud83d half", "utf-16").utf8 == b"? half"
+    assert SourceText.from_editor(Path("a.py"), "\ud83d half", "utf-16").utf8 == b"? half"
