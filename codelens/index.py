@@ -37,7 +37,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult, WhyResult
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import INDEXED_AT, Store
-from codelens.worktree.place import traces_place
+from codelens.worktree.place import locate_traces
 
 if TYPE_CHECKING:
     from codelens.graph.view import GraphView
@@ -188,7 +188,7 @@ class Index:
         with self._store.reading():
             # Memory changes with every request, and traces with every import: a pack ranked by them is soon out of date.
             may_keep = keep and self._settings.pack_cache and not request.options.memory
-            may_keep = may_keep and not traces_place(self._store.path).is_file()
+            may_keep = may_keep and not locate_traces(self._store.path).is_file()
             folder = user_place("packs") if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 

@@ -16,7 +16,7 @@ from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, SeenFile, TreeState
 from codelens.text.counts import quantity
-from codelens.worktree.place import git_top, is_home, prepare_index_folder
+from codelens.worktree.place import find_git_top, is_home, prepare_index_folder
 
 FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
 BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
@@ -73,7 +73,7 @@ def build_first_index(flags: SearchFlags) -> bool:
     sizes = accumulate(e.stamp.size for _, e in plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile))
     large = any(size >= most for size in sizes)
     say(f"there is not yet an index of {root}" + ", which is large" * large)
-    if (large or git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
+    if (large or find_git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
         return False
     from codelens.cli.progress import showing_progress
     from codelens.render.reports import summary_lines

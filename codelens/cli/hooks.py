@@ -9,8 +9,8 @@ from codelens.cli.workplace import find_working_folder, load_settings_at, resolv
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import codelens_command
-from codelens.worktree.hooks import NAMES, hooks_of, install, is_installed, remove
-from codelens.worktree.place import find_index, git_top
+from codelens.worktree.hooks import NAMES, find_hooks, install, is_installed, remove
+from codelens.worktree.place import find_git_top, find_index
 
 
 class HookInstallFlags(CommonFlags):
@@ -23,7 +23,7 @@ class HookInstallFlags(CommonFlags):
 def install_hooks(flags: HookInstallFlags) -> int:
     """Install the hooks. They do nothing where there is no index: run `codelens index` once, also in a new worktree."""
     cwd = find_working_folder()
-    hooks, index = hooks_of(cwd), resolve_named_index(flags)
+    hooks, index = find_hooks(cwd), resolve_named_index(flags)
     if hooks.is_shared and not flags.shared:
         raise UsageError(
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
@@ -42,7 +42,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
 @command("remove", epilog="Exit: 0 removed, or not installed, 2 error.")
 def remove_hooks(flags: CommonFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
-    folder = hooks_of(find_working_folder()).folder
+    folder = find_hooks(find_working_folder()).folder
     removed = [name for name in NAMES if remove(folder / name)]
     inform(flags, f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
     return 0
@@ -56,7 +56,7 @@ RETRY_SECONDS = 1.0
 def run(flags: CommonFlags) -> int:
     """Update this repository in the index. Waits for another writer; does nothing without an index."""
     cwd = find_working_folder()
-    top = (git_top(cwd) or cwd).resolve()
+    top = (find_git_top(cwd) or cwd).resolve()
     index = resolve_named_index(flags) or find_index(cwd)
     if index is None or not index.is_file():
         return 0
@@ -78,7 +78,7 @@ def run(flags: CommonFlags) -> int:
 @command("status", epilog="Exit: 0 all are installed, 1 not all, 2 error.")
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
-    folder = hooks_of(find_working_folder()).folder
+    folder = find_hooks(find_working_folder()).folder
     missing = [name for name in NAMES if not is_installed(folder / name)]
     if not flags.quiet:
         write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)

@@ -21,11 +21,11 @@ from codelens.store.connection import holds_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
-    memory_place,
-    new_index_place,
+    choose_index_place,
+    find_unfinished_index,
+    locate_memory,
+    locate_traces,
     prepare_index_folder,
-    traces_place,
-    unfinished_index,
 )
 
 WALK = Section("Files")
@@ -146,7 +146,7 @@ def _remove_index(flags: IndexFlags) -> int:
     from codelens.indexing.build import remove_index
 
     cwd = find_working_folder()
-    index = resolve_named_index(flags) or new_index_place(cwd)
+    index = resolve_named_index(flags) or choose_index_place(cwd)
     if index.is_file():
         try:
             Index.open(index).close()
@@ -155,7 +155,7 @@ def _remove_index(flags: IndexFlags) -> int:
                 raise UsageError(
                     f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
                 ) from None
-    elif not unfinished_index(index):
+    elif not find_unfinished_index(index):
         raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
     if not flags.yes and not user_agrees(f"remove {index}?", f"remove {index}"):
         say("kept")
@@ -167,9 +167,9 @@ def _remove_index(flags: IndexFlags) -> int:
         with suppress(OSError):
             folder.rmdir()
     inform(flags, f"removed {index}")
-    if (memory := memory_place(index)).is_file():
+    if (memory := locate_memory(index)).is_file():
         inform(flags, f"note: the memory of its results stays in {memory}")
-    if (traces := traces_place(index)).is_file():
+    if (traces := locate_traces(index)).is_file():
         inform(flags, f"note: its traces stay in {traces}")
     return 0
 

@@ -21,7 +21,7 @@ from codelens.processes.python import codelens_command
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
 from codelens.worktree.files import write_in_one_step
-from codelens.worktree.place import git_top
+from codelens.worktree.place import find_git_top
 
 Row = Mapping[str, Any]
 
@@ -106,7 +106,7 @@ def install(flags: InstallFlags) -> int:
     """
     table, cwd = _read_table(), Path.cwd()
     rows: dict[str, Row] = table["agents"]
-    root, scope = git_top(cwd) or cwd, "project" if flags.project else "user"
+    root, scope = find_git_top(cwd) or cwd, "project" if flags.project else "user"
     if flags.listed:
         for name, row in rows.items():
             sites = [Site(row, scope, root) for scope in ("user", "project")]

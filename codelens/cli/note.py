@@ -18,7 +18,7 @@ from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
 from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, path_and_line
 from codelens.text.frontmatter import Value, replace_fields
-from codelens.worktree.place import INDEX_FOLDER, find_index, git_top
+from codelens.worktree.place import INDEX_FOLDER, find_git_top, find_index
 
 if TYPE_CHECKING:
     from codelens.notes.finder import AnchorPlace
@@ -44,7 +44,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
     cwd = find_working_folder()
     path = resolve_named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():
-        root = git_top(cwd) or cwd.resolve()
+        root = find_git_top(cwd) or cwd.resolve()
         return NoteTree(root, NoteFolder(root), None)
     place = Workplace(cwd, path, load_settings_at(cwd, path, flags))
     with place.open() as index:

@@ -65,7 +65,7 @@ class SymbolsFlags(CommonFlags, JsonFlags):
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
     from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
-    from codelens.worktree.files import shown_path
+    from codelens.worktree.files import escape_path
 
     find_only_flag(flags, ("changes", "ctags"))
     place = find_reading_place(flags)
@@ -74,7 +74,7 @@ def symbols(flags: SymbolsFlags) -> int:
         with suppress(UsageError):  # a path below no root stays as it was given
             scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
-        path = shown_path(path)
+        path = escape_path(path)
         units = index.symbols(path)
         last = index.last_changes(units) if flags.changes else None
     exit_code = 0 if symbols_of(units) else 1

@@ -46,11 +46,11 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
 
     Raises UsageError for what names no state, and what building an index raises.
     """
-    from codelens.worktree.commits import repository_of
+    from codelens.worktree.commits import find_repository
 
     with nullcontext() if place is None else place.open() as index:
         rows = index.info().repositories if index else ()
-        repository = next(filter(None, map(repository_of, [cwd, *(Path(row.root) for row in rows)])), None)
+        repository = next(filter(None, map(find_repository, [cwd, *(Path(row.root) for row in rows)])), None)
         states = [_find_state(name, index, cwd, repository) for name in names]
         commits = [state for state in states if state.commit]
         facts_of_commits: list[list[SnapshotDocument]] = []
@@ -75,7 +75,7 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
 
 
 def _find_state(name: str, index: Index | None, cwd: Path, repository: Repository | None) -> State:
-    from codelens.worktree.commits import commit_id
+    from codelens.worktree.commits import resolve_commit
     from codelens.worktree.repository import GitError
 
     if not name:
@@ -100,16 +100,16 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
     if repository is None:
         raise UsageError(f"'{name}' names no state", HINT)
     try:
-        return State(name, commit=commit_id(repository, name))
+        return State(name, commit=resolve_commit(repository, name))
     except GitError as fault:
         raise UsageError(f"'{name}' names no state: {fault}", HINT) from None
 
 
 def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:
-    from codelens.worktree.commits import lay_tree, repository_of
+    from codelens.worktree.commits import find_repository, lay_tree
     from codelens.worktree.repository import GitError
 
-    repository = repository_of(root)
+    repository = find_repository(root)
     assert repository is not None
     below = root.resolve().relative_to(repository.top.resolve()).as_posix()
     quick = replace(settings, vector=False, fuzzy=False, snapshots_kept=0)

@@ -102,11 +102,11 @@ def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tup
     """The index of a folder, and what keeps it fresh, unless nothing may be written."""
     from codelens.cli.workplace import load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
-    from codelens.worktree.place import git_top, is_home, new_index_place
+    from codelens.worktree.place import choose_index_place, find_git_top, is_home
 
-    index = resolve_named_index(flags) or new_index_place(folder)
+    index = resolve_named_index(flags) or choose_index_place(folder)
     settings = load_settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
-    served = ServedIndex(git_top(folder) or folder, index, settings)
+    served = ServedIndex(find_git_top(folder) or folder, index, settings)
     refusal = ""
     if flags.no_index:
         refusal = f"`codelens {command} --no-index` creates none"

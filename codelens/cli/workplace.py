@@ -21,7 +21,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.paths import PathStyle
 from codelens.render.visible import for_line
-from codelens.worktree.place import INDEX_FOLDER, find_index, git_top, new_index_place, unfinished_index
+from codelens.worktree.place import INDEX_FOLDER, choose_index_place, find_git_top, find_index, find_unfinished_index
 
 if TYPE_CHECKING:
     from codelens.fleet.open import FleetPlace
@@ -99,7 +99,7 @@ def find_reading_place(
         return place._replace(fleet=fleet)
     cwd = find_working_folder()
     index = resolve_named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
-    if (index is None or not index.is_file()) and (building := unfinished_index(index or new_index_place(cwd))):
+    if (index is None or not index.is_file()) and (building := find_unfinished_index(index or choose_index_place(cwd))):
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
@@ -134,7 +134,7 @@ def load_settings_at(
     """
     folder = index.parent if index else None
     here = cwd.resolve()
-    stop = folder.parent if folder and folder.name == INDEX_FOLDER else git_top(cwd)
+    stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
     loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
     warned: set[str] = vars(flags).setdefault("_warned", set())  # each sentence once a command, however many roots
@@ -280,7 +280,7 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
-    index = resolve_named_index(flags) or new_index_place(named[0] if len(named) == 1 else cwd)
+    index = resolve_named_index(flags) or choose_index_place(named[0] if len(named) == 1 else cwd)
     place = Workplace(cwd, index, load_settings_at(named[0] if named else cwd, index, flags, overrides))
     roots = named
     try:
@@ -296,7 +296,7 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
     except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
         pass
     if not roots:
-        roots = [index.parent.parent if index.parent.name == INDEX_FOLDER else git_top(cwd) or cwd]
+        roots = [index.parent.parent if index.parent.name == INDEX_FOLDER else find_git_top(cwd) or cwd]
     return Trees(place, roots, lambda root: load_settings_at(root, index, flags, overrides))
 
 

@@ -20,9 +20,9 @@ from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
-from codelens.worktree.commits import diff_between, repository_of, staged_diff
+from codelens.worktree.commits import diff_range, diff_staged, find_repository
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
-from codelens.worktree.files import shown_path
+from codelens.worktree.files import escape_path
 
 NEW, OLD, OTHER = "new-state", "old-state", "other-state"
 MOST_TRIED = 200  # Most positions tried for a hunk that moved, nearest first. The rarest line of a hunk has fewer.
@@ -114,10 +114,10 @@ def read_change(change: Change, store: Store) -> bytes:
     if change.diff is not None:
         return change.diff
     roots = [Path(change.cwd), *(r.root for r in store.documents.repositories())]
-    repository = next((found for root in roots if (found := repository_of(root)) is not None), None)
+    repository = next((found for root in roots if (found := find_repository(root)) is not None), None)
     if repository is None:
         raise UsageError("no git repository here", "give the diff itself with --diff FILE, or `git diff | … --diff -`")
-    return staged_diff(repository) if change.staged else diff_between(repository, change.revisions)
+    return diff_staged(repository) if change.staged else diff_range(repository, change.revisions)
 
 
 MOST_NAMED = 5  # Most files that a notice names; it counts the others
@@ -152,7 +152,7 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
         else:
             codes = _add_units(file, document, store, texts, units) & {OLD, OTHER}
         for code in sorted(codes):
-            files_of.setdefault(code, []).append(shown_path(os.fsdecode(file.paths[0])))
+            files_of.setdefault(code, []).append(escape_path(os.fsdecode(file.paths[0])))
     notices = []
     for code, names in sorted(files_of.items()):
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -165,7 +165,7 @@ def _make_document_finder(change: Change, store: Store) -> Callable[[str], Itera
     the working directory, and indexed roots."""
     repositories = store.documents.repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
-    tops = [found.top for folder in folders if (found := repository_of(folder)) is not None]
+    tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]
     bases = [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, *folders])]
     roots = {r.id: os.path.realpath(r.root) for r in repositories}
 
@@ -174,7 +174,7 @@ def _make_document_finder(change: Change, store: Store) -> Callable[[str], Itera
             whole = os.path.normpath(base / path)
             for repository, root in roots.items():
                 if whole.startswith(root.rstrip(os.sep) + os.sep):
-                    below = shown_path(os.path.relpath(whole, root).replace(os.sep, "/"))
+                    below = escape_path(os.path.relpath(whole, root).replace(os.sep, "/"))
                     yield from (d for d in store.documents.by_path(below) if d.repository == repository)
 
     return find_documents

@@ -28,7 +28,7 @@ from codelens.search.walk import SpreadSettings, measure_nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 BESIDE = 120
 """Most characters around a symbol on its first and last line that are shown with it: indent, `export default`, a brace. If
@@ -49,7 +49,7 @@ WantedUnits = tuple[Sequence[WantedUnit], tuple[Notice, ...]]  # Candidates by d
 
 
 def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[Offer]:
-    """The candidates in both forms, in the same order. Each document is read once; `freshness` is checked on disk."""
+    """The candidates in both forms, in the same order. Each document is read once; freshness is checked on disk."""
     documents = {d.id: d for d in store.documents.rows({w.unit.document for w in wanted})}
     roots = {int(r.id): str(r.root) for r in store.documents.repositories()}
     states = document_states(documents.values(), store)
@@ -77,7 +77,9 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
 def document_states(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
     """Document → state of its file on disk."""
     roots = {int(r.id): r.root for r in store.documents.repositories()}
-    return {d.id: Freshness(freshness(roots[d.repository], d.os_path, d.stamp, d.content_hash)) for d in documents}
+    return {
+        d.id: Freshness(check_freshness(roots[d.repository], d.os_path, d.stamp, d.content_hash)) for d in documents
+    }
 
 
 def _read_body(unit: UnitRow, document: DocumentRow, texts: Texts) -> str:

@@ -17,7 +17,7 @@ from codelens.evaluation.trees import GitReader, find_changed_units, has_definit
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.training.histories import strip_subject
-from codelens.worktree.commits import Message, changes_of, commits_between, first_parents, messages
+from codelens.worktree.commits import Message, diff_commits, list_commits_between, list_first_parents, read_messages
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
 """Words of a commit's explanation: the least that makes a task, and the most that are used. Chosen: a sentence and a paragraph."""
@@ -141,7 +141,7 @@ def choose_commits(reader: GitReader, head: str, wanted: int, progress: Progress
     """
     line = _FirstParents(reader, head)
     farthest = line.find_nearest(wanted * LOOKED_AT, None)
-    search = _CommitSearch(reader, messages(reader.repository, line.commits[farthest], head), progress)
+    search = _CommitSearch(reader, read_messages(reader.repository, line.commits[farthest], head), progress)
     tried: list[tuple[int, int]] = []
     window, at = float(wanted), -1
     while at < farthest and (not tried or tried[-1][0] < wanted):
@@ -162,13 +162,13 @@ class _FirstParents:
 
     def __init__(self, reader: GitReader, head: str) -> None:
         self._reader, self._head = reader, head
-        self.commits = first_parents(reader.repository, head)
+        self.commits = list_first_parents(reader.repository, head)
         self._after: dict[int, list[str]] = {}
 
     def list_commits_after(self, at: int) -> list[str]:
         """The commits after the one at this index, newest first."""
         if at not in self._after:
-            self._after[at] = commits_between(self._reader.repository, self.commits[at], self._head)
+            self._after[at] = list_commits_between(self._reader.repository, self.commits[at], self._head)
         return self._after[at]
 
     def find_nearest(self, wanted: float, among: Container[str] | None) -> int:
@@ -235,7 +235,7 @@ class _CommitSearch:
     def _find_changed_places(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
         """The definitions that each commit changed, by file and position, as they were in its parent."""
         parents = [self.accepted[commit].parents[0] for commit in commits]
-        changes = changes_of(self._reader.repository, commits)
+        changes = diff_commits(self._reader.repository, commits)
         files_of_commits = [
             [
                 (path, change.hunks)

@@ -30,8 +30,8 @@ from codelens.store.store import Store
 from codelens.text.lines import TextMap, text_map
 from codelens.training.mining import ASKED_KINDS, is_code
 from codelens.training.phrases import extract_first_sentence
-from codelens.worktree.classify import path_roles
-from codelens.worktree.walk import walk
+from codelens.worktree.classify import find_roles
+from codelens.worktree.walk import walk_tree
 
 _DOC_STRING = re.compile(r"([rRuUbBfF]{0,2})(\"\"\"|'''|\"|')(?:\\.|(?!\2).)*\2", re.DOTALL)
 _NOT_A_LINE_END = re.compile(r"[^\n\r]")
@@ -143,10 +143,10 @@ def write_code_without_documentation(tree: Path, into: Path, settings: Settings)
     Returns at most CANDIDATES questions, drawn by hash, without sentences that two definitions share.
     """
     questions: Questions = {}
-    for seen in sorted((s for s in walk(tree, settings) if isinstance(s, SeenFile)), key=lambda s: s.path):
+    for seen in sorted((s for s in walk_tree(tree, settings) if isinstance(s, SeenFile)), key=lambda s: s.path):
         language = detect_language(seen.path)
         read = read_text(tree, seen, settings)
-        if not is_code(language) or "test" in path_roles(seen.path) or not isinstance(read, ReadText):
+        if not is_code(language) or "test" in find_roles(seen.path) or not isinstance(read, ReadText):
             continue
         bare, sentence_by_line = remove_documentation(read.decoded.text, language)
         place = into / seen.path

@@ -16,7 +16,7 @@ from codelens.indexing.prose import mentions
 from codelens.model.extraction import Unit
 from codelens.text.identifiers import split_identifier
 from codelens.training.phrases import is_askable, remove_markup
-from codelens.worktree.classify import path_roles
+from codelens.worktree.classify import find_roles
 
 MOST_NAMESAKES = 2  # Most definitions that a name may mean
 SHORTEST = 3  # Minimum length of a name
@@ -75,7 +75,7 @@ class UnitsByName:
     def __init__(self, texts: Sequence[TreeText]) -> None:
         self._by_name: dict[str, dict[Place, PlacedUnit]] = {}
         for text in texts:
-            for unit in () if LEFT_OUT & path_roles(text.path) else text.answers:
+            for unit in () if LEFT_OUT & find_roles(text.path) else text.answers:
                 if len(unit.name) >= SHORTEST and can_be_meant(unit):
                     placed = PlacedUnit(text.path, unit)
                     self._by_name.setdefault(unit.name, {}).setdefault(placed.place, placed)
@@ -110,7 +110,7 @@ def make_topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[R
     drafts = [
         draft
         for text in texts
-        if not _UNASKED.search(text.path) and not {"test", "vendored", "generated"} & path_roles(text.path)
+        if not _UNASKED.search(text.path) and not {"test", "vendored", "generated"} & find_roles(text.path)
         for draft in _draft_topics(text, units)
     ]
     return sample_rows(name, "topic", drafts, wanted)

@@ -26,8 +26,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import ProgressSink
 from codelens.text.counts import quantity
 from codelens.text.notation import parse_json
-from codelens.worktree.commits import commit_id
-from codelens.worktree.repository import Repository, bare_repository_at, enclosing_repository
+from codelens.worktree.commits import resolve_commit
+from codelens.worktree.repository import Repository, find_enclosing_repository, open_bare_repository
 
 # Endings of task files, after the repository's name
 KINDS = ("commits", "tasks", "docs", "names", "topics", *QUERY_KINDS)
@@ -44,7 +44,7 @@ def find_repository(place: Path) -> Repository:
     hint = "name a clone with its history, as codelens eval make-tasks ../clone --out ../tasks"
     if not place.is_dir():
         raise UsageError(f"no such folder: {place}", hint)
-    repository = bare_repository_at(place.resolve()) or enclosing_repository(place.resolve())
+    repository = open_bare_repository(place.resolve()) or find_enclosing_repository(place.resolve())
     if repository is None:
         raise UsageError(f"{place} is not in a git repository", hint)
     return repository
@@ -64,7 +64,7 @@ def name_of(repository: Repository, name: str = "") -> str:
 
 def prepare_folder(folder: Path, name: str) -> None:
     """Create the folder, or remove what an earlier run made there under this name. Raises UsageError and CannotWrite."""
-    if enclosing_repository(folder.resolve()) is not None:
+    if find_enclosing_repository(folder.resolve()) is not None:
         hint = (
             "name one outside, as --out ~/tasks: the ignore rules around it would decide what of the trees is indexed"
         )
@@ -178,7 +178,7 @@ def make_tasks(
 
     docs belong to the second tree, all other kinds to the first. Raises UsageError, CannotWrite, GitError and OSError.
     """
-    last = commit_id(repository, head)
+    last = resolve_commit(repository, head)
     prepare_folder(folder, name)
     reader = GitReader(repository)
     chosen = choose_commits(reader, last, wanted.commits, progress)

@@ -22,7 +22,7 @@ from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.training.mining import is_code
-from codelens.worktree.classify import path_roles
+from codelens.worktree.classify import find_roles
 
 MOST_ANSWERS = 3  # Definitions that may hold a text for it to ask for them
 FEWEST_WORDS, MOST_WORDS = 3, 9  # Words of a message
@@ -54,7 +54,7 @@ def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, l
     code = [
         text
         for text in texts
-        if text.defined and is_code(text.defined.language) and not LEFT_OUT & path_roles(text.path)
+        if text.defined and is_code(text.defined.language) and not LEFT_OUT & find_roles(text.path)
     ]
     units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
     answers: dict[tuple[str, str], dict[Place, PlacedUnit]] = defaultdict(dict)  # (kind, query) → its answers
@@ -113,7 +113,7 @@ def _make_name_queries(
                     yield "fragment", cut, placed
             if unit.kind in TYPE_KINDS and can_be_meant(unit) and name[:1].isupper():
                 same = namesakes[fold_identifier(name)]
-                types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & path_roles(path)]
+                types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & find_roles(path)]
                 if len(same) > 1 and len(types) == 1:
                     yield "namesake", name, placed
             around = name_parts(unit.container)[-1:]

@@ -19,12 +19,12 @@ from codelens.model.extraction import Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
-from codelens.worktree.classify import classify_bytes, path_roles
-from codelens.worktree.commits import TreeFile, texts_at, tree_files
+from codelens.worktree.classify import classify_bytes, find_roles
+from codelens.worktree.commits import TreeFile, list_tree_files, read_texts
 from codelens.worktree.decode import decode, is_binary
 from codelens.worktree.diffs import Hunk
 from codelens.worktree.repository import Repository
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import walk_tree
 
 
 class GitReader:
@@ -38,12 +38,12 @@ class GitReader:
     def list_files(self, commit: str) -> dict[str, TreeFile]:
         """Path → file, in git's order. Raises GitError."""
         if commit not in self._trees:
-            self._trees[commit] = {file.path: file for file in tree_files(self.repository, commit)}
+            self._trees[commit] = {file.path: file for file in list_tree_files(self.repository, commit)}
         return self._trees[commit]
 
     def read_texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
         """The bytes of each (commit, path); None for a missing file. Raises GitError."""
-        return list(texts_at(self.repository, wanted)) if wanted else []
+        return list(read_texts(self.repository, wanted)) if wanted else []
 
     def find_names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
         """Path → qualified names of its definitions, for paths that are regular files in the commit."""
@@ -109,7 +109,7 @@ def has_definitions(path: str) -> bool:
 
 def parse_file(path: str, raw: bytes) -> DefinedFile | None:
     """The definitions of a file; None if an index would hold none."""
-    if len(raw) > MAX_FILE or not has_definitions(path) or classify_bytes(path, raw) or "vendored" in path_roles(path):
+    if len(raw) > MAX_FILE or not has_definitions(path) or classify_bytes(path, raw) or "vendored" in find_roles(path):
         return None
     decoded = decode(raw, CERTAIN)
     if decoded is None:
@@ -228,7 +228,7 @@ class TreeText:
 def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) -> Iterator[TreeText]:
     """The files that an index with default settings would hold, in the walk's order."""
     settings = Settings()
-    for number, seen in enumerate(walk(root, settings)):
+    for number, seen in enumerate(walk_tree(root, settings)):
         if progress:
             progress(Progress("read", number, total, seen.path))
         if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):

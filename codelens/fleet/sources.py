@@ -28,11 +28,11 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
 from codelens.text.notation import parse_json, parse_toml
-from codelens.worktree.commits import commit_id, lay_tree, repository_of, tree_files
-from codelens.worktree.history import head_of
+from codelens.worktree.commits import find_repository, lay_tree, list_tree_files, resolve_commit
+from codelens.worktree.history import find_head
 from codelens.worktree.place import INDEX_FOLDER
-from codelens.worktree.remote import fetch_tree, remote_commit
-from codelens.worktree.repository import GitError, Repository, bare_repository_at
+from codelens.worktree.remote import fetch_tree, resolve_remote_commit
+from codelens.worktree.repository import GitError, Repository, open_bare_repository
 
 OWN_KEYS = ("name", "path", "url", "ref", "group")
 URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
@@ -156,15 +156,15 @@ def look(source: FleetSource) -> SourceLook:
     """The source's state. Reads no file's content, and asks the network about URLs alone."""
     try:
         if source.url:
-            commit = remote_commit(source.url, source.ref)
+            commit = resolve_remote_commit(source.url, source.ref)
             return SourceLook(commit, commit)
         if not Path(source.path).is_dir():
             return SourceLook(fault=f"no such folder: {source.path}")
-        if not source.ref and bare_repository_at(Path(source.path)) is None:
+        if not source.ref and open_bare_repository(Path(source.path)) is None:
             return _look_at_files(Path(source.path))
         repository = _repository(source)
-        commit = commit_id(repository, source.ref or "HEAD")
-        return SourceLook(commit, commit, sum(file.size for file in tree_files(repository, commit)))
+        commit = resolve_commit(repository, source.ref or "HEAD")
+        return SourceLook(commit, commit, sum(file.size for file in list_tree_files(repository, commit)))
     except (GitError, OSError) as fault:
         return SourceLook(fault=str(fault))
 
@@ -178,7 +178,7 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
 
 
 def _repository(source: FleetSource) -> Repository:
-    repository = bare_repository_at(Path(source.path)) or repository_of(Path(source.path))
+    repository = open_bare_repository(Path(source.path)) or find_repository(Path(source.path))
     if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
     return repository
@@ -190,7 +190,7 @@ def _look_at_files(root: Path) -> SourceLook:
     git is not asked whether the tree is clean: to tell, it may run filters that the repository configures.
     """
     try:
-        commit = head_of(root).commit
+        commit = find_head(root).commit
     except GitError:
         commit = ""
     digest, total = xxhash.xxh3_128(commit.encode()), 0

@@ -41,7 +41,7 @@ from codelens.store.texts import MAX_LINE, Texts
 from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier
 from codelens.text.lines import column_utf8, column_utf16
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 IMPLIED = TIERS["implied"]
 MOST_SUBJECTS = 8  # A test with more subjects says little about any two of them.
@@ -329,7 +329,7 @@ class GraphView:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
         repository, root = self._roots[document.repository]
         if document.id not in self._fresh:
-            state = freshness(root, document.os_path, document.stamp, document.content_hash)
+            state = check_freshness(root, document.os_path, document.stamp, document.content_hash)
             self._fresh[document.id] = Freshness(state)
         lines = self._texts.lines(document)
         text = lines[line - 1] if 0 < line <= len(lines) else ""

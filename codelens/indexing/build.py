@@ -41,9 +41,9 @@ from codelens.store.connection import (
 )
 from codelens.store.store import Features, Store
 from codelens.store.trust import can_sign, is_owned, renew
-from codelens.worktree.history import commit_in_files, count_differences, first_commits
-from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, own_files
-from codelens.worktree.repository import GitError, Repository, other_checkouts, repository_at
+from codelens.worktree.history import count_differences, list_first_commits, read_head_commit
+from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, list_own_files
+from codelens.worktree.repository import GitError, Repository, list_other_checkouts, open_repository
 from codelens.worktree.walk import explain_path
 
 _UNREADABLE = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
@@ -319,7 +319,7 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
             run = IndexRun(settings, store.path)
             state = store.documents.states(row.id).get(below)
             is_there = (root / below).exists()
-            seen = explain_path(root, below, settings, own_files(store.path)) if is_there else None
+            seen = explain_path(root, below, settings, list_own_files(store.path)) if is_there else None
             plan = UpdatePlan()
             if isinstance(seen, SeenFile) and state:
                 plan.suspects.append((seen, state))
@@ -349,7 +349,7 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
     Linked worktrees are found by the git folder that they share. With `run.copy_from` only that index counts, and its fault is
     raised. Only an index that codelens made for this user is copied.
     """
-    repository = repository_at(root)
+    repository = open_repository(root)
     if run.copy_from:
         index = _index_at(run.copy_from)
         try:
@@ -365,12 +365,12 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
     def count_from(index: Path) -> float:
         """The number of files that differ between the commits of the two checkouts."""
         with suppress(GitError):
-            commits = (commit_in_files(top) for top in (index.parent.parent, root))
+            commits = (read_head_commit(top) for top in (index.parent.parent, root))
             return count_differences(repository, *commits)
         return math.inf
 
     notices: list[Notice] = []
-    indexes = [index for top in other_checkouts(repository) if (index := _index_at(top)).is_file()]
+    indexes = [index for top in list_other_checkouts(repository) if (index := _index_at(top)).is_file()]
     for index in sorted(indexes, key=count_from) if len(indexes) > 1 else indexes:
         try:
             _copy(run, index, repository, into)
@@ -398,10 +398,10 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
         if store.features() != Features(run.settings.fuzzy, run.settings.vector):
             raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
         root = rows[0].root  # it must be a checkout of the same repository: one with a first commit in common
-        other, fault = repository_at(root), f"{root} and {repository.top} have no first commit in common"
+        other, fault = open_repository(root), f"{root} and {repository.top} have no first commit in common"
         try:
             is_linked = other and other.common.resolve() == repository.common.resolve()
-            if not is_linked and not (other and first_commits(other) & first_commits(repository)):
+            if not is_linked and not (other and list_first_commits(other) & list_first_commits(repository)):
                 raise UsageError(fault)
         except GitError as error:
             raise UsageError(f"{fault}: {error}") from None

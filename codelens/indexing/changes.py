@@ -23,8 +23,8 @@ from codelens.model.search import Notice
 from codelens.store.documents import Documents, DocumentState, RepositoryRow, name_by_roots
 from codelens.store.records import Memory, Traces
 from codelens.store.store import Store
-from codelens.worktree.files import hash_of_file
-from codelens.worktree.place import memory_place, traces_place
+from codelens.worktree.files import hash_file
+from codelens.worktree.place import locate_memory, locate_traces
 
 IsCurrent = Callable[[DocumentState], bool]  # True if a document's recipe is the current one
 
@@ -78,7 +78,7 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> Non
         with suppress(OSError):
             if is_current(state) and seen.stamp.size == state.stamp.size:
                 let_clock_tick(seen.stamp.mtime_ns)
-                if hash_of_file(root / seen.os_path) == state.content_hash:
+                if hash_file(root / seen.os_path) == state.content_hash:
                     plan.unchanged.append((seen, state))
                     continue
         plan.suspects.append((seen, state))
@@ -95,7 +95,7 @@ def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurre
         for state in gone.get(seen.stamp.size, ()):
             with suppress(OSError):
                 path = root / seen.os_path
-                if hash_of_file(path) != state.content_hash:
+                if hash_file(path) != state.content_hash:
                     continue
                 with path.open("rb") as file:
                     language = detect_language(seen.path, file.read(HEAD))
@@ -123,7 +123,7 @@ def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransa
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
     """Let memory and traces next to the index follow repositories that it has renamed; a notice for a file that cannot."""
     notices = []
-    for path, writer in ((memory_place(index), Memory), (traces_place(index), Traces)):
+    for path, writer in ((locate_memory(index), Memory), (locate_traces(index), Traces)):
         if names and path.is_file():
             try:
                 with writer.recording(path) as records:

@@ -50,7 +50,7 @@ from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
 from codelens.text.terms import body_terms, index_terms, joined_trigrams, place_words
-from codelens.worktree.classify import path_roles
+from codelens.worktree.classify import find_roles
 from codelens.zstd import zstd
 
 SNAPSHOT_LEVEL = 6
@@ -115,7 +115,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
         embedder=embedder.fingerprint() if embedder else "",
         trigrams=joined_trigrams(searched) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
-        roles=path_roles(path),
+        roles=find_roles(path),
     )
 
 
@@ -181,7 +181,7 @@ def derive_large(
         embedder=embedder.fingerprint() if embedder else "",
         trigrams="" if settings.fuzzy else None,
         snapshot=b"",
-        roles=path_roles(job.seen.path),
+        roles=find_roles(job.seen.path),
         parts=_PartReader(job, facts, row, settings, embedder).parts(),
     )
 

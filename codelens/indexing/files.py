@@ -17,8 +17,8 @@ from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.extraction import DecodedText, UnchangedFile
 from codelens.worktree.classify import LineLengths, Reason, classify_bytes, classify_text
-from codelens.worktree.decode import EVIDENCE, HEAD, count_controls, decode, guess_legacy, readings, windows_of
-from codelens.worktree.files import BLOCK, content_hash
+from codelens.worktree.decode import EVIDENCE, HEAD, count_controls, decode, guess_legacy, list_readings, select_windows
+from codelens.worktree.files import BLOCK, hash_content
 
 TICK_NS = 10_000_000  # The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer
 
@@ -41,7 +41,7 @@ def read_text(
         return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
     if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
         return Skip(seen.path, *reason, seen.stamp)
-    digest = content_hash(raw)
+    digest = hash_content(raw)
     if digest == known_hash:
         return UnchangedFile(seen, digest)
     if (decoded := decode(raw, settings.least_confidence)) is None:
@@ -106,8 +106,10 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
             whole, newline, tail = (tail + block).rpartition(b"\n")
             if not newline and len(tail) > EVIDENCE:
                 whole, tail = tail, b""
-            evidence += b"\n".join([*windows_of(whole), b""])  # whole lines, because a block may end inside a character
-    possible = readings(head, lengths.size, lambda: odd, lambda: guess_legacy(bytes(evidence) + tail, threshold))
+            evidence += b"\n".join(
+                [*select_windows(whole), b""]
+            )  # whole lines, because a block may end inside a character
+    possible = list_readings(head, lengths.size, lambda: odd, lambda: guess_legacy(bytes(evidence) + tail, threshold))
     for encoding, confidence, bom in possible:
         lines, last = 0, "\n"
         try:

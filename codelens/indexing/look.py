@@ -19,8 +19,8 @@ from codelens.config import Settings
 from codelens.model.code import Freshness, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import INDEXED_AT, Store
-from codelens.worktree.files import freshness, os_path_of, shown_path
-from codelens.worktree.history import commit_in_files
+from codelens.worktree.files import check_freshness, escape_path, unescape_path
+from codelens.worktree.history import read_head_commit
 
 if TYPE_CHECKING:
     from codelens.indexing.run import IndexRun, LazyTransaction, Tally
@@ -40,7 +40,7 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
     """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most
     likely to change first. `folders` are those that the walk entered, with their times. Paths with line breaks are left out."""
     skipped = store.documents.skipped_folders(repository.id)
-    entered = {shown: at for path, at in folders.items() if (shown := shown_path(path)) not in skipped}
+    entered = {shown: at for path, at in folders.items() if (shown := escape_path(path)) not in skipped}
     files = {path: at for path, at in store.documents.times(repository.id).items() if "\n" not in path}
     times = files | {path: at for path, at in entered.items() if "\n" not in path}
     # Files modified last and committed last, taken in turn, each after its folder; then other folders
@@ -128,8 +128,8 @@ class _Look:
                 continue
             is_folder = path.endswith("/")
             try:
-                stat = os.lstat(top + os_path_of(path).rstrip("/"))
-                now = stat.st_mtime_ns if is_folder or is_windows else stat.st_ctime_ns  # as in `stamp_of`
+                stat = os.lstat(top + unescape_path(path).rstrip("/"))
+                now = stat.st_mtime_ns if is_folder or is_windows else stat.st_ctime_ns  # as in `build_stamp`
                 is_same = now == int(noted)
             except (OSError, ValueError):
                 is_same = False
@@ -149,7 +149,7 @@ class _Look:
             return TreeLook(TreeState.FRESH, files, checked)
         history = self._store.history.read(self._row.id)
         head = history.head if history else ""
-        head_moved = bool(head) and commit_in_files(self._row.root) not in ("", head)
+        head_moved = bool(head) and read_head_commit(self._row.root) not in ("", head)
         return TreeLook(TreeState.UNKNOWN, files, checked, head_moved=head_moved)
 
     def _compare_content(self, document: DocumentRow) -> bool:
@@ -157,7 +157,7 @@ class _Look:
         if document.stamp.size > self._bytes:
             self._all_examined = False
             return False
-        now = freshness(self._row.root, document.os_path, document.stamp, document.content_hash)
+        now = check_freshness(self._row.root, document.os_path, document.stamp, document.content_hash)
         if now is Freshness.FRESH:
             self._bytes -= document.stamp.size  # it was read unless its stamp agrees
         else:
@@ -168,7 +168,7 @@ class _Look:
         """Find what is new in a folder, and what was replaced."""
         below = "" if folder == _ROOT else folder
         try:
-            entries = self._entries(os_path_of(below))
+            entries = self._entries(unescape_path(below))
         except OSError:
             is_reported = any(path.startswith(below) for path in self._deleted)
             if self._store.documents.holds_below(self._row.id, below) and not is_reported:
@@ -176,7 +176,7 @@ class _Look:
             return
         documents, repository = self._store.documents, self._row.id
         for entry in entries:
-            path = below + shown_path(entry.name)
+            path = below + escape_path(entry.name)
             if entry.is_dir(follow_symlinks=False):
                 path += "/"
                 if documents.is_skipped(repository, path) or documents.holds_below(repository, path):
@@ -197,14 +197,14 @@ class _Look:
             here = waiting.pop()
             self._folders -= 1
             try:
-                entries = self._entries(os_path_of(here))
+                entries = self._entries(unescape_path(here))
             except OSError:
                 continue
             for entry in entries:
                 if self._takes(here, entry):
                     if not entry.is_dir(follow_symlinks=False):
                         return True
-                    waiting.append(here + shown_path(entry.name) + "/")
+                    waiting.append(here + escape_path(entry.name) + "/")
         self._all_examined &= not waiting
         return False
 
@@ -221,9 +221,9 @@ class _Look:
         """True if a run would read this file or enter this folder, as far as rules tell without git's list of tracked files."""
         if self._filter is None:
             from codelens.indexing.walk_rules import with_stored_rules
-            from codelens.worktree.place import own_files
+            from codelens.worktree.place import list_own_files
             from codelens.worktree.walk import WalkFilter
 
             settings = with_stored_rules(self._store, self._row.name, self._settings)
-            self._filter = WalkFilter(self._row.root, settings, own_files(self._store.path), ask_git=False)
-        return self._filter.accepts_entry(os_path_of(folder).rstrip("/"), entry)
+            self._filter = WalkFilter(self._row.root, settings, list_own_files(self._store.path), ask_git=False)
+        return self._filter.accepts_entry(unescape_path(folder).rstrip("/"), entry)

@@ -40,12 +40,12 @@ from codelens.model.search import Notice
 from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.blame import LinesRead, line_terms, read_lines
-from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
-from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.place import own_files
+from codelens.worktree.blame import LinesRead, hash_line_terms, read_lines
+from codelens.worktree.history import TooSlow, collect_histories, find_head, read_changes
+from codelens.worktree.ignore import find_tracking_fault
+from codelens.worktree.place import list_own_files
 from codelens.worktree.repository import GitError
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import walk_tree
 
 
 def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool = False) -> list[IndexReport]:
@@ -99,7 +99,7 @@ def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> In
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.counts("reason", row.id)
     documents, source_bytes = store.documents.totals(row.id)
-    fault = tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
+    fault = find_tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
     text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
     return IndexReport(
         index=str(run.index),
@@ -139,7 +139,7 @@ def update_repository(
     # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
     verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
-    tree = walk(root, run.settings, own_files(run.index), folders)
+    tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
     plan = compare(tree, store.documents, repository.id, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
@@ -176,7 +176,7 @@ def update_histories(update: RepositoryUpdate) -> None:
     read, commits = HistoryRead("", ""), tuple[PastCommit, ...]()
     stored: Mapping[int, PastCommit] = {}
     try:
-        head = head_of(repository.root)
+        head = find_head(repository.root)
         terms = head.terms if with_messages else f"{head.terms} without messages"
         if before and not force and (before.head, before.terms) == (head.commit, terms):
             return
@@ -204,8 +204,8 @@ def update_line_authors(update: RepositoryUpdate) -> None:
     before = store.lines.read(repository.id)
     lines = LinesRead({}, {})
     try:
-        head = head_of(repository.root)
-        read = (head.commit, line_terms(head), "")
+        head = find_head(repository.root)
+        read = (head.commit, hash_line_terms(head), "")
         if before and not force and before[:2] == read[:2]:
             return
         update.report_progress("history", 0, 0)

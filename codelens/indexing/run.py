@@ -19,7 +19,7 @@ from codelens.model.runs import ProgressSink
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.decode import encoding_rules
+from codelens.worktree.decode import read_encoding_rules
 
 RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"  # Increase a number when the result changes
 CLASSIFYING = "classify 2"  # Increase the number when the rules that skip files by content change: all files are then judged again
@@ -171,7 +171,7 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
     quoted = [(grammar_version(other.name), read_query_source(other)) for other in readers]
     headers = "".join(other.headers for other in languages().values() if language in ("c", other.name))
     parts = [
-        *(RULES, encoding_rules(), all_rows, _row_text(row), grammar_version(language)),
+        *(RULES, read_encoding_rules(), all_rows, _row_text(row), grammar_version(language)),
         *(read_query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
         *filter(None, [reader_rules(language)]),
         headers,

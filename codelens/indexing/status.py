@@ -18,9 +18,9 @@ from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.files import hash_of_file
-from codelens.worktree.place import own_files, unfinished_index
-from codelens.worktree.walk import WalkFilter, explain_path, walk
+from codelens.worktree.files import hash_file
+from codelens.worktree.place import find_unfinished_index, list_own_files
+from codelens.worktree.walk import WalkFilter, explain_path, walk_tree
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
@@ -31,7 +31,7 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
         file_bytes=store.path.stat().st_size,
         tables=store.table_bytes(),
         journal_mode=store.journal_mode(),
-        unfinished=str(unfinished_index(store.path) or ""),
+        unfinished=str(find_unfinished_index(store.path) or ""),
     )
 
 
@@ -42,7 +42,7 @@ def is_stale(store: Store, settings: Settings) -> bool:
         if not row.root.is_dir():
             continue
         row_settings = with_stored_rules(store, row.name, settings)
-        tree = walk(row.root, row_settings, own_files(store.path))
+        tree = walk_tree(row.root, row_settings, list_own_files(store.path))
         plan = compare(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
         if plan.suspects or plan.removed or _new_files(store, row, plan):
             return True
@@ -55,11 +55,13 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
     skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
     changes = None
     if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
-        plan = compare(walk(row.root, settings, own_files(store.path)), store.documents, row.id, lambda _: True)
+        plan = compare(
+            walk_tree(row.root, settings, list_own_files(store.path)), store.documents, row.id, lambda _: True
+        )
         changed = []
         for seen, state in plan.suspects:
             try:
-                if hash_of_file(row.root / seen.os_path) != state.content_hash:
+                if hash_file(row.root / seen.os_path) != state.content_hash:
                     changed.append(seen.path)
             except OSError:
                 changed.append(seen.path)
@@ -97,14 +99,14 @@ def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tu
     """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
     for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
-        for entry in walk(root, settings, own_files(index)):
+        for entry in walk_tree(root, settings, list_own_files(index)):
             yield root, _judge_content(root, entry, settings)
 
 
 def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
     """The file or skip that one path below the root would become; None for a directory that is walked."""
     settings = _load_settings(index, root, settings_of)
-    entry = explain_path(root, path, settings, own_files(index))
+    entry = explain_path(root, path, settings, list_own_files(index))
     return _judge_content(root, entry, settings) if entry is not None else None
 
 
@@ -114,7 +116,7 @@ def walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader
         settings = _load_settings(index, root, settings_of)
     elif rules := _rules_of_last_run(index, root):
         settings = rules.apply_to(settings)
-    return WalkFilter(root, settings, own_files(index)).accepts
+    return WalkFilter(root, settings, list_own_files(index)).accepts
 
 
 def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:

@@ -26,7 +26,7 @@ from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.texts import Texts
 from codelens.text.terms import tokens
-from codelens.worktree.place import memory_place
+from codelens.worktree.place import locate_memory
 
 WIDEST = 64  # Most edges into a unit. The users of a more widely used unit are left out of its digest.
 
@@ -79,7 +79,7 @@ class MemoryNotebook:
 
     def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
         self._store, self._on, self._session, self._now = store, on, session, now
-        self.path: Path = memory_place(store.path)
+        self.path: Path = locate_memory(store.path)
 
     def pin(self, target: str) -> Place:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""

@@ -21,7 +21,7 @@ from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
 from codelens.text.counts import quantity
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 LEAST_LETTERS = 8
 """Fewest characters of a line that is searched in other files, or without the lines below it: shorter lines repeat."""
@@ -185,7 +185,7 @@ class AnchorFinder:
         document = self._document(anchor.path)
         if (
             document is None
-            or freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
+            or check_freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
         ):
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
         symbol = self._find_enclosing_name(document.id, line) if line else ""

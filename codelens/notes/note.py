@@ -21,7 +21,7 @@ from codelens.errors import CannotWrite, TargetError, UsageError
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.frontmatter import FrontMatter, Item, read_front_matter
-from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, notes_folder
+from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, locate_notes
 
 WINDOW = 5  # Non-blank lines that are hashed from the anchored line on: enough to distinguish two `return None`
 MOST_TEXT = 200  # Most characters of the line that are kept
@@ -225,7 +225,7 @@ class NoteFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.folder = notes_folder(root)
+        self.folder = locate_notes(root)
 
     def notes(self) -> Iterator[NoteFile]:
         """All readable notes, by path. Symbolic links are not followed."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.search import Candidate, Hit, Notice, SearchResult, Trace
-from codelens.worktree.files import path_bytes
+from codelens.worktree.files import encode_escaped_path
 
 SCHEMA = 2
 LONGEST_DOC = 80  # Characters of a hit's documentation; `symbols` and `context` have all of it
@@ -99,7 +99,7 @@ def unit_record(unit: UnitRow) -> Record:
 
 def path_b64(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
-    raw = path_bytes(path)
+    raw = encode_escaped_path(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 

@@ -26,7 +26,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.text.terms import token_terms, tokens
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 SNIPPET = "-"  # The target that stands for a text from outside
 MOST_NAMES = 12  # Definitions whose names ask, the outermost and first of a file; more say nothing of it together
@@ -87,7 +87,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         if unit is not None:
             name, kind, first, last = unit.qualified_name, unit.kind, unit.start_line, unit.end_line
         original = Original(target.text, name, kind, document.language, home.name, document.path, first, last)
-        if freshness(home.root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH:
+        if check_freshness(home.root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH:
             text = f"{document.path} is another than the one indexed: what resembled it then is shown"
             notices.append(Notice("old-original", text))
     if embedder is not None and not query.vector:

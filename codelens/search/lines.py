@@ -32,7 +32,7 @@ from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.notebook import NOTEBOOK
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 LONGEST_HELD = 4_000_000
 """Characters of an unfinished line after which its beginning is searched for itself: a large file that is one line."""
@@ -144,7 +144,7 @@ class LineSearch:
             path=document.path,
             os_path=document.os_path,
             language=document.language,
-            freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
+            freshness=Freshness(check_freshness(root, document.os_path, document.stamp, document.content_hash)),
             lines=lines,
         )
 

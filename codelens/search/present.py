@@ -25,7 +25,7 @@ from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.text.lines import column_utf8, column_utf16
 from codelens.text.terms import BEGINNING
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 SCANNED_LINES = 400  # Lines of a long unit in which the best lines are looked for
 SCANNED_CHARACTERS = 400  # Characters of a line in which words are marked: a longer line was not written by a person
@@ -95,7 +95,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
             confidence=candidate.confidence,
             channels=dict(sorted(candidate.channels.items())),
             contributions=tuple(candidate.contributions if options.reasons else candidate.recorded),
-            freshness=Freshness(freshness(root, document.os_path, document.stamp, document.content_hash)),
+            freshness=Freshness(check_freshness(root, document.os_path, document.stamp, document.content_hash)),
             root=str(root),
             line=unit.name_line or unit.start_line,
             column=1,

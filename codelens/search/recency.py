@@ -19,7 +19,7 @@ from codelens.search.run import SearchRun
 from codelens.store.records import Traces
 from codelens.store.store import Store
 from codelens.text.counts import quantity
-from codelens.worktree.place import traces_place
+from codelens.worktree.place import locate_traces
 
 SECONDS_A_DAY = 86_400
 FADING = 0.005  # Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking
@@ -95,7 +95,7 @@ def read_runtime_signals(
     units: Collection[UnitRow], store: Store, now: int | None, notices: list[Notice]
 ) -> Mapping[UnitId, RuntimeSignals]:
     """Read the traces next to an index, if there are any; a damaged file adds a notice."""
-    path = traces_place(store.path)
+    path = locate_traces(store.path)
     if not path.is_file():
         return {}
     try:

@@ -25,7 +25,7 @@ from codelens.store.texts import Texts
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.text.terms import tokens
-from codelens.worktree.place import memory_place
+from codelens.worktree.place import locate_memory
 
 HALF_LIFE = 180.0  # Seconds after which a stamp counts half
 MOST_BOOST = 2.0
@@ -72,7 +72,7 @@ class Recollection:
 
     def __init__(self, store: Store, options: SearchOptions, notices: list[Notice]) -> None:
         self._store, self._notices = store, notices
-        self._path: Path = memory_place(store.path)
+        self._path: Path = locate_memory(store.path)
         self._now = options.now
 
     def find_learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:

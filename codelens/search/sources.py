@@ -10,7 +10,7 @@ from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 
 def list_files(store: Store, options: SearchOptions) -> list[IndexedFile]:
@@ -52,7 +52,7 @@ def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None,
 def _source(store: Store, document: DocumentRow, home: RepositoryRow) -> SourceFile:
     return SourceFile(
         file=_file(document, home),
-        freshness=freshness(home.root, document.os_path, document.stamp, document.content_hash),
+        freshness=check_freshness(home.root, document.os_path, document.stamp, document.content_hash),
         lines=tuple(Texts(store).lines(document)),
         units=tuple(store.units.of_document(document.id)),
     )

@@ -30,7 +30,7 @@ from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
-from codelens.worktree.place import own_files
+from codelens.worktree.place import list_own_files
 from codelens.worktree.walk import explain_path
 
 MOST_AT_ONCE = 4  # Remedies that are tried at once where each round of questions takes its time
@@ -85,7 +85,7 @@ def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) ->
         if target.repository not in ("", repository.name):
             continue
         try:
-            seen = explain_path(repository.root, path, settings, own_files(store.path))
+            seen = explain_path(repository.root, path, settings, list_own_files(store.path))
         except CodelensError:
             continue
         if seen is None:

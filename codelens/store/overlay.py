@@ -17,8 +17,8 @@ from codelens.model.graph import EXTERNAL
 from codelens.store.codec import pack_references
 from codelens.store.store import Store
 from codelens.store.units import Identity
-from codelens.worktree.classify import path_roles
-from codelens.worktree.files import content_hash
+from codelens.worktree.classify import find_roles
+from codelens.worktree.files import hash_content
 from codelens.zstd import zstd
 
 _EDITED = "SELECT id FROM edited_documents"
@@ -55,7 +55,7 @@ class OverlaidStore(Store):
         self._run("".join(drop.format(table) for table in _TABLES))
         self.units._kept = {}
         rows = {place: self.documents.find_at(*place) for place in texts}
-        rows = {at: row for at, row in rows.items() if row is None or row.content_hash != content_hash(texts[at][0])}
+        rows = {at: row for at, row in rows.items() if row is None or row.content_hash != hash_content(texts[at][0])}
         identities = [self.units.identities(row.id) if row else {} for row in rows.values()]
         for table, (column, hidden) in _TABLES.items() if rows else ():
             columns = [row[1] for row in self._rows(f"PRAGMA main.table_info({table})")]
@@ -74,9 +74,9 @@ class OverlaidStore(Store):
     def _add(
         self, document: DocumentId, place: tuple[Any, ...], text: EditedText, known: Mapping[Identity, list[UnitId]]
     ) -> None:
-        (utf8, language, extract), roles = text, " ".join(sorted(path_roles(place[1])))
+        (utf8, language, extract), roles = text, " ".join(sorted(find_roles(place[1])))
         extraction = extract()
-        self._run(_INSERT, document, *place, len(utf8), content_hash(utf8), language, roles, extraction.namespace)
+        self._run(_INSERT, document, *place, len(utf8), hash_content(utf8), language, roles, extraction.namespace)
         self._run("INSERT INTO snapshots VALUES (?, ?)", document, zstd.compress(utf8, 1))
         packed = pack_references(extraction.references, extraction.bindings).packed
         self.references.add(document, extraction, PackedReferences(packed, ""))

@@ -14,7 +14,7 @@ from codelens.store.codec import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.notebook import NOTEBOOK, as_written, shown_line
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_content
 
 MAX_LINE = 400  # Characters of a line that are shown
 
@@ -222,7 +222,7 @@ def text_of(document: DocumentRow, store: Store) -> DocumentText:
     snapshot = store.documents.snapshot(document.id)
     if snapshot:
         raw = decompress(snapshot)
-        if content_hash(raw) != document.content_hash:
+        if hash_content(raw) != document.content_hash:
             raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
         return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
     return DocumentText(

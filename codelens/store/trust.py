@@ -22,8 +22,8 @@ import apsw
 from codelens.config import user_place
 from codelens.errors import CannotWrite, IndexNotTrusted
 from codelens.model.code import FileStamp
-from codelens.worktree.files import stamp_of
-from codelens.worktree.place import BESIDE, INDEX_FOLDER, tracks
+from codelens.worktree.files import build_stamp
+from codelens.worktree.place import BESIDE, INDEX_FOLDER, is_tracked
 
 try:
     from _blake2 import blake2b  # hashlib would load OpenSSL: 3 ms or more of each search
@@ -40,7 +40,7 @@ MOST_COMPARED = 100  # Files whose stamps are compared to recognise a moved fold
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
     """True for an index of this user and path, False for an `accepted` one. Raises IndexNotTrusted for others."""
     fits = _has_mark(connection, place) or _has_moved(connection, place)
-    if fits and not tracks(place):
+    if fits and not is_tracked(place):
         return True
     if accepted or _is_accepted(place):
         return fits
@@ -90,7 +90,7 @@ def accept(place: Path) -> str:
 
 def renew(place: Path) -> None:
     """Accept the new content of an index that git tracks, after the user's own run has written it."""
-    if tracks(place):
+    if is_tracked(place):
         with suppress(IndexNotTrusted, CannotWrite):  # the next search reports what is wrong
             accept(place)
 
@@ -144,7 +144,7 @@ def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
     for root, path, raw, *stamp in rows:
         with suppress(OSError, TypeError, ValueError):
             file = place.parent / root / os.fsdecode(path if raw is None else raw)
-            if not Path(root).is_absolute() and FileStamp(*stamp).agrees(stamp_of(file.lstat())):
+            if not Path(root).is_absolute() and FileStamp(*stamp).agrees(build_stamp(file.lstat())):
                 return True
     return False
 

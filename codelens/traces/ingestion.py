@@ -20,7 +20,7 @@ from codelens.store.records import Traces
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 from codelens.text.notation import parse_json
-from codelens.worktree.place import traces_place
+from codelens.worktree.place import locate_traces
 
 SAME_NAME = 500  # Most units of one name that are considered if a span names no file
 PACKAGES = ("site-packages", "dist-packages", "node_modules", "gems", "vendor", "registry", "mod")
@@ -193,7 +193,7 @@ class IndexTraces:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.path = traces_place(store.path)
+        self.path = locate_traces(store.path)
 
     def ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
         """Import files given as (name, content), all or none of them. A file that was imported already is skipped. Raises

@@ -23,9 +23,9 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
 from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, mine_tree
-from codelens.worktree.classify import path_roles
-from codelens.worktree.commits import commits, texts_at
-from codelens.worktree.repository import GitError, Repository, enclosing_repository
+from codelens.worktree.classify import find_roles
+from codelens.worktree.commits import read_commits, read_texts
+from codelens.worktree.repository import GitError, Repository, find_enclosing_repository
 
 MOST_COMMITS, MOST_FILES, MOST_DEFINITIONS = 3000, 4, 6
 """Limits on commits, and on files and definitions of a commit. Chosen for minutes, not measured."""
@@ -47,7 +47,7 @@ class _CommitQuestion:
 def read_history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
     """(commit, pair), newest first. Raises GitError."""
     questions = []
-    for commit in commits(repository, MOST_COMMITS):
+    for commit in read_commits(repository, MOST_COMMITS):
         query = strip_subject(commit.subject)
         files = tuple((path, lines) for path, lines in commit.files if _is_source(path))
         if query and 0 < len(files) <= MOST_FILES:
@@ -55,7 +55,7 @@ def read_history_pairs(repository: Repository, progress: ProgressSink | None = N
     rest = iter(questions)
     done = 0
     while together := list(islice(rest, READ_AT_ONCE)):
-        texts = texts_at(repository, [(one.commit, path) for one in together for path, _ in one.files])
+        texts = read_texts(repository, [(one.commit, path) for one in together for path, _ in one.files])
         for one in together:
             changed = [(path, frozenset(lines), next(texts)) for path, lines in one.files]
             pairs = [pair for path, lines, raw in changed if raw for pair in _make_pairs(one.query, path, lines, raw)]
@@ -73,7 +73,7 @@ def strip_subject(subject: str) -> str:
 
 
 def _is_source(path: str) -> bool:
-    return is_code(detect_language(path)) and not path_roles(path) & LEFT_OUT
+    return is_code(detect_language(path)) and not find_roles(path) & LEFT_OUT
 
 
 def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence[Pair]:
@@ -129,7 +129,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
             is_held_out, is_learnt = share < HELD_OUT_SHARE, share >= HELD_OUT_SHARE + VALIDATION_SHARE
             part = HELD_OUT if is_held_out else LEARNT if is_learnt else VALIDATION
             pairs_found.append(OwnPair(pair, number, part))
-        repository = enclosing_repository(tree.resolve())
+        repository = find_enclosing_repository(tree.resolve())
         if repository is None or repository.common in histories:
             continue
         histories.add(repository.common)

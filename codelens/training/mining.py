@@ -29,8 +29,8 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 from codelens.training.phrases import extract_first_sentence
-from codelens.worktree.classify import path_roles
-from codelens.worktree.walk import walk
+from codelens.worktree.classify import find_roles
+from codelens.worktree.walk import walk_tree
 
 FEWEST_LINES = 3  # Minimum lines of a commented block
 MOST_LINES = 40  # Maximum lines of a commented block
@@ -113,7 +113,7 @@ def mine_tree(
     A package has no build's output to ignore; a tree that someone works in does.
     """
     settings = Settings(no_ignore=no_ignore, max_file_size=MAX_FILE)
-    seen = [f for f in walk(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
+    seen = [f for f in walk_tree(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
     pairs: list[Pair] = []
     unread = MOST_BYTES
     for file in sorted(seen, key=lambda f: (_draw(f.path), f.path)):
@@ -142,7 +142,7 @@ def mine_tree(
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
     if not is_code(detect_language(path)) or path.endswith(".pyi"):
         return False
-    why = next(iter(sorted(path_roles(path) & LEFT_OUT)), "")
+    why = next(iter(sorted(find_roles(path) & LEFT_OUT)), "")
     if any(fold_identifier(folder) in excluded for folder in path.split("/")[:-1]):
         why = "excluded by its folder"
     counts[f"files: {why}" if why else "files"] += 1

@@ -25,8 +25,8 @@ from codelens.errors import (
 from codelens.index import Index
 from codelens.model.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
 from codelens.watching.events import NoEvents, changes, ticks
-from codelens.worktree.place import INDEX_FOLDER, own_files
-from codelens.worktree.repository import enclosing_repository
+from codelens.worktree.place import INDEX_FOLDER, list_own_files
+from codelens.worktree.repository import find_enclosing_repository
 
 _MARKS = ("HEAD", "logs/HEAD")  # Files that git writes whenever HEAD moves; the second only by default
 _AT_WORK = "index.lock"  # Exists while a checkout, merge or add changes files and git's index
@@ -45,7 +45,7 @@ class Roots:
         self._own = own
         self._filter_of = filter_of
         self._filters: dict[Path, Callable[[str], bool]] = {}
-        self._repositories = {root: enclosing_repository(root) for root in roots}
+        self._repositories = {root: find_enclosing_repository(root) for root in roots}
         self._heads = self._read_heads()
         self._identities = self._read_identities()
 
@@ -59,7 +59,7 @@ class Roots:
         gone = [root for root in self.all if root in before and root not in now]
         came = [root for root in self.all if root in now and before.get(root) != now[root]]
         for root in came:
-            self._repositories[root] = enclosing_repository(root)
+            self._repositories[root] = find_enclosing_repository(root)
         return gone, came
 
     def head_moved(self) -> bool:
@@ -162,7 +162,7 @@ class Watch:
         self._report_event, self._progress = report, progress
         self._roots = Roots(
             [root.resolve() for root in roots],
-            own_files(self._index),
+            list_own_files(self._index),
             lambda root: walk_filter(self._index, root, settings, options.settings_of),
         )
         self._stop = Event()

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import MOST_LINE_COMMITS, LineCommit, LineRun, WrittenLines
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.files import os_path_of, shown_path
-from codelens.worktree.history import LATEST, SECONDS, Head, git_within, hash_terms
+from codelens.worktree.files import escape_path, unescape_path
+from codelens.worktree.history import LATEST, SECONDS, Head, hash_terms, run_git_within
 
 AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000  # Bytes of the largest file whose lines are tracked: a diff is held in memory
@@ -62,7 +62,7 @@ class _LineageCommit:
         return int(self.name[:_DIGITS], 16) or 1
 
 
-def line_terms(head: Head) -> str:
+def hash_line_terms(head: Head) -> str:
     return hash_terms(RULES, str(MOST_LINE_COMMITS), head.terms)
 
 
@@ -77,18 +77,18 @@ def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] |
     above = f"{head.below}/" if head.below else ""
     if known and len(new) < len(lineage):
         for path, lines in known.items():
-            files[os.fsencode(above + os_path_of(path))] = (lines.last, list(lines.runs))
+            files[os.fsencode(above + unescape_path(path))] = (lines.last, list(lines.runs))
     for start in range(len(new), 0, -AT_ONCE):
         _apply_diffs(files, head, new[max(0, start - AT_ONCE) : start][::-1], until)
     commits = {commit.number: commit.commit for commit in lineage}
     written: dict[str, WrittenLines] = {}  # Without references to other commits
-    records = git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
+    records = run_git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
     for entry in records.split(b"\0"):
         fields, _, raw = entry.partition(b"\t")
         last, runs = files.get(raw, (0, []))
         if last in commits and fields.split()[1:2] == [b"blob"]:
             known_runs = join_runs(run if run.commit in commits else LineRun(run.lines, 0) for run in runs)
-            path = shown_path(os.fsdecode(raw[len(os.fsencode(above)) :]))
+            path = escape_path(os.fsdecode(raw[len(os.fsencode(above)) :]))
             written[path] = WrittenLines(bytes.fromhex(fields.split()[2].decode()), last, tuple(known_runs))
     return LinesRead(commits, written)
 
@@ -99,7 +99,9 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
     def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
         """(commit, parents, time, author) of each commit."""
         shape = ("--no-show-signature", "--no-notes", "--no-color", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00")
-        fields = git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
+        fields = (
+            run_git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
+        )
         return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
 
     last = read_log("--first-parent", f"--max-count={MOST_LINE_COMMITS}", head.commit, "--")
@@ -119,7 +121,9 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
     files have none."""
     given = "".join(f"{' '.join((commit.name, *commit.parents[:1]))}\n" for commit in lineage).encode()
     below = [head.below] if head.below else []
-    raw = git_within(head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *_DIFF_TREE, "--", *below, given=given)
+    raw = run_git_within(
+        head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *_DIFF_TREE, "--", *below, given=given
+    )
     names = [(0, max(raw.find(b"\n"), 0)), *(match.span(1) for match in _COMMIT_LINE.finditer(raw))]
     ends = [*(start for start, _ in names[1:]), len(raw)]
     places = {raw[start:stop].decode(): (stop, end) for (start, stop), end in zip(names, ends, strict=True)}
@@ -129,7 +133,7 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
         for change, hunks in changes:
             if change.new is not None:
                 _, runs = before.get(change.old or b"", (0, []))
-                files[change.new] = (commit.number, [] if change.binary else rewritten(runs, hunks, commit.number))
+                files[change.new] = (commit.number, [] if change.binary else rewrite_runs(runs, hunks, commit.number))
 
 
 def _read_changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, list[LineChange]]]:
@@ -142,7 +146,7 @@ def _read_changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange
             yield change, [LineChange(int(h[1]), int(h[2] or 1), int(h[3] or 1)) for h in hunks]
 
 
-def rewritten(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int) -> list[LineRun]:
+def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int) -> list[LineRun]:
     """The runs after a commit whose hunks have these line ranges, in order. Lines beyond the runs are older: commit 0."""
     new_runs: list[LineRun] = []
     rest = list(runs)[::-1]

@@ -108,7 +108,7 @@ def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) ->
     """The same for a file known to be text, by its beginning and the lengths of its lines."""
     if reason := classify_name(path):
         return reason
-    for number, text in _header_lines(head):
+    for number, text in _read_header_lines(head):
         if GENERATED_LINE.fullmatch(text):
             return SkipReason.GENERATED, f"line {number}: {text[:_SHOWN]}"
     lengths = measure()
@@ -124,7 +124,7 @@ def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) ->
     return None
 
 
-def _header_lines(raw: bytes) -> Iterator[tuple[int, str]]:
+def _read_header_lines(raw: bytes) -> Iterator[tuple[int, str]]:
     """The numbered lines of the leading comment without comment marks, up to the first line of code."""
     text = raw[:_HEADER_BYTES].replace(b"\0", b"").decode("latin-1").removeprefix("\xef\xbb\xbf")
     closer = ""
@@ -217,18 +217,18 @@ _BY_NAME, _AT_TOP = (
 _SHAPES, _FILES = ([(role, re.compile(shape)) for role, shape in table] for table in (_FOLDER_SHAPES, _FILE_SHAPES))
 
 
-def path_roles(path: str) -> frozenset[str]:
+def find_roles(path: str) -> frozenset[str]:
     """The roles of a document, a subset of {"test", "example", "vendored", "docs", "generated"}; mostly empty. Below src/main a
     test's name means nothing: Maven and Gradle keep tests in src/test, and JUnit's own TestRule.java is not a test."""
     folder, _, name = path.rpartition("/")
-    roles = _folder_roles(folder) | {role for role, shape in _FILES if shape.fullmatch(name)}
+    roles = _find_roles_of_folder(folder) | {role for role, shape in _FILES if shape.fullmatch(name)}
     if "src/main/" in path:
         return roles - {"test"}
     return frozenset(roles)
 
 
 @lru_cache(maxsize=4096)
-def _folder_roles(folder: str) -> frozenset[str]:
+def _find_roles_of_folder(folder: str) -> frozenset[str]:
     parts = folder.split("/") if folder else []
     lower = [part.lower() for part in parts]
     roles = {role for role, names in _BY_NAME for part in lower if part in names}

@@ -10,7 +10,7 @@ from pathlib import Path
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.repository import GitError, Repository, enclosing_repository, run_git
+from codelens.worktree.repository import GitError, Repository, find_enclosing_repository, run_git
 
 _COMMIT = b"\0codelens commit\0"
 _COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
@@ -27,7 +27,7 @@ class Commit:
     files: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def commits(repository: Repository, most: int) -> Iterator[Commit]:
+def read_commits(repository: Repository, most: int) -> Iterator[Commit]:
     """The last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
     shape = ("-p", "--unified=0", "--no-renames", "--diff-filter=AM", "--format=%x00codelens commit%x00%H %s")
     output = run_git(repository, "log", "--no-merges", f"--max-count={most}", *shape, *_NO_PROGRAMS)
@@ -36,21 +36,21 @@ def commits(repository: Repository, most: int) -> Iterator[Commit]:
         identity, _, subject = head.decode("utf-8", "replace").partition(" ")
         files = []
         for change in read_diff(diff):
-            path = _path(change.new)
+            path = _decode_path(change.new)
             lines = tuple(n for h in change.hunks for n in range(h.new_start, h.new_start + max(1, len(h.new))))
             if path and lines:
                 files.append((path, lines))
         yield Commit(identity, subject, tuple(files))
 
 
-def _path(path: bytes | None) -> str:
+def _decode_path(path: bytes | None) -> str:
     try:
         return path.decode("utf-8") if path else ""
     except UnicodeDecodeError:
         return ""
 
 
-def texts_at(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Iterator[bytes | None]:
+def read_texts(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Iterator[bytes | None]:
     """The contents of (commit, path) pairs, read by one git process; None for a file that git lacks. Raises GitError."""
     names = [f"{commit}:{path}".encode("utf-8", "surrogateescape") for commit, path in wanted]
     askable = [name for name in names if b"\n" not in name]
@@ -85,17 +85,17 @@ class TreeFile:
     size: int
 
 
-def first_parents(repository: Repository, head: str) -> list[str]:
+def list_first_parents(repository: Repository, head: str) -> list[str]:
     """The commits on the first-parent line from `head`, newest first. Raises GitError."""
     return run_git(repository, "rev-list", "--first-parent", "--end-of-options", head).decode().split()
 
 
-def commits_between(repository: Repository, after: str, head: str) -> list[str]:
+def list_commits_between(repository: Repository, after: str, head: str) -> list[str]:
     """The commits of `head` that are not merges and not ancestors of `after`, newest first. Raises GitError."""
     return run_git(repository, "rev-list", "--no-merges", "--topo-order", head, f"^{after}").decode().split()
 
 
-def messages(repository: Repository, after: str, head: str) -> list[Message]:
+def read_messages(repository: Repository, after: str, head: str) -> list[Message]:
     """The messages of the same commits, without reading any file. Raises GitError."""
     output = run_git(
         repository,
@@ -110,13 +110,13 @@ def messages(repository: Repository, after: str, head: str) -> list[Message]:
         at += 5
         paths: list[str] = []
         while at < len(fields) and (kind := fields[at].lstrip(b"\n"))[:1] in (b":", b""):
-            paths += [_path(fields[at + 1])] if kind else []
+            paths += [_decode_path(fields[at + 1])] if kind else []
             at += 2 if kind else 1
         read.append(Message(identity, tuple(parents.split()), author, subject, body, tuple(paths)))
     return read
 
 
-def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
+def diff_commits(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
     """The changes of commits with one parent, without context lines; None where a partial clone lacks objects."""
     if not wanted:
         return []
@@ -128,20 +128,20 @@ def changes_of(repository: Repository, wanted: Sequence[str]) -> list[list[FileC
         if len(wanted) == 1:
             return [None]
         middle = len(wanted) // 2
-        return [*changes_of(repository, wanted[:middle]), *changes_of(repository, wanted[middle:])]
+        return [*diff_commits(repository, wanted[:middle]), *diff_commits(repository, wanted[middle:])]
     parts = _COMMIT_LINE.split(output)
     diffs = dict(zip((identity.decode() for identity in parts[1::2]), parts[2::2], strict=True))
     return [read_diff(diffs.get(identity, b"")) for identity in wanted]
 
 
-def tree_files(repository: Repository, commit: str) -> list[TreeFile]:
+def list_tree_files(repository: Repository, commit: str) -> list[TreeFile]:
     """The regular files of a commit's tree in git's order, without links and submodules, without paths that are not UTF-8 or
     could lead out of the folder or into its `.git` on any system. Raises GitError."""
     output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
     files = []
     for entry in output.split(b"\0"):
         head, _, name = entry.partition(b"\t")
-        path = _path(name)
+        path = _decode_path(name)
         parts = path.replace("\\", "/").split("/")
         if any(part in ("", ".", "..") or part.casefold() == ".git" or ":" in part for part in parts):
             continue
@@ -158,7 +158,7 @@ def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "",
     """Write the regular files of a commit below this path, up to `largest` bytes each, where `folder` does not have them
     already, and delete others in it. Raises GitError."""
     prefix = f"{below}/" if below else ""
-    wanted = [f for f in tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
+    wanted = [f for f in list_tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
     paths = {f.path.removeprefix(prefix) for f in wanted}
     for place in sorted(folder.rglob("*"), reverse=True):
         if place.is_file() and place.relative_to(folder).as_posix() not in paths:
@@ -167,7 +167,7 @@ def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "",
             place.rmdir()
     for start in range(0, len(wanted), AT_ONCE):
         batch = wanted[start : start + AT_ONCE]
-        for file, raw in zip(batch, texts_at(repository, [(commit, f.path) for f in batch]), strict=True):
+        for file, raw in zip(batch, read_texts(repository, [(commit, f.path) for f in batch]), strict=True):
             place = folder / file.path.removeprefix(prefix)
             if raw is None or (place.is_file() and place.read_bytes() == raw):
                 continue
@@ -187,13 +187,13 @@ _AS_PATCH = (
 _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
-def diff_between(repository: Repository, revisions: str) -> bytes:
+def diff_range(repository: Repository, revisions: str) -> bytes:
     """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD. Raises UsageError."""
     ends = _RANGE.fullmatch(revisions)
     if not ends:
         raise UsageError(f"'{revisions}' is not a revision range", "for example main..HEAD or main...HEAD")
     try:
-        base, head = (commit_id(repository, ends[side] or "HEAD") for side in ("base", "head"))
+        base, head = (resolve_commit(repository, ends[side] or "HEAD") for side in ("base", "head"))
         if ends["dots"] == "...":
             base = run_git(repository, "merge-base", base, head).decode().strip()
         return run_git(repository, "diff-tree", "-r", *_AS_PATCH, base, head, "--")
@@ -201,15 +201,15 @@ def diff_between(repository: Repository, revisions: str) -> bytes:
         raise UsageError(f"{revisions}: {fault}", HINT) from None
 
 
-def staged_diff(repository: Repository) -> bytes:
+def diff_staged(repository: Repository) -> bytes:
     """The unified diff from HEAD to git's index, without reading the work tree, which may run a filter. Raises UsageError."""
     try:
-        return run_git(repository, "diff-index", "--cached", *_AS_PATCH, commit_id(repository, "HEAD"), "--")
+        return run_git(repository, "diff-index", "--cached", *_AS_PATCH, resolve_commit(repository, "HEAD"), "--")
     except GitError as fault:
         raise UsageError(f"--staged: {fault}") from None
 
 
-def commit_id(repository: Repository, name: str) -> str:
+def resolve_commit(repository: Repository, name: str) -> str:
     """The full id of a revision, so that user input is never taken for an option or a path. Raises GitError."""
     try:
         return run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
@@ -218,5 +218,5 @@ def commit_id(repository: Repository, name: str) -> str:
         raise GitError(message) from None
 
 
-def repository_of(start: Path) -> Repository | None:
-    return enclosing_repository(start.resolve())
+def find_repository(start: Path) -> Repository | None:
+    return find_enclosing_repository(start.resolve())

@@ -51,8 +51,10 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     convincing, else chardet's where it is sure or has enough bytes. A threshold above 1 is out of reach."""
     if threshold > 1:
         return []
-    sample = b"\n".join(windows_of(raw))
-    judged = [(codec, min(_judge(sample, codec, script), 0.99)) for script in _scripts() for codec in script.codecs]
+    sample = b"\n".join(select_windows(raw))
+    judged = [
+        (codec, min(_score_codec(sample, codec, script), 0.99)) for script in _read_scripts() for codec in script.codecs
+    ]
     ordered = sorted((row for row in judged if row[1] > _PLAUSIBLE), key=lambda row: -row[1])
     if ordered and ordered[0][1] >= (max(threshold, _LATIN_SURE) if ordered[0][0] == "cp1252" else threshold):
         return ordered
@@ -68,7 +70,7 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
     return [detected, *ordered] if is_usable else ordered
 
 
-def windows_of(raw: bytes) -> Iterator[bytes]:
+def select_windows(raw: bytes) -> Iterator[bytes]:
     """The surroundings of a text's non-ASCII bytes, up to EVIDENCE bytes in all."""
     room = EVIDENCE
     for window in _WINDOW.finditer(raw):
@@ -78,29 +80,29 @@ def windows_of(raw: bytes) -> Iterator[bytes]:
         room -= len(window[0])
 
 
-def _judge(sample: bytes, codec: str, script: _Script) -> float:
+def _score_codec(sample: bytes, codec: str, script: _Script) -> float:
     """Mean score of the non-ASCII characters, at most 1; -1 if the bytes do not fit the codec."""
     try:
         text = sample.decode(codec)
     except UnicodeError:
         return -1.0
-    score = _letter_score if script.is_alphabet else _ideograph_score
+    score = _score_letter if script.is_alphabet else _score_ideograph
     scores = [score(text, match.start(), script) for match in re.finditer(r"[^\x00-\x7f]", text)]
     return sum(scores) / len(scores) if scores else -1.0
 
 
-def _ideograph_score(text: str, place: int, script: _Script) -> float:
+def _score_ideograph(text: str, place: int, script: _Script) -> float:
     letter = text[place]
     score = script.scores.get(letter)
     if score is not None:
         return score
     if "\u3000" <= letter <= "\u3015" or "\uff01" <= letter <= "\uff5e" or letter in "“”‘’…—·～":
         return 0.6
-    return _level_score(letter, script.level, script.level_lead)
+    return _score_by_level(letter, script.level, script.level_lead)
 
 
 @lru_cache(maxsize=20_000)
-def _level_score(letter: str, level: str, leads: tuple[int, int]) -> float:
+def _score_by_level(letter: str, level: str, leads: tuple[int, int]) -> float:
     try:
         lead = letter.encode(level)[0]
     except UnicodeError:
@@ -108,7 +110,7 @@ def _level_score(letter: str, level: str, leads: tuple[int, int]) -> float:
     return 0.25 if leads[0] <= lead <= leads[1] else -1.0
 
 
-def _letter_score(text: str, place: int, script: _Script) -> float:
+def _score_letter(text: str, place: int, script: _Script) -> float:
     """Score of a letter of an alphabet: frequent letters in words that do not change case or script in the middle."""
     letter, before, behind = text[place], text[place - 1 : place], text[place + 1 : place + 2]
     if letter in script.usual:
@@ -126,15 +128,15 @@ def _letter_score(text: str, place: int, script: _Script) -> float:
 
 
 @cache
-def encoding_rules() -> str:
+def read_encoding_rules() -> str:
     """The file of rules for telling encodings apart; it is part of each document's recipe."""
     return Path(__file__).with_name("encodings.toml").read_text(encoding="utf-8")
 
 
 @cache
-def _scripts() -> list[_Script]:
+def _read_scripts() -> list[_Script]:
     scripts = []
-    for row in tomllib.loads(encoding_rules()).values():
+    for row in tomllib.loads(read_encoding_rules()).values():
         frequent, mixes, is_alphabet = "".join(row["frequent"].split()), row.get("mixes", False), "alphabet" in row
         if is_alphabet:  # scored by rank; accents among ASCII letters are too few to rank
             fall = 0.0 if mixes else 0.7 / len(frequent)
@@ -164,14 +166,14 @@ _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:
     """The text, such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
     needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1."""
-    possible = readings(raw, len(raw), lambda: count_controls(raw), lambda: guess_legacy(raw, threshold))
-    return next((text for name, sure, bom in possible if (text := exactly(raw, name, sure, bom))), None)
+    possible = list_readings(raw, len(raw), lambda: count_controls(raw), lambda: guess_legacy(raw, threshold))
+    return next((text for name, sure, bom in possible if (text := decode_exactly(raw, name, sure, bom))), None)
 
 
 Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte order mark
 
 
-def readings(
+def list_readings(
     head: bytes, size: int, controls: Callable[[], int], guess: Callable[[], Sequence[tuple[str, float]]]
 ) -> Iterator[Reading]:
     """The possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right. `head` holds
@@ -180,7 +182,7 @@ def readings(
         if head.startswith(mark):
             yield encoding, 1.0, len(mark)
     if b"\0" in head[:_LOOKED_AT]:
-        if encoding := _utf16(head, size):
+        if encoding := _guess_utf16(head, size):
             yield encoding, 0.9, 0
         return
     yield "utf-8", 1.0, 0
@@ -191,11 +193,11 @@ def readings(
 
 def is_binary(raw: bytes) -> bool:
     """True if decode would return None; much cheaper, because no encoding is guessed."""
-    possible = readings(raw, len(raw), lambda: count_controls(raw), lambda: ())
-    return all(exactly(raw, *reading) is None for reading in possible)
+    possible = list_readings(raw, len(raw), lambda: count_controls(raw), lambda: ())
+    return all(decode_exactly(raw, *reading) is None for reading in possible)
 
 
-def exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> DecodedText | None:
+def decode_exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> DecodedText | None:
     """The text in this encoding, if it encodes back to exactly these bytes."""
     body = raw[bom:] if bom else raw
     try:
@@ -211,7 +213,7 @@ def count_controls(raw: bytes) -> int:
     return len(raw) - len(raw.translate(None, _CONTROLS))
 
 
-def _utf16(head: bytes, size: int) -> str:
+def _guess_utf16(head: bytes, size: int) -> str:
     """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they are mostly on one side."""
     looked_at = head[:_LOOKED_AT]
     low, high = looked_at[0::2].count(0), looked_at[1::2].count(0)

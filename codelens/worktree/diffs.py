@@ -114,11 +114,11 @@ def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bo
         binary |= line.startswith((b"Binary files ", b"GIT binary patch"))
     old, new = (fields.get(b"rename " + side, fields.get(b"copy " + side)) for side in (b"from ", b"to "))
     if old is not None and new is not None:
-        return _unquote(old), _unquote(new), binary
+        return _unquote_path(old), _unquote_path(new), binary
     if b"--- " in fields and b"+++ " in fields:
-        before, after = _path(fields[b"--- "]), _path(fields[b"+++ "])
+        before, after = _parse_path(fields[b"--- "]), _parse_path(fields[b"+++ "])
     else:
-        before, after = _of_first_line(lines[0].removesuffix(b"\r"))
+        before, after = _parse_first_line(lines[0].removesuffix(b"\r"))
         before, after = (None if b"new " in fields else before), (None if b"dele" in fields else after)
     # git's prefixes: both have them or neither.
     if all(path is None or _PREFIX.match(path) for path in (before, after)):
@@ -126,27 +126,27 @@ def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bo
     return before, after, binary
 
 
-def _path(written: bytes) -> bytes | None:
+def _parse_path(written: bytes) -> bytes | None:
     """The path of a `---` or `+++` line; None for no file. A tab ends it, before a time or after a path with spaces."""
     if written.startswith(b'"'):
-        return _unquote(written)
+        return _unquote_path(written)
     path = written.partition(b"\t")[0]
     return None if path == NOTHING or not path else path
 
 
-def _of_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
+def _parse_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
     """The two paths of `diff --git a/x b/x`; where no other line names them they are equal except for the prefixes."""
     if not line.startswith(b"diff --git "):
         return None, None
     rest = line.removeprefix(b"diff --git ")
     if rest.startswith(b'"'):
         end = re.match(rb'"(?:\\.|[^"\\])*"', rest)
-        return (_unquote(end[0]), _unquote(rest[end.end() + 1 :])) if end else (None, None)
+        return (_unquote_path(end[0]), _unquote_path(rest[end.end() + 1 :])) if end else (None, None)
     middle = len(rest) // 2
     return (rest[:middle], rest[middle + 1 :]) if rest[middle : middle + 1] == b" " else (None, None)
 
 
-def _unquote(written: bytes) -> bytes:
+def _unquote_path(written: bytes) -> bytes:
     """A path without git's quoting, which uses double quotes and C escapes for unusual bytes."""
     quoted = re.match(rb'"((?:\\.|[^"\\])*)"', written)
     if not quoted:

@@ -20,19 +20,19 @@ from codelens.model.code import FileStamp, Freshness
 BLOCK = 1 << 18  # Bytes per read of a file that need not be in memory as a whole
 
 
-def content_hash(raw: bytes) -> bytes:
+def hash_content(raw: bytes) -> bytes:
     """The 16-byte hash of a file's content: xxh3_128 at 13.8 GB/s. It does not protect against forgery."""
     return xxhash.xxh3_128_digest(raw)
 
 
-def stamp_of(stats: os.stat_result) -> FileStamp:
+def build_stamp(stats: os.stat_result) -> FileStamp:
     """The metadata that shows whether a file has changed. On Windows `st_ctime` is the creation time, and left out."""
     changed = 0 if os.name == "nt" else stats.st_ctime_ns
     return FileStamp(stats.st_size, stats.st_mtime_ns, stats.st_ino, changed)
 
 
-def hash_of_file(path: Path) -> bytes:
-    """The `content_hash` of a file on disk, read in blocks. Raises OSError."""
+def hash_file(path: Path) -> bytes:
+    """The `hash_content` of a file on disk, read in blocks. Raises OSError."""
     digest = xxhash.xxh3_128()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -59,17 +59,17 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
         raise CannotWrite(f"{target}: {fault.strerror or fault}", hint) from None
 
 
-def freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
-    """Compare a file with its indexed state, `indexed` being the `content_hash`. It is read only if its stat differs, after a
+def check_freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
+    """Compare a file with its indexed state, `indexed` being the `hash_content`. It is read only if its stat differs, after a
     touch, a checkout or a copy. One that became a link, a folder or unreadable has changed."""
     path = root / os_path
     try:
         stats = path.lstat()
         if not stat.S_ISREG(stats.st_mode) or stats.st_size != stamp.size:
             return Freshness.CHANGED
-        if stamp.agrees(stamp_of(stats)):
+        if stamp.agrees(build_stamp(stats)):
             return Freshness.FRESH
-        same = hash_of_file(path) == indexed
+        same = hash_file(path) == indexed
     except (FileNotFoundError, NotADirectoryError):
         return Freshness.DELETED
     except OSError:
@@ -81,7 +81,7 @@ _MISTAKABLE = re.compile(rb"\\(?=x[0-9a-f]{2})")
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
-def shown_path(os_path: str) -> str:
+def escape_path(os_path: str) -> str:
     """Text for people: bytes that are not UTF-8 become \\xNN, and a backslash that looks like such an escape \\x5c, so that no
     two names have the same text."""
     if os_path.isascii() and "\\x" not in os_path:
@@ -89,14 +89,14 @@ def shown_path(os_path: str) -> str:
     return _MISTAKABLE.sub(rb"\\x5c", os.fsencode(os_path)).decode("utf-8", "backslashreplace")
 
 
-def os_path_of(text: str) -> str:
-    """The path that opens the file; the inverse of shown_path."""
+def unescape_path(text: str) -> str:
+    """The path that opens the file; the inverse of escape_path."""
     if "\\x" not in text:
         return text
     raw = os.fsencode(_ESCAPED.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), text))
     return os.fsdecode(raw)
 
 
-def path_bytes(text: str) -> bytes | None:
+def encode_escaped_path(text: str) -> bytes | None:
     """The path's own bytes if its text needed escapes, else None."""
-    return os.fsencode(os_path_of(text)) if "\\x" in text else None
+    return os.fsencode(unescape_path(text)) if "\\x" in text else None

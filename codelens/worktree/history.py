@@ -14,11 +14,11 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.history import History, HistoryRead, PastCommit
-from codelens.worktree.files import shown_path
+from codelens.worktree.files import escape_path
 from codelens.worktree.repository import (
     GitError,
     Repository,
-    enclosing_repository,
+    find_enclosing_repository,
     read_configuration,
     read_regular,
     run_git,
@@ -61,14 +61,14 @@ class TooSlow(GitError):
     """git took longer than SECONDS; a second try would too."""
 
 
-def head_of(root: Path) -> Head:
+def find_head(root: Path) -> Head:
     """The head of a folder's history, found without running git where the refs are files. Raises GitError."""
-    repository = enclosing_repository(root)
+    repository = find_enclosing_repository(root)
     if repository is None:
         raise GitError("not a git repository")
     below = root.relative_to(repository.top).as_posix()
     cut = (read_regular(repository.common / "shallow") or b"").decode("ascii", "replace").split()
-    commit = _commit_in_files(repository)
+    commit = _read_ref(repository)
     try:
         commit = commit or run_git(repository, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
     except GitError as fault:
@@ -76,13 +76,13 @@ def head_of(root: Path) -> Head:
     return Head(repository, commit, "" if below == "." else below, frozenset(cut))
 
 
-def commit_in_files(root: Path) -> str:
+def read_head_commit(root: Path) -> str:
     """HEAD's commit in the repository of a folder, read from files alone; empty if they do not tell."""
-    repository = enclosing_repository(root)
-    return _commit_in_files(repository) if repository else ""
+    repository = find_enclosing_repository(root)
+    return _read_ref(repository) if repository else ""
 
 
-def remote_and_commit(repository: Repository) -> tuple[str, str]:
+def read_remote_and_commit(repository: Repository) -> tuple[str, str]:
     """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
     `origin`, or the first by name; its current branch comes before its HEAD. A detached HEAD is taken to be published."""
     settings = read_configuration(repository).items()
@@ -91,11 +91,11 @@ def remote_and_commit(repository: Repository) -> tuple[str, str]:
     head = (read_regular(repository.git_folder / "HEAD") or b"").strip()
     branch = os.fsdecode(head.removeprefix(b"ref: refs/heads/")) if head.startswith(b"ref: ") else ""
     refs = [f"refs/remotes/{name}/{branch}", f"refs/remotes/{name}/HEAD"] if branch else []
-    known = (_commit_in_files(repository, ref) for ref in (*refs, "HEAD") if ".." not in ref)
+    known = (_read_ref(repository, ref) for ref in (*refs, "HEAD") if ".." not in ref)
     return urls.get(name, ""), next(filter(None, known), "")
 
 
-def _commit_in_files(repository: Repository, name: str = "HEAD") -> str:
+def _read_ref(repository: Repository, name: str = "HEAD") -> str:
     """The commit of a ref according to loose and packed refs; empty if they do not tell."""
     folder = repository.git_folder if name == "HEAD" else repository.common
     for _ in range(_MOST_LINKS):
@@ -112,7 +112,7 @@ def _commit_in_files(repository: Repository, name: str = "HEAD") -> str:
     return ""
 
 
-def first_commits(repository: Repository) -> frozenset[str]:
+def list_first_commits(repository: Repository) -> frozenset[str]:
     """The commits of HEAD's history that have no parent: those with which the repository began. Raises GitError."""
     return frozenset(run_git(repository, "rev-list", "--max-parents=0", "HEAD", "--").decode("ascii").split())
 
@@ -129,7 +129,7 @@ def read_changes(
     """The extent of the history that was read, and its commits, newest first. `known`: name → commit, of those read before; it
     saves time and does not change the result. Raises GitError."""
     until = time.monotonic() + SECONDS
-    found_times = _commit_times(head, until, "--no-merges", f"--max-count={MOST_LOG_COMMITS + 1}")
+    found_times = _read_commit_times(head, until, "--no-merges", f"--max-count={MOST_LOG_COMMITS + 1}")
     is_whole = len(found_times) <= MOST_LOG_COMMITS and not head.cut
     times = {name: at for name, at in list(found_times.items())[:MOST_LOG_COMMITS] if name not in head.cut}
     if not times and head.cut:
@@ -138,14 +138,14 @@ def read_changes(
     new = [name for name in times if name not in commits]
     for start in range(0, len(new), AT_ONCE):
         commits |= {commit.name: commit for commit in _read_commits(head, new[start : start + AT_ONCE], times, until)}
-    head_time = _commit_times(head, until, "--max-count=1")[head.commit]
+    head_time = _read_commit_times(head, until, "--max-count=1")[head.commit]
     read = HistoryRead(head.commit, head.terms, head_time, len(times), is_whole)
     return read, tuple(commits[name] for name in times if name in commits)
 
 
-def _commit_times(head: Head, until: float, *options: str) -> dict[str, int]:
+def _read_commit_times(head: Head, until: float, *options: str) -> dict[str, int]:
     """Commit → time, newest first."""
-    output = git_within(head, until, "rev-list", "--timestamp", *options, head.commit, "--")
+    output = run_git_within(head, until, "rev-list", "--timestamp", *options, head.commit, "--")
     rows = (line.split() for line in output.decode("ascii").splitlines())
     return {commit: min(int(at), LATEST) for at, commit in rows}
 
@@ -158,7 +158,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
     contain the mark, which is random.
     """
     mark = os.urandom(16).hex().encode()
-    output = git_within(
+    output = run_git_within(
         head,
         until,
         *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
@@ -175,7 +175,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
             if not (modes := field.lstrip(b"\n")).startswith(b":"):
                 continue
             moved = modes.rpartition(b" ")[2].startswith(b"R")
-            changed = [shown_path(os.fsdecode(next(rest)[above:])) for _ in range(1 + moved)]
+            changed = [escape_path(os.fsdecode(next(rest)[above:])) for _ in range(1 + moved)]
             paths += changed
             renames += [(changed[0], changed[1])] if moved else []
         title = subject.decode("utf-8", "replace")[:LONGEST_SUBJECT]
@@ -199,7 +199,7 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
     }
 
 
-def git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
+def run_git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
     """git's output within the time limit. Raises GitError, and TooSlow if no time is left."""
     left = until - time.monotonic()
     try:

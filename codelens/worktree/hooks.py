@@ -11,7 +11,7 @@ from pathlib import Path
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.files import write_in_one_step
-from codelens.worktree.repository import Repository, enclosing_repository, expand_home, read_configuration
+from codelens.worktree.repository import Repository, expand_home, find_enclosing_repository, read_configuration
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
 """The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend."""
@@ -43,9 +43,9 @@ class Hooks:
     is_shared: bool  # True if core.hooksPath leads out of the repository, so that the folder serves others too
 
 
-def hooks_of(start: Path) -> Hooks:
+def find_hooks(start: Path) -> Hooks:
     """The hooks that git runs in the work tree of `start`. Raises UsageError outside a repository."""
-    repository = enclosing_repository(start.resolve())
+    repository = find_enclosing_repository(start.resolve())
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
     chosen = read_configuration(repository).get("core.hookspath")
@@ -64,13 +64,13 @@ def is_installed(hook: Path) -> bool:
 def install(folder: Path, command: Sequence[str]) -> None:
     """Add a block that runs a command to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
     block = _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
-    texts = {folder / name: _with_block(folder / name, block) for name in NAMES}
+    texts = {folder / name: _insert_block(folder / name, block) for name in NAMES}
     folder.mkdir(parents=True, exist_ok=True)
     for hook, text in texts.items():
         write_in_one_step(hook, os.fsencode(text), executable=True)
 
 
-def _with_block(hook: Path, block: str) -> str:
+def _insert_block(hook: Path, block: str) -> str:
     """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere, and no older block."""
     text = remove_block(_read_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):

@@ -14,18 +14,18 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.worktree.files import shown_path
+from codelens.worktree.files import escape_path
 from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
     GitError,
     Repository,
-    enclosing_repository,
     expand_home,
+    find_enclosing_repository,
+    locate_user_folder,
+    open_repository,
     read_configuration,
     read_regular,
-    repository_at,
     run_git,
-    user_folder,
 )
 
 
@@ -45,7 +45,7 @@ class _Patterns:
         union = b"|".join(b"(?:" + rule.regex + b")" for rule in globs if not rule.ending)
         self._any_other = re.compile(union, flags).fullmatch if union else None
 
-    def last(self, text: bytes, is_folder: bool) -> Rule | None:
+    def find_last(self, text: bytes, is_folder: bool) -> Rule | None:
         """The last rule that matches this text; rules for folders match folders only."""
         last = None
         if (self._endings and text.endswith(self._endings)) or (self._any_other and self._any_other(text)):
@@ -68,17 +68,17 @@ class RuleFile:
     names: _Patterns
     paths: _Patterns | None  # None without such rules
 
-    def last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
+    def find_last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
         """The rule that decides about a path relative to the root: the last that matches, as in git."""
         if self.fold_case:
             path, name = path.lower(), name.lower()
-        by_name = self.names.last(name, is_folder)
+        by_name = self.names.find_last(name, is_folder)
         if not self.paths:
             return by_name
-        by_path = self.paths.last(self.lead + path[self.cut :], is_folder)
+        by_path = self.paths.find_last(self.lead + path[self.cut :], is_folder)
         return by_path if by_path and (by_name is None or by_path.line > by_name.line) else by_name
 
-    def source(self, rule: Rule) -> str:
+    def describe_rule(self, rule: Rule) -> str:
         """The text FILE:LINE: pattern, as in `git check-ignore -v`."""
         return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
@@ -101,7 +101,7 @@ def read_rule_file(path: Path, root: Path, folder: str, fold_case: bool, follow:
     by_name = _Patterns([rule for rule in rules if rule.by_name], fold_case)
     by_path = _Patterns(path_rules, fold_case) if path_rules else None
     is_near = path.name in (GIT, OWN) or path.is_relative_to(root)  # in the root or right above it
-    name = shown_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
+    name = escape_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
     return RuleFile(name, lead, cut, fold_case, by_name, by_path)
 
 
@@ -131,7 +131,7 @@ class TrackedFiles:
         if self._files is None:
             output = b""
             if (self.repository.git_folder / "index").exists():
-                with suppress(GitError):  # `tracking_fault` reports it
+                with suppress(GitError):  # `find_tracking_fault` reports it
                     output = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
             self._files = frozenset(output.split(b"\0")[:-1])
             parents = (parent for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents)
@@ -162,15 +162,15 @@ class IgnoreScope:
     fold_case: bool = False
     silent: bool = False  # --no-ignore: no rules are read
 
-    def judge(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
+    def judge_entry(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
         """The decision about an entry of this folder, whose `path` has no final slash; None if no rule matches."""
         for file in self.own:
-            if rule := file.last_match(path, name, is_folder):
-                return IgnoreVerdict(not rule.again, file.source(rule), wanted=rule.again)
+            if rule := file.find_last_match(path, name, is_folder):
+                return IgnoreVerdict(not rule.again, file.describe_rule(rule), wanted=rule.again)
         source = self.inherited
         for file in () if source else self.git:
-            if rule := file.last_match(path, name, is_folder):
-                source = "" if rule.again else file.source(rule)
+            if rule := file.find_last_match(path, name, is_folder):
+                source = "" if rule.again else file.describe_rule(rule)
                 break
         if not source or (self.tracked and self.tracked.holds(path)):
             return None
@@ -182,7 +182,7 @@ class IgnoreScope:
         if self.silent:
             return self
         scope = replace(self, inherited=inherited) if inherited != self.inherited else self
-        if ".git" in names and folder and (repository := repository_at(self.root / folder)):
+        if ".git" in names and folder and (repository := open_repository(self.root / folder)):
             scope = _enter_repository(scope, repository, folder)
         place = self.root / folder
         if OWN in names and (file := read_rule_file(place / OWN, self.root, folder, self.fold_case)):
@@ -192,12 +192,12 @@ class IgnoreScope:
         return scope
 
 
-def outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
+def build_outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
     """The rules that apply before the walk enters `root` (absolute): of the user, the repository and the folders above."""
     scope = IgnoreScope(root, silent=no_ignore)
     if no_ignore:
         return scope
-    repository = enclosing_repository(root)
+    repository = find_enclosing_repository(root)
     above = len(root.relative_to(repository.top).parts) if repository else 0
     scope = _enter_repository(scope, repository, "../" * above)
     for steps in range(above, 0, -1):
@@ -211,7 +211,7 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     configuration = read_configuration(repository)
     fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
     chosen = configuration.get("core.excludesfile")
-    user = expand_home(chosen) if chosen is not None else user_folder() / "ignore"
+    user = expand_home(chosen) if chosen is not None else locate_user_folder() / "ignore"
     places = [repository.common / "info" / "exclude"] if repository else []
     places.append(scope.root / user)
     files = (read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in places)
@@ -223,10 +223,10 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     return replace(scope, tracked=tracked, inherited="", fold_case=fold_case)
 
 
-def tracking_fault(root: Path) -> str:
+def find_tracking_fault(root: Path) -> str:
     """The reason why git cannot list its tracked files here, on one line; else empty. Without that list, a tracked file that
     matches an ignore pattern counts as ignored."""
-    repository = enclosing_repository(root.resolve())
+    repository = find_enclosing_repository(root.resolve())
     if repository is None:
         return ""
     try:

@@ -62,13 +62,13 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     if not pattern:
         return None
     by_name = b"/" not in pattern
-    regex = _stars(_pieces(pattern, slashes=True), b".") if by_name else path_regex(pattern)
+    regex = _join_pieces(_translate_pieces(pattern, slashes=True), b".") if by_name else build_path_regex(pattern)
     plain = b"" if _WILD.search(pattern) else pattern.removeprefix(b"/")
     ending = pattern[1:] if by_name and pattern[:1] == b"*" and not _WILD.search(pattern, 1) else b""
     return Rule(text, line, again, folders_only, by_name, plain, ending, regex)
 
 
-def path_regex(pattern: bytes) -> bytes:
+def build_path_regex(pattern: bytes) -> bytes:
     """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder. git compares the
     part before the first wildcard literally and the rest as a pattern of its own ('foo**/bar' matches 'foo/x/bar')."""
     pattern = pattern.removeprefix(b"/")
@@ -76,20 +76,20 @@ def path_regex(pattern: bytes) -> bytes:
     plain = literal.end() if literal else 0
     regex, pattern = re.escape(pattern[:plain]), pattern[plain:]
     start, opener = 0, b""
-    for begin, end in _whole_double_stars(pattern):  # all stretches between them except the last keep their first match
-        part = _stars(_pieces(pattern[start:begin], slashes=False), b"[^/]")
+    for begin, end in _find_double_stars(pattern):  # all stretches between them except the last keep their first match
+        part = _join_pieces(_translate_pieces(pattern[start:begin], slashes=False), b"[^/]")
         regex += b"(?>" + opener + part + b")" if opener else part
         optional = pattern[end : end + 1] == b"/"
         opener, start = (b"(?:.*?/)??", end + 1) if optional else (b".*?", end)
-    part = _stars(_pieces(pattern[start:], slashes=False), b"[^/]")
+    part = _join_pieces(_translate_pieces(pattern[start:], slashes=False), b"[^/]")
     return regex + opener + part
 
 
-def _whole_double_stars(pattern: bytes) -> list[tuple[int, int]]:
+def _find_double_stars(pattern: bytes) -> list[tuple[int, int]]:
     """Positions of runs of two or more stars between slashes or the ends, outside brackets."""
     runs, place = [], 0
     while place < len(pattern):
-        token = _token(pattern, place)
+        token = _read_token(pattern, place)
         end = place + len(token)
         if len(token) > 1 and token.startswith(b"*"):
             behind = pattern[end : end + 2]
@@ -99,26 +99,26 @@ def _whole_double_stars(pattern: bytes) -> list[tuple[int, int]]:
     return runs
 
 
-def _token(pattern: bytes, place: int) -> bytes:
+def _read_token(pattern: bytes, place: int) -> bytes:
     if pattern[place : place + 1] == b"[":
-        end, _ = _bracket(pattern, place)
+        end, _ = _parse_bracket(pattern, place)
         return pattern[place:end]
     token = _TOKEN.match(pattern, place)
     return token[0] if token else b""
 
 
-def _pieces(pattern: bytes, slashes: bool) -> list[bytes]:
+def _translate_pieces(pattern: bytes, slashes: bool) -> list[bytes]:
     """Regular expressions of the stretches between stars; `slashes` says whether wildcards match a slash."""
     pieces, place = [b""], 0
     while place < len(pattern):
-        token = _token(pattern, place)
+        token = _read_token(pattern, place)
         head = token[:1]
         if head == b"*":
             pieces.append(b"")
         elif head == b"?":
             pieces[-1] += b"." if slashes else b"[^/]"
         elif head == b"[":
-            pieces[-1] += _character_class(_bracket(pattern, place)[1], slashes)
+            pieces[-1] += _format_character_class(_parse_bracket(pattern, place)[1], slashes)
         elif head == b"\\":
             pieces[-1] += re.escape(token[1:]) if len(token) > 1 else _NEVER
         else:
@@ -127,7 +127,7 @@ def _pieces(pattern: bytes, slashes: bool) -> list[bytes]:
     return pieces
 
 
-def _stars(pieces: list[bytes], any_byte: bytes) -> bytes:
+def _join_pieces(pieces: list[bytes], any_byte: bytes) -> bytes:
     """Join the stretches: each star except the last takes its shortest match and keeps it."""
     if len(pieces) == 1:
         return pieces[0]
@@ -135,7 +135,7 @@ def _stars(pieces: list[bytes], any_byte: bytes) -> bytes:
     return pieces[0] + middle + any_byte + b"*" + pieces[-1]
 
 
-def _bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
+def _parse_bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
     """The end of the bracket expression that starts at `start`, and the bytes that it matches; None if it is malformed."""
     place = start + 1
     negated = pattern[place : place + 1] in (b"!", b"^")
@@ -169,7 +169,7 @@ def _bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
     return place + 1, frozenset(range(1, 256)) - taken if negated else frozenset(taken)
 
 
-def _character_class(taken: frozenset[int] | None, slashes: bool) -> bytes:
+def _format_character_class(taken: frozenset[int] | None, slashes: bool) -> bytes:
     """A character class of these bytes, written as ranges; an expression that never matches without any."""
     members = sorted(taken or ()) if slashes else sorted((taken or frozenset()) - {ord("/")})
     if not members:

@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 
 from codelens.errors import unwritable
-from codelens.worktree.repository import GitError, enclosing_repository, repository_at, run_git
+from codelens.worktree.repository import GitError, find_enclosing_repository, open_repository, run_git
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
@@ -29,7 +29,7 @@ def find_index(start: Path) -> Path | None:
     for folder in (start, *start.parents):
         if (index := folder / INDEX_FOLDER / INDEX_NAME).is_file():
             return index
-        if (repository := repository_at(folder)) and repository.common.resolve() != repository.git_folder.resolve():
+        if (repository := open_repository(folder)) and repository.common.resolve() != repository.git_folder.resolve():
             return None
     return None
 
@@ -40,16 +40,16 @@ def is_home(folder: Path) -> bool:
     return folder.resolve() in (home, *home.parents)
 
 
-def git_top(start: Path) -> Path | None:
+def find_git_top(start: Path) -> Path | None:
     """The top folder of the work tree that contains `start`, found by its `.git` without running git."""
-    repository = enclosing_repository(start.resolve())
+    repository = find_enclosing_repository(start.resolve())
     return repository.top if repository else None
 
 
-def new_index_place(start: Path) -> Path:
+def choose_index_place(start: Path) -> Path:
     """The path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
-    return find_index(start) or (git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
+    return find_index(start) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
 
 
 def prepare_index_folder(index: Path) -> None:
@@ -72,26 +72,26 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text(IGNORE, encoding="utf-8")
 
 
-def notes_folder(root: Path) -> Path:
+def locate_notes(root: Path) -> Path:
     return root / INDEX_FOLDER / NOTES_FOLDER
 
 
-def own_files(index: Path) -> frozenset[str]:
+def list_own_files(index: Path) -> frozenset[str]:
     index = index.resolve()
     paths = {f"{index}{stage}{beside}" for stage in ("", BUILDING, COMPACTED) for beside in ("", *BESIDE, LOCK)}
-    records = (memory_place(index), traces_place(index))
+    records = (locate_memory(index), locate_traces(index))
     return frozenset(paths | {f"{record}{beside}" for record in records for beside in ("", *BESIDE)})
 
 
-def memory_place(index: Path) -> Path:
+def locate_memory(index: Path) -> Path:
     return index.with_name(MEMORY if index.name == INDEX_NAME else f"{index.stem}.{MEMORY}")
 
 
-def traces_place(index: Path) -> Path:
+def locate_traces(index: Path) -> Path:
     return index.with_name(TRACES if index.name == INDEX_NAME else f"{index.stem}.{TRACES}")
 
 
-def unfinished_index(index: Path) -> Path | None:
+def find_unfinished_index(index: Path) -> Path | None:
     building = index.with_name(index.name + BUILDING)
     return building if building.is_file() else None
 
@@ -99,11 +99,11 @@ def unfinished_index(index: Path) -> Path | None:
 _PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths; version 4 omits common prefixes
 
 
-def tracks(index: Path) -> bool:
+def is_tracked(index: Path) -> bool:
     """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git runs
     only if its index file may contain the path. If git cannot tell, such a path counts as tracked."""
     index = index.resolve()
-    repository = enclosing_repository(index.parent)
+    repository = find_enclosing_repository(index.parent)
     if repository is None:
         return False
     below = index.relative_to(repository.top.resolve()).as_posix()

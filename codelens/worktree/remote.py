@@ -16,10 +16,10 @@ LOOK_SECONDS = 60.0  # Time limit for asking which commit a name means
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def remote_commit(url: str, ref: str) -> str:
+def resolve_remote_commit(url: str, ref: str) -> str:
     """The commit that a branch, tag or commit id means at a URL; without a name, its HEAD. Raises GitError."""
     with tempfile.TemporaryDirectory(prefix="codelens-") as folder:
-        return _resolve_ref(_empty_repository(Path(folder)), url, ref)[1]
+        return _resolve_ref(_create_repository(Path(folder)), url, ref)[1]
 
 
 def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
@@ -28,7 +28,7 @@ def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".git-", dir=folder.parent) as beside:
-        repository = _empty_repository(Path(beside))
+        repository = _create_repository(Path(beside))
         name, _ = _resolve_ref(repository, url, ref)
         options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
         run_git(repository, "fetch", *options, "--", url, name, seconds=SECONDS, network=True)
@@ -41,7 +41,7 @@ def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
     return commit
 
 
-def _empty_repository(folder: Path) -> Repository:
+def _create_repository(folder: Path) -> Repository:
     made = folder / "repository"
     made.mkdir()
     repository = Repository(made, made, made)

@@ -26,7 +26,7 @@ class Repository:
     common: Path
 
 
-def repository_at(folder: Path) -> Repository | None:
+def open_repository(folder: Path) -> Repository | None:
     """The repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
     git_folder = folder / ".git"
     if not git_folder.is_dir():
@@ -41,24 +41,24 @@ def repository_at(folder: Path) -> Repository | None:
     return Repository(folder, git_folder, common) if (common / "objects").is_dir() else None
 
 
-def bare_repository_at(folder: Path) -> Repository | None:
+def open_bare_repository(folder: Path) -> Repository | None:
     """The repository whose git folder this is, with or without a work tree."""
     is_git = os.path.lexists(folder / "HEAD") and (folder / "objects").is_dir() and (folder / "refs").is_dir()
     return Repository(folder, folder, folder) if is_git else None
 
 
-def enclosing_repository(start: Path) -> Repository | None:
+def find_enclosing_repository(start: Path) -> Repository | None:
     """The nearest repository that contains `start`."""
-    return next(filter(None, map(repository_at, (start, *start.parents))), None)
+    return next(filter(None, map(open_repository, (start, *start.parents))), None)
 
 
-def other_checkouts(repository: Repository) -> list[Path]:
+def list_other_checkouts(repository: Repository) -> list[Path]:
     """The tops of all other work trees of the same git folder: the main one, then the linked ones."""
     common = repository.common.resolve()
     entries = sorted((common / "worktrees").glob("*/gitdir"))
     linked = [(entry.parent / os.fsdecode(named.strip())).parent for entry in entries if (named := read_regular(entry))]
     tops = [common.parent, *linked]
-    others = [other for top in tops if (other := repository_at(top)) and other.common.resolve() == common]
+    others = [other for top in tops if (other := open_repository(top)) and other.common.resolve() == common]
     return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
 
 
@@ -81,13 +81,13 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
     if "GIT_CONFIG_GLOBAL" in os.environ:
         files.append(Path(os.environ["GIT_CONFIG_GLOBAL"]))
     else:
-        files += [user_folder() / "config", expand_home("~/.gitconfig")]
+        files += [locate_user_folder() / "config", expand_home("~/.gitconfig")]
     if repository:
         files.append(repository.common / "config")
-    return {key: value for file in files for key, value in _settings_in(file, repository, 0)}
+    return {key: value for file in files for key, value in _read_settings(file, repository, 0)}
 
 
-def user_folder() -> Path:
+def locate_user_folder() -> Path:
     return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
 
 
@@ -105,7 +105,7 @@ _PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10  # The same limit as in git
 
 
-def _settings_in(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
+def _read_settings(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
     raw = read_regular(path)
     if raw is None or depth > _DEEPEST_INCLUDE:
         return
@@ -122,26 +122,26 @@ def _settings_in(path: Path, repository: Repository | None, depth: int) -> Itera
         if assigned[2] is not None:  # without quotes and comment
             value = "".join(quoted or plain for quoted, _, plain in _PART.findall(assigned[2].strip())).rstrip()
             value = re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), value)
-        if key == "include.path" or (key == "includeif.path" and _applies(subsection or "", repository)):
-            yield from _settings_in(path.parent / expand_home(value), repository, depth + 1)
+        if key == "include.path" or (key == "includeif.path" and _condition_applies(subsection or "", repository)):
+            yield from _read_settings(path.parent / expand_home(value), repository, depth + 1)
         elif subsection is None:
             yield key, value
         elif section == "remote":
             yield f"remote.{subsection}.{assigned[1].lower()}", value
 
 
-def _applies(condition: str, repository: Repository | None) -> bool:
+def _condition_applies(condition: str, repository: Repository | None) -> bool:
     """True if an includeIf applies; only its gitdir forms are supported, others count as false."""
     kind, _, pattern = condition.partition(":")
     if not repository or kind not in ("gitdir", "gitdir/i"):
         return False
-    from codelens.worktree.patterns import path_regex
+    from codelens.worktree.patterns import build_path_regex
 
     pattern = expand_home(pattern).as_posix() + ("/**" if pattern.endswith("/") else "")
     pattern = pattern if pattern.startswith("/") else "**/" + pattern
     flags = re.DOTALL | (re.IGNORECASE if kind == "gitdir/i" else 0)
     place = os.fsencode(repository.git_folder.resolve())
-    return any(re.fullmatch(path_regex(os.fsencode(pattern)), way, flags) for way in (place[1:], place))
+    return any(re.fullmatch(build_path_regex(os.fsencode(pattern)), way, flags) for way in (place[1:], place))
 
 
 _DISARMED = {

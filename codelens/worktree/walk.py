@@ -18,8 +18,8 @@ from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.classify import classify_folder, classify_name
-from codelens.worktree.files import shown_path, stamp_of
-from codelens.worktree.ignore import GIT, OWN, IgnoreScope, outermost_scope
+from codelens.worktree.files import build_stamp, escape_path
+from codelens.worktree.ignore import GIT, OWN, IgnoreScope, build_outermost_scope
 from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
 
 
@@ -43,7 +43,7 @@ _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a de
 _MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows
 
 
-def walk(
+def walk_tree(
     root: Path, settings: Settings, own: frozenset[str] = frozenset(), entered: dict[str, int] | None = None
 ) -> Iterator[SeenFile | Skip]:
     """Everything below `root`, except the absolute paths in `own`, which codelens writes, and .git. Asks git once for tracked
@@ -76,10 +76,10 @@ def explain_path(
     if not os.path.lexists(root / below):
         raise UsageError(f"no such file: {path}", "paths are taken relative to the root")
     if ".git" in below.split("/"):
-        return Skip(shown_path(below), SkipReason.HIDDEN, "git's own files")
+        return Skip(escape_path(below), SkipReason.HIDDEN, "git's own files")
     if f"{root}{os.sep}{below}" in own:
-        return Skip(shown_path(below), SkipReason.NESTED_INDEX, "codelens' own files")
-    wanted = shown_path(below) + "/"
+        return Skip(escape_path(below), SkipReason.NESTED_INDEX, "codelens' own files")
+    wanted = escape_path(below) + "/"
     for step in walker.descend(lambda folder: f"{below}/".startswith(folder.path)):
         if wanted.startswith(step.path if step.path.endswith("/") else step.path + "/"):
             return step
@@ -93,7 +93,7 @@ class _Walker:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
         self.root, self._settings, self._own = root.resolve(), settings, own
-        self._top = _Folder("", b"", outermost_scope(self.root, settings.no_ignore))
+        self._top = _Folder("", b"", build_outermost_scope(self.root, settings.no_ignore))
 
     def descend(self, enters: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
         """Walk depth first into the folders for which `enters` is true. An explicit stack, so that no tree is too deep."""
@@ -117,7 +117,7 @@ class _Walker:
         here, entries = entered
         for key, is_folder, entry in sorted(map(_sort_key, entries), key=lambda row: row[0]):
             if entry.name != ".git" and entry.path not in self._own:
-                yield self._judge(entry, key[:-1] if is_folder else key, is_folder, here)
+                yield self._judge_entry(entry, key[:-1] if is_folder else key, is_folder, here)
 
     def _enter(self, folder: _Folder) -> tuple[_Folder, list[os.DirEntry[str]]] | Skip:
         """The folder with the rules for its entries, and these in no order; or the Skip of the whole folder."""
@@ -127,28 +127,30 @@ class _Walker:
         except OSError as fault:
             if not folder.path:
                 raise UsageError(f"cannot read {self.root}: {fault.strerror}") from None
-            return Skip(shown_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
+            return Skip(escape_path(folder.path), SkipReason.UNREADABLE, fault.strerror or str(fault))
         names = {entry.name for entry in entries}
         is_judged = folder.path and not folder.wanted and not self._settings.include_vendored
         if is_judged and (reason := classify_folder(folder.path.split("/")[-2], names)):
-            return Skip(shown_path(folder.path), *reason)
+            return Skip(escape_path(folder.path), *reason)
         known = names - {GIT} if folder.is_own else names  # notes are read even if git ignores the index
         return replace(folder, scope=folder.scope.enter(folder.path, known, folder.inherited)), entries
 
-    def _judge(self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Folder) -> SeenFile | Skip | _Folder:
+    def _judge_entry(
+        self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Folder
+    ) -> SeenFile | Skip | _Folder:
         """Decide about an entry, in the order in which a person would name the causes."""
         wanted = self._judge_name(entry.name, name, is_folder, here)
         if isinstance(wanted, (Skip, _Folder)):
             return wanted
         path = here.path + entry.name
-        text = shown_path(path)
+        text = escape_path(path)
         try:
             stats = entry.stat(follow_symlinks=False)
         except OSError as fault:
             return Skip(text, SkipReason.UNREADABLE, fault.strerror or str(fault))
         if not stat.S_ISREG(stats.st_mode):
             return _explain_special(entry, text, stats.st_mode)
-        stamp = stamp_of(stats)
+        stamp = build_stamp(stats)
         if not stats.st_mode & 0o444 and not os.access(entry.path, os.R_OK):
             return Skip(text, SkipReason.UNREADABLE, os.strerror(errno.EACCES), stamp)
         if not (wanted or self._settings.include_vendored) and (reason := classify_name(path)):
@@ -164,21 +166,21 @@ class _Walker:
         is_index_folder = is_folder and name == INDEX_FOLDER
         if is_index_folder:  # entered for its notes, even if git ignores it; .codelensignore can exclude them
             scope = replace(here.scope, git=(), inherited="")
-            verdict = scope.judge(here.raw + raw, raw, True)
+            verdict = scope.judge_entry(here.raw + raw, raw, True)
             if _is_real_folder(f"{self.root}/{path}{NOTES_FOLDER}") and not (verdict and verdict.ignored):
                 return _Folder(path, os.fsencode(path), replace(scope, tracked=None), wanted=True)
         if is_index_folder or (here.is_own and not (is_folder and name == NOTES_FOLDER)):
-            return Skip(shown_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
-        verdict = here.scope.judge(here.raw + raw, raw, is_folder)
+            return Skip(escape_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
+        verdict = here.scope.judge_entry(here.raw + raw, raw, is_folder)
         wanted = verdict is not None and verdict.wanted
         if verdict and verdict.ignored and not verdict.holds_tracked:
-            return Skip(shown_path(path), SkipReason.IGNORED, verdict.source)
+            return Skip(escape_path(path), SkipReason.IGNORED, verdict.source)
         if name.startswith(".") and not self._settings.hidden and not wanted:
-            return Skip(shown_path(path), SkipReason.HIDDEN, "its name begins with a dot")
+            return Skip(escape_path(path), SkipReason.HIDDEN, "its name begins with a dot")
         if not is_folder:
             return wanted
         if not (wanted or self._settings.include_vendored) and (reason := classify_folder(name)):
-            return Skip(shown_path(path), *reason)
+            return Skip(escape_path(path), *reason)
         inherited = verdict.source if verdict and verdict.holds_tracked else ""
         return _Folder(path, os.fsencode(path), here.scope, inherited, wanted)
 
@@ -209,7 +211,7 @@ class WalkFilter(_Walker):
         """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
         if entry.name == ".git" or entry.path in self._own or (here := self._find_folder(folder)) is None:
             return False
-        return not isinstance(self._judge(entry, os.fsencode(entry.name), _sort_key(entry)[1], here), Skip)
+        return not isinstance(self._judge_entry(entry, os.fsencode(entry.name), _sort_key(entry)[1], here), Skip)
 
     def _find_folder(self, path: str) -> _Folder | None:
         """The folder with the rules for its entries; None if it is left out. One that cannot be read has no rules of its own."""
@@ -256,7 +258,7 @@ def _explain_special(entry: os.DirEntry[str], path: str, mode: int) -> Skip:
     if not stat.S_ISLNK(mode) and not stat.S_ISDIR(mode):
         return Skip(path, SkipReason.SPECIAL, _KINDS.get(stat.S_IFMT(mode), "of unknown kind"))
     try:
-        target = f"to {shown_path(str(Path(entry.path).readlink()))}"
+        target = f"to {escape_path(str(Path(entry.path).readlink()))}"
     except OSError as fault:
         target = fault.strerror or str(fault)
     try:

@@ -24,7 +24,7 @@ from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.store.store import Store
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import walk_tree
 from tests.evaluation.histories import History
 
 STORE = '''"""Keeps jars."""
@@ -294,7 +294,7 @@ def test_what_is_ignored_in_the_tree_is_no_answer(tmp_path: Path) -> None:
     assert made.tasks["commits"] == 0
     assert made.left_out == {"changes only what an index leaves out": 1}
     tree = tmp_path / "tasks/hidden-commits"
-    assert any(".secret" in entry.path for entry in walk(tree, Settings()))
+    assert any(".secret" in entry.path for entry in walk_tree(tree, Settings()))
 
 
 @pytest.mark.parametrize("name", ["commits.txt", "larder-commits", "larder-docs.jsonl"])

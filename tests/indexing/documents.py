@@ -11,7 +11,7 @@ from codelens.indexing.files import ReadText
 from codelens.model.code import FileStamp, SeenFile
 from codelens.model.extraction import DerivedDocument, Extraction
 from codelens.worktree.decode import decode
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_content
 
 
 def seen(path: str, size: int = 0) -> SeenFile:
@@ -30,7 +30,7 @@ def derived(
     settings = settings or Settings()
     decoded = decode(raw, settings.encoding_threshold)
     assert decoded is not None
-    digest = content_hash(raw)
+    digest = hash_content(raw)
     moved = RenamedFile(digest, old_path, pickle.dumps(reuse)) if reuse else None
     job = Job("", seen(path, len(raw)), moved=moved, grammar_fault=fault)
     return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings))

@@ -34,8 +34,8 @@ from codelens.store.migrate import newest_version
 from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
-from codelens.worktree.files import content_hash, hash_of_file, stamp_of
-from codelens.worktree.place import memory_place
+from codelens.worktree.files import build_stamp, hash_content, hash_file
+from codelens.worktree.place import locate_memory
 from tests.accepted import accepted
 from tests.dump import dump, orphans
 from tests.indexing.documents import derived
@@ -151,7 +151,7 @@ def test_the_change_time_reveals_an_edit_of_the_same_size_and_time(some: Tree) -
 def test_files_whose_mode_changed_are_read_once(some: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """chmod changes the change time: the content is hashed, its stamp is noted, and that is all."""
     read = list[str]()
-    monkeypatch.setattr(changes, "hash_of_file", lambda file: read.append(file.name) or hash_of_file(file))
+    monkeypatch.setattr(changes, "hash_file", lambda file: read.append(file.name) or hash_file(file))
     some.write("left-out.bin", bytes(range(256)) * 4)
     some.run()
     read.clear()
@@ -174,8 +174,8 @@ def test_an_index_without_change_times_stores_them_in_the_next_run(some: Tree, m
         for table in ("documents", "skips"):
             connection.execute(f"UPDATE {table} SET ctime_ns = 0").fetchall()
     read = list[str]()
-    monkeypatch.setattr(changes, "hash_of_file", lambda file: read.append(file.name) or hash_of_file(file))
-    monkeypatch.setattr(reading, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    monkeypatch.setattr(changes, "hash_file", lambda file: read.append(file.name) or hash_file(file))
+    monkeypatch.setattr(reading, "hash_content", lambda raw: read.append("a file") or hash_content(raw))
     report = some.run()
     assert (report.changed, report.unchanged, report.wrote, read) == (0, 4, os.name != "nt", [])
     some.rests()
@@ -196,7 +196,7 @@ def test_without_change_times_an_edit_of_equal_size_and_time_needs_verify(
     some: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The situation on Windows."""
-    monkeypatch.setattr("codelens.worktree.walk.stamp_of", lambda found: replace(stamp_of(found), ctime_ns=0))
+    monkeypatch.setattr("codelens.worktree.walk.build_stamp", lambda found: replace(build_stamp(found), ctime_ns=0))
     some.run()
     edit_unseen(some.root / "a.py")
     assert not some.run().wrote
@@ -525,7 +525,7 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         (root / "main.py").write_text("def kept():\n    return 1\n")
     tree.run(first)
     place = Place("app", "main.py", "kept", "function")
-    with Memory.recording(memory_place(tree.index)) as memory:
+    with Memory.recording(locate_memory(tree.index)) as memory:
         memory.pin(place, 1)
     with Store.read(tree.index) as store:
         rules = store.meta("walk:app")
@@ -535,7 +535,7 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         assert rules
         assert (store.meta("walk:x/app"), store.meta("walk:app")) == (rules, "")
         assert resolve_target("x/app/main.py", store).path == "main.py"
-    with Memory.reading(memory_place(tree.index)) as memory:
+    with Memory.reading(locate_memory(tree.index)) as memory:
         assert memory.places() == [place._replace(repository="x/app")]
     assert not tree.run(first).wrote
 
@@ -777,7 +777,7 @@ def test_a_file_is_read_only_after_its_next_change_would_be_noticed(tmp_path: Pa
 
 def _seen(file: Path) -> SeenFile:
     found = file.stat()
-    return SeenFile(file.name, file.name, stamp_of(found))
+    return SeenFile(file.name, file.name, build_stamp(found))
 
 
 def test_only_files_written_in_this_tick_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

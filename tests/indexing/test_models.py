@@ -19,7 +19,7 @@ from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress
 from codelens.store.store import Store
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_content
 from tests.dump import dump
 from tests.embed.models import make_model
 from tests.indexing.here import Tree
@@ -67,7 +67,7 @@ def test_a_changed_model_file_re_embeds_without_reading_or_parsing(
     before = vectors(sources.index)
     make_model(tmp_path / "m.model", seed=2)
     read = list[str]()
-    monkeypatch.setattr(files, "content_hash", lambda raw: read.append("a file") or content_hash(raw))
+    monkeypatch.setattr(files, "hash_content", lambda raw: read.append("a file") or hash_content(raw))
     report = sources.run(settings=settings)
     assert sources.derivations.derived == read == []
     assert (report.unchanged, report.changed, report.wrote) == (len(SOURCES), 0, True)

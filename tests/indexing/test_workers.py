@@ -23,7 +23,7 @@ from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, UnchangedFile
 from codelens.processes.pool import WorkerProcess
 from codelens.text.terms import joined_trigrams
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_content
 
 BadGrammar = Callable[[str], None]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -82,9 +82,9 @@ def test_without_jobs_no_worker_starts() -> None:
 
 def test_indexed_content_is_not_derived_again(tmp_path: Path) -> None:
     same, other = b"same = 1\n", b"other = 1\n"
-    jobs = [job(tmp_path, "a.py", same, content_hash(same)), job(tmp_path, "b.py", other, content_hash(same))]
+    jobs = [job(tmp_path, "a.py", same, hash_content(same)), job(tmp_path, "b.py", other, hash_content(same))]
     first, second = derive_all(jobs, Settings())
-    assert first == UnchangedFile(jobs[0].seen, content_hash(same)) and isinstance(second, DerivedDocument)
+    assert first == UnchangedFile(jobs[0].seen, hash_content(same)) and isinstance(second, DerivedDocument)
 
 
 def test_files_that_cannot_be_indexed_are_skips_with_a_reason(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.worktree import history
-from codelens.worktree.history import head_of, read_changes
+from codelens.worktree.history import find_head, read_changes
 from tests.tiers import examples
 from tests.worktree.git_history import DAY, Past
 
@@ -55,10 +55,10 @@ def test_an_updated_history_equals_a_fresh_one(runs: list[list[tuple[str, str, i
         past = Past(Path(folder) / "tree")
         for number in range(3):
             past.commit({"a.py": f"{number}\n", "b.py": "1\n"})
-        before = read_changes(head_of(past.root))
+        before = read_changes(find_head(past.root))
         for steps in runs:
             for step in steps:
                 apply(past, past.now, *step)
-            head = head_of(past.root)
+            head = find_head(past.root)
             before = read_changes(head, {commit.name: commit for commit in before[1]})
             assert before == read_changes(head)

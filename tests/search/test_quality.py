@@ -21,7 +21,7 @@ from codelens.search.fuse import fuse
 from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh
 from codelens.server.http.answers import response_record
 from codelens.store.records import Memory
-from codelens.worktree.place import memory_place
+from codelens.worktree.place import locate_memory
 from tests.render import results
 from tests.search.trees import QUICK, Tree, ask, ask_one, checked, find, names
 from tests.search.units import order
@@ -196,7 +196,7 @@ def test_signals_of_code(index: Index) -> None:
 
 def test_signals_of_memory(tree: Tree, index: Index) -> None:
     place = Place("tree", "store/parse.py", "parse_form", "function")
-    with Memory.recording(memory_place(tree.db)) as memory:
+    with Memory.recording(locate_memory(tree.db)) as memory:
         memory.rate(place, 8.0, 1)
         memory.pin(Place("tree", "web/late.py", "", FILE), 1)
         memory.use(place, 1)

@@ -22,7 +22,7 @@ from codelens.render.why_json import recompute, why_record
 from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
 from codelens.store.records import Memory
-from codelens.worktree.place import memory_place
+from codelens.worktree.place import locate_memory
 from tests.search.trees import QUICK, Tree, ask, find, names
 
 FILES = {
@@ -80,7 +80,7 @@ def told(index: Index, query: str = QUERY, **options: Any) -> str:
 @pytest.mark.parametrize("profile", ["codelens", "knowing", "knowing-base", "rrf", "graph-memory"])
 def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profile: str) -> None:
     cold = told(index, profile=profile, now=NOW)
-    path = memory_place(Path(index.info().path))
+    path = locate_memory(Path(index.info().path))
     assert told(index, profile=profile, now=NOW, memory=True) == cold
     assert not path.exists(), "searching makes no file"
     with Memory.recording(path):
@@ -240,10 +240,10 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     """Once is chance; the weight grows to ten uses."""
     query = "rhythm of the metronome"
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
-    with Memory.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(locate_memory(Path(index.info().path))) as memory:
         memory.learn("metronom", DRUMS, NOW)
     assert DRUMS.name not in names(remember(index, query, mode="keyword"))
-    with Memory.recording(memory_place(Path(index.info().path))) as memory:
+    with Memory.recording(locate_memory(Path(index.info().path))) as memory:
         for _ in range(times - 1):
             memory.learn("metronom", DRUMS, NOW)
     result = remember(index, query, mode="keyword", profile="knowing")
@@ -334,7 +334,7 @@ def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
 
 
 def test_a_damaged_memory_is_reported_and_left_out(index: Index) -> None:
-    path = memory_place(Path(index.info().path))
+    path = locate_memory(Path(index.info().path))
     plain = find(index, QUERY)
     path.write_bytes(b"no database at all, by any reading of it" * 40)
     damaged = remember(index)
@@ -347,7 +347,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
     with tree.index():
         pass
     with Index.open(tree.db, QUICK) as index:
-        notebook, path = index.notebook(now=NOW), memory_place(tree.db)
+        notebook, path = index.notebook(now=NOW), locate_memory(tree.db)
         for ask_for in (
             lambda: notebook.pin("ledger.py"),
             lambda: notebook.unpin("ledger.py"),

@@ -20,7 +20,7 @@ from codelens.render.records import search_record, to_json
 from codelens.search.recency import summarize_runs
 from codelens.store.store import Store
 from codelens.traces.ingestion import read_spans
-from codelens.worktree.place import traces_place
+from codelens.worktree.place import locate_traces
 from tests.context.layouts import CHARS
 from tests.search.trees import QUICK, Tree, ask_one, checked, find
 
@@ -222,7 +222,7 @@ def told(index: Index, **options: Any) -> str:
 @pytest.mark.parametrize("profile", ["knowing", "knowing-base", "codelens"])
 def test_without_observations_answers_are_the_same_to_the_byte(profile: str, index: Index) -> None:
     cold = told(index, profile=profile)
-    assert not traces_place(Path(index.info().path)).exists(), "searching makes no file"
+    assert not locate_traces(Path(index.info().path)).exists(), "searching makes no file"
     ingested(index, span(code_function="elsewhere"))
     assert told(index, profile=profile) == cold
 
@@ -275,7 +275,7 @@ def test_a_pack_for_files_prefers_what_runs(index: Index) -> None:
 
 def test_a_damaged_file_is_reported_and_left_out(index: Index) -> None:
     cold = find(index, "cart price", profile="knowing")
-    traces_place(Path(index.info().path)).write_bytes(b"SQLite format 3\0" + b"\1" * 4000)
+    locate_traces(Path(index.info().path)).write_bytes(b"SQLite format 3\0" + b"\1" * 4000)
     result = find(index, "cart price", profile="knowing")
     assert [hit.score for hit in result.hits] == [hit.score for hit in cold.hits]
     assert [notice.code for notice in result.notices] == ["traces"]

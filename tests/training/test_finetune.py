@@ -16,8 +16,8 @@ from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs, read_history_pairs, strip_subject
 from codelens.training.model import FEWEST_TIMES, Model, Recipe, add_rows, load_model, write_quantised
 from codelens.training.trainer import train
-from codelens.worktree.commits import commits, texts_at
-from codelens.worktree.repository import Repository, enclosing_repository
+from codelens.worktree.commits import read_commits, read_texts
+from codelens.worktree.repository import Repository, find_enclosing_repository
 from tests.embed.models import make_model
 from tests.training.own_trees import COMMITS, SAID, WRITTEN, question, source, write_repository, write_tree
 from tests.training.small import corpus
@@ -49,7 +49,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def repository_of(folder: Path) -> Repository:
-    found = enclosing_repository(folder.resolve())
+    found = find_enclosing_repository(folder.resolve())
     assert found is not None
     return found
 
@@ -106,7 +106,7 @@ def test_parts_share_no_file_no_time_and_no_question(port: Path, tmp_path: Path)
         if pair.pair.kind == "doc":
             files.setdefault(pair.pair.path, set()).add(pair.part)
     assert {len(parts) for parts in files.values()} == {1}
-    order = [commit.subject for commit in commits(repository_of(port), 1000)]
+    order = [commit.subject for commit in read_commits(repository_of(port), 1000)]
     newest = {strip_subject(subject) for subject in order[: COMMITS // 5]}
     committed = [pair for pair in own.pairs if pair.pair.kind == "history"]
     held_out = {pair.pair.query for pair in committed if pair.part == HELD_OUT}
@@ -178,8 +178,8 @@ def test_files_are_read_as_a_commit_left_them(tmp_path: Path) -> None:
         (second, "sub/a b.py"),
         (first, "empty"),
     ]
-    assert list(texts_at(repository_of(tmp_path), wanted)) == [b"one\n\ntwo", None, None, None, b"three", b""]
-    assert list(texts_at(repository_of(tmp_path), [])) == []
+    assert list(read_texts(repository_of(tmp_path), wanted)) == [b"one\n\ntwo", None, None, None, b"three", b""]
+    assert list(read_texts(repository_of(tmp_path), [])) == []
 
 
 @pytest.mark.parametrize(

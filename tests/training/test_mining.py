@@ -12,7 +12,7 @@ from codelens.lang.registry import detect_language
 from codelens.text.lines import TextMap
 from codelens.training.mining import CAPS, Pair, mine_tree
 from codelens.worktree.decode import decode
-from codelens.worktree.files import content_hash
+from codelens.worktree.files import hash_content
 
 QUERY = "Splits a quokka line into its parts"
 BODY = "alpha = beta(gamma, delta); epsilon = zeta(eta, theta); iota = kappa(lambda_, mu);"
@@ -97,7 +97,7 @@ def test_tests_and_generated_files_and_local_functions_give_no_pairs(tmp_path: P
 
 def test_held_out_files_and_folders_give_no_pairs(tmp_path: Path) -> None:
     source, other = SOURCES["src/a.py"], SOURCES["src/a.rb"]
-    held_out = frozenset({content_hash(source.encode())})
+    held_out = frozenset({hash_content(source.encode())})
     pairs, counts = mined(
         tmp_path, {"a.py": source, "Flask/a.rb": other}, known=held_out, excluded=frozenset({"flask"})
     )

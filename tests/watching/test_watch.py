@@ -17,7 +17,7 @@ from codelens.index import Index
 from codelens.indexing.build import remove_index
 from codelens.model.runs import WatchStep
 from codelens.watching.watch import STORM, Roots, Watch, WatchOptions
-from codelens.worktree.place import own_files
+from codelens.worktree.place import list_own_files
 from tests.watching.watched import PATIENCE, SMALL, Heard, await_true, finds, is_fresh, watching
 
 pytest.importorskip("watchfiles", reason="needs the extra `watch`")
@@ -317,6 +317,6 @@ def test_with_invalid_settings_all_changes_count_except_our_own(root: Path, inde
         raise SettingsError(f"{root}: no settings")
 
     beside = tuple(str(path) for path in (index, root / "here.db.lock", index.parent / "anything"))
-    roots = Roots([root], own_files(root / "here.db"), faulty)
+    roots = Roots([root], list_own_files(root / "here.db"), faulty)
     assert not roots.matter(beside)
     assert roots.matter([*beside, str(root / "src/one.py")])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from codelens.model.history import LineRun
 from codelens.worktree import blame
-from codelens.worktree.blame import LineChange, LinesRead, read_lines, rewritten
-from codelens.worktree.history import head_of
+from codelens.worktree.blame import LineChange, LinesRead, read_lines, rewrite_runs
+from codelens.worktree.history import find_head
 from tests.tiers import examples
 from tests.worktree.git_history import DAY, START, Past
 
@@ -35,7 +35,7 @@ from tests.worktree.git_history import DAY, START, Past
 def test_hunks_change_the_runs_of_lines(
     runs: list[tuple[int, int]], hunks: list[LineChange], after: list[tuple[int, int]]
 ) -> None:
-    assert rewritten([LineRun(*run) for run in runs], hunks, 9) == [LineRun(*run) for run in after]
+    assert rewrite_runs([LineRun(*run) for run in runs], hunks, 9) == [LineRun(*run) for run in after]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def told(read: LinesRead, path: str) -> list[int]:
 
 
 def read(past: Past) -> LinesRead:
-    return read_lines(head_of(past.root))
+    return read_lines(find_head(past.root))
 
 
 def test_each_line_has_its_commit(past: Past) -> None:
@@ -106,7 +106,7 @@ def test_lines_of_commits_before_the_window_have_no_commit(past: Past, monkeypat
 
 def test_only_files_of_the_indexed_folder_have_lines(past: Past) -> None:
     past.commit({"lib/a.py": "1\n", "b.py": "1\n"})
-    assert list(read_lines(head_of(past.root / "lib")).files) == ["a.py"]
+    assert list(read_lines(find_head(past.root / "lib")).files) == ["a.py"]
 
 
 def test_files_with_unusual_names_have_lines(past: Past) -> None:
@@ -115,7 +115,7 @@ def test_files_with_unusual_names_have_lines(past: Past) -> None:
     past.commit({name: "1\n2\n"})
     first = read(past)
     past.commit({name: "1\n2\n3\n"})
-    assert read_lines(head_of(past.root), head_of_before(past), first.files) == read(past)
+    assert read_lines(find_head(past.root), head_of_before(past), first.files) == read(past)
     assert len(first.files) == 1
 
 
@@ -127,7 +127,7 @@ def test_a_shallow_clone_gives_what_it_has(past: Past, tmp_path: Path) -> None:
     for number in range(4):
         past.commit({"a.py": "".join(f"{n}\n" for n in range(number + 1))})
     past.git("clone", "--quiet", "--depth=2", f"file://{past.root}", str(tmp_path / "shallow"))
-    found = read_lines(head_of(tmp_path / "shallow"))
+    found = read_lines(find_head(tmp_path / "shallow"))
     assert told(found, "a.py") == [-1, -1, -1, 4]
 
 
@@ -187,12 +187,12 @@ def test_an_update_equals_a_full_read(runs: list[list[tuple[str, str, list[str]]
         patch.setattr(blame, "MOST_LINE_COMMITS", most)
         past = Past(Path(folder) / "tree")
         past.commit({"a.py": "a\nb\nc\n", "lib/b.py": "d\n"})
-        head = head_of(past.root)
+        head = find_head(past.root)
         before = read_lines(head)
         for steps in runs:
             for step in steps:
                 apply(past, *step)
-            new = head_of(past.root)
+            new = find_head(past.root)
             before, head = read_lines(new, head.commit, before.files), new
             assert before == read_lines(new)
 
@@ -201,4 +201,4 @@ def test_a_commit_before_1970_has_lines(tmp_path: Path) -> None:
     past = Past(tmp_path / "tree")
     past.commit({"a.py": "x = 1\n"})
     past.recommit("m", -5 * DAY)
-    assert read_lines(head_of(past.root)).files.keys() == {"a.py"}
+    assert read_lines(find_head(past.root)).files.keys() == {"a.py"}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.errors import UsageError
-from codelens.worktree.commits import diff_between
+from codelens.worktree.commits import diff_range
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.repository import repository_at
+from codelens.worktree.repository import open_repository
 from tests.worktree.conftest import git, git_tree, write_tree
 
 LINES = "".join(f"line {n}\n" for n in range(1, 31))
@@ -31,9 +31,9 @@ def repository(folder: Path, before: dict[str, str | bytes], after: dict[str, st
 
 
 def changes(root: Path, revisions: str = "HEAD~1..HEAD") -> list[FileChange]:
-    found = repository_at(root)
+    found = open_repository(root)
     assert found
-    return read_diff(diff_between(found, revisions))
+    return read_diff(diff_range(found, revisions))
 
 
 def test_changed_lines_with_their_places(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.model.code import FileStamp, Freshness
-from codelens.worktree.files import content_hash, freshness, stamp_of
+from codelens.worktree.files import build_stamp, check_freshness, hash_content
 
 
 @pytest.fixture
@@ -20,15 +20,15 @@ def file(tmp_path: Path) -> Path:
 
 
 def judged(file: Path, stamp: FileStamp, raw: bytes = b"x = 1\n") -> Freshness:
-    return freshness(file.parent, file.name, stamp, content_hash(raw))
+    return check_freshness(file.parent, file.name, stamp, hash_content(raw))
 
 
 def stamp(file: Path) -> FileStamp:
-    return stamp_of(file.stat())
+    return build_stamp(file.stat())
 
 
 def test_hash_is_xxh3_128() -> None:
-    assert content_hash(b"").hex() == "99aa06d3014798d86001c324468d497f"
+    assert hash_content(b"").hex() == "99aa06d3014798d86001c324468d497f"
 
 
 def test_a_file_with_an_equal_stat_is_not_read(file: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_missing_file_is_deleted(file: Path) -> None:
     noted = stamp(file)
     file.unlink()
     assert judged(file, noted) is Freshness.DELETED
-    assert freshness(file.parent, "a.py/b", noted, b"") is Freshness.DELETED
+    assert check_freshness(file.parent, "a.py/b", noted, b"") is Freshness.DELETED
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links")
@@ -76,4 +76,4 @@ def test_a_file_replaced_by_a_link_or_folder_is_changed(file: Path) -> None:
     assert judged(file, noted) is Freshness.CHANGED
     file.rmdir()
     (file.parent / "b.py").write_text("x")
-    assert freshness(file.parent, "b.py/c", noted, b"") is Freshness.DELETED
+    assert check_freshness(file.parent, "b.py/c", noted, b"") is Freshness.DELETED

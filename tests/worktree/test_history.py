@@ -12,7 +12,7 @@ import pytest
 
 from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
 from codelens.worktree import history
-from codelens.worktree.history import TooSlow, collect_histories, head_of, read_changes
+from codelens.worktree.history import TooSlow, collect_histories, find_head, read_changes
 from codelens.worktree.repository import LONGEST_RULES, GitError
 from tests.worktree.git_history import DAY, START, Past
 
@@ -27,7 +27,7 @@ def day(number: int) -> int:
 
 
 def read(root: Path) -> tuple[HistoryRead, dict[str, History]]:
-    found, commits = read_changes(head_of(root))
+    found, commits = read_changes(find_head(root))
     return found, counts(commits)
 
 
@@ -67,7 +67,7 @@ def test_commits_have_their_messages(past: Past) -> None:
     (past.root / "message").write_bytes("m\n\nCaf\xe9\n\nCloses: #4\n".encode("latin-1"))
     past.git("config", "i18n.commitEncoding", "latin-1")
     past.git("commit", "--quiet", "--amend", "--file=message")
-    last, first = read_changes(head_of(past.root))[1]
+    last, first = read_changes(find_head(past.root))[1]
     assert (first.subject, first.paths, first.time) == ("m", ("a.py",), day(1))
     assert first.body.startswith("reject expired coupons")
     assert len(first.body) <= history.LONGEST_BODY
@@ -79,7 +79,7 @@ def test_no_message_is_taken_for_another_commit(past: Past) -> None:
     """The marks between commits are random, and no field of git's output can hold NUL."""
     first = past.commit({"a.py": "1"})
     past.commit({"b.py": "1"}, f"--message=\x01{first}\n\n{first} subject")
-    commits = read_changes(head_of(past.root))[1]
+    commits = read_changes(find_head(past.root))[1]
     assert [(commit.subject, commit.paths) for commit in commits] == [("m", ("b.py",)), ("m", ("a.py",))]
     assert commits[0].body == f"\x01{first}\n\n{first} subject"
 
@@ -88,7 +88,7 @@ def test_the_message_of_a_mass_change_counts_for_no_file(past: Past) -> None:
     many = {f"{number}.py": "1" for number in range(MASS_CHANGE + 1)}
     past.commit({**many, "a.py": "1"})
     name = past.commit({"a.py": "2", "0.py": "2"})
-    found = collect_histories(read_changes(head_of(past.root))[1])
+    found = collect_histories(read_changes(find_head(past.root))[1])
     assert found["a.py"] == History(2, day(2), (name,))
     assert found["1.py"] == History(1, day(1))
 
@@ -156,14 +156,14 @@ def test_absurd_times_are_limited(past: Past) -> None:
 def test_head_is_found_where_git_keeps_it(past: Past) -> None:
     first = past.commit({"a.py": "1"})
     second = past.commit({"a.py": "2"})
-    assert head_of(past.root).commit == second
+    assert find_head(past.root).commit == second
     past.git("pack-refs", "--all")
-    assert head_of(past.root).commit == second
+    assert find_head(past.root).commit == second
     past.git("switch", "--quiet", "--detach", first)
-    assert head_of(past.root).commit == first
+    assert find_head(past.root).commit == first
     past.git("symbolic-ref", "HEAD", "refs/heads/other")
     past.git("symbolic-ref", "refs/heads/other", "refs/heads/main")
-    assert head_of(past.root).commit == second
+    assert find_head(past.root).commit == second
 
 
 def test_git_is_run_if_the_files_do_not_tell(past: Past) -> None:
@@ -172,7 +172,7 @@ def test_git_is_run_if_the_files_do_not_tell(past: Past) -> None:
     packed = past.root / ".git/packed-refs"
     packed.write_text(packed.read_text() + "".join(f"{head} refs/tags/{n:06}\n" for n in range(70_000)))
     assert packed.stat().st_size > LONGEST_RULES
-    assert head_of(past.root).commit == head
+    assert find_head(past.root).commit == head
 
 
 @pytest.mark.parametrize(
@@ -204,15 +204,15 @@ def test_a_linked_worktree_and_a_submodule_have_their_own_heads(past: Past, tmp_
 
 def test_a_folder_without_git_has_no_history(tmp_path: Path) -> None:
     with pytest.raises(GitError, match=r"^not a git repository$"):
-        head_of(tmp_path)
+        find_head(tmp_path)
     Past(tmp_path / "bare").git("clone", "--quiet", "--bare", ".", "../bare.git")
     with pytest.raises(GitError, match=r"^not a git repository$"):
-        head_of(tmp_path / "bare.git")
+        find_head(tmp_path / "bare.git")
 
 
 def test_a_repository_without_commits_has_none(past: Past) -> None:
     with pytest.raises(GitError, match=r"^no commit yet$"):
-        head_of(past.root)
+        find_head(past.root)
 
 
 def test_without_git_there_is_no_history(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_objects_that_are_missing_are_a_fault(past: Past) -> None:
 
 def test_reading_stops_at_the_time_limit(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
     past.commit({"a.py": "1"})
-    head = head_of(past.root)
+    head = find_head(past.root)
     monkeypatch.setattr(history, "SECONDS", 0.0)
     with pytest.raises(TooSlow):
         read_changes(head)
@@ -239,7 +239,7 @@ def test_reading_stops_at_the_time_limit(past: Past, monkeypatch: pytest.MonkeyP
 
 def test_a_git_that_hangs_is_ended(past: Past, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     past.commit({"a.py": "1"})
-    head = head_of(past.root)
+    head = find_head(past.root)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/git").write_text("#!/bin/sh\nexec sleep 600\n")
     (tmp_path / "bin/git").chmod(0o755)
@@ -293,12 +293,12 @@ Read = tuple[HistoryRead, tuple[PastCommit, ...]]
 
 
 def read_all(root: Path) -> Read:
-    return read_changes(head_of(root))
+    return read_changes(find_head(root))
 
 
 def carried(root: Path, before: Read) -> Read:
     """The history updated from `before`, after checking that it equals a full read."""
-    found = read_changes(head_of(root), {commit.name: commit for commit in before[1]})
+    found = read_changes(find_head(root), {commit.name: commit for commit in before[1]})
     assert found == read_all(root)
     return found
 
@@ -309,7 +309,7 @@ def test_an_update_reads_only_new_commits(past: Past) -> None:
     before = read_all(past.root)
     past.commit({"a.py": "more"})
     made_up = {commit.name: commit._replace(paths=("z.py",)) for commit in before[1]}
-    assert counts(read_changes(head_of(past.root), made_up)[1]) == {
+    assert counts(read_changes(find_head(past.root), made_up)[1]) == {
         "a.py": History(1, day(5)),
         "z.py": History(4, day(4)),
     }

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
-from codelens.worktree.ignore import tracking_fault
-from codelens.worktree.walk import explain_path, walk
+from codelens.worktree.ignore import find_tracking_fault
+from codelens.worktree.walk import explain_path, walk_tree
 from tests.tiers import examples
 from tests.worktree.conftest import git, git_tree, write_tree
 
@@ -37,11 +37,11 @@ LINES = st.lists(LINE, min_size=1, max_size=4)
 
 
 def seen(root: Path, settings: Settings = ALL) -> list[str]:
-    return [step.path for step in walk(root, settings) if isinstance(step, SeenFile)]
+    return [step.path for step in walk_tree(root, settings) if isinstance(step, SeenFile)]
 
 
 def skips(root: Path, settings: Settings = ALL) -> dict[str, tuple[SkipReason, str]]:
-    return {step.path: (step.reason, step.detail) for step in walk(root, settings) if isinstance(step, Skip)}
+    return {step.path: (step.reason, step.detail) for step in walk_tree(root, settings) if isinstance(step, Skip)}
 
 
 def shown_by_git(root: Path) -> list[str]:
@@ -222,7 +222,7 @@ def test_case_folding_follows_core_ignorecase(tmp_path: Path) -> None:
 def test_works_where_git_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = git_tree(tmp_path / "r", {".gitignore": "*.o\n", "a.o": "", "a.py": ""})
     git(root, "add", "--force", "a.o")
-    assert tracking_fault(root) == ""
+    assert find_tracking_fault(root) == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert seen(root, Settings()) == ["a.py"]
-    assert tracking_fault(root) == "git is not installed"
+    assert find_tracking_fault(root) == "git is not installed"

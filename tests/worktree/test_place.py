@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.worktree.place import find_index, git_top, new_index_place, prepare_index_folder
+from codelens.worktree.place import choose_index_place, find_git_top, find_index, prepare_index_folder
 from tests.worktree.conftest import git, git_tree, write_tree
 
 
 def test_nearest_index_upwards_wins(tmp_path: Path) -> None:
     write_tree(tmp_path, {".codelens/index.db": "", "a/.codelens/index.db": "", "a/b/c/": "", "d/": ""})
     assert find_index(tmp_path / "a/b/c") == tmp_path / "a/.codelens/index.db"
-    assert find_index(tmp_path / "d") == new_index_place(tmp_path / "d") == tmp_path / ".codelens/index.db"
+    assert find_index(tmp_path / "d") == choose_index_place(tmp_path / "d") == tmp_path / ".codelens/index.db"
 
 
 def test_new_index_goes_to_the_git_top_else_here(tmp_path: Path) -> None:
     git_tree(tmp_path / "r", {"a/b/": ""})
     assert find_index(tmp_path / "r/a") is None
-    assert git_top(tmp_path / "r/a/b") == tmp_path / "r"
-    assert git_top(tmp_path) is None
-    assert new_index_place(tmp_path / "r/a/b") == tmp_path / "r/.codelens/index.db"
+    assert find_git_top(tmp_path / "r/a/b") == tmp_path / "r"
+    assert find_git_top(tmp_path) is None
+    assert choose_index_place(tmp_path / "r/a/b") == tmp_path / "r/.codelens/index.db"
     (tmp_path / "plain").mkdir()
-    assert new_index_place(tmp_path / "plain") == tmp_path / "plain/.codelens/index.db"
+    assert choose_index_place(tmp_path / "plain") == tmp_path / "plain/.codelens/index.db"
 
 
 def test_index_folder_ignores_itself_and_keeps_what_is_there(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_linked_worktree_has_an_index_of_its_own(tmp_path: Path) -> None:
     git(main, "worktree", "add", "--quiet", ".trees/feature")
     linked = main / ".trees/feature"
     assert find_index(linked) is None
-    assert new_index_place(linked) == linked / ".codelens/index.db"
+    assert choose_index_place(linked) == linked / ".codelens/index.db"
     git(main, "submodule", "--quiet", "add", str(git_clone(main, tmp_path / "other")), "sub")
     assert find_index(main / "sub") == main / ".codelens/index.db"
 

@@ -8,9 +8,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.model.code import SeenFile
-from codelens.worktree.commits import commits
-from codelens.worktree.repository import GitError, read_configuration, repository_at, run_git
-from codelens.worktree.walk import walk
+from codelens.worktree.commits import read_commits
+from codelens.worktree.repository import GitError, open_repository, read_configuration, run_git
+from codelens.worktree.walk import walk_tree
 from tests.worktree.conftest import git, git_tree, write_tree
 
 
@@ -38,7 +38,7 @@ def test_nothing_that_a_repository_configures_is_executed(tmp_path: Path) -> Non
         write_tree(root, {f".hooks/{hook}": f"#!/bin/sh\ntouch {trap}\n"})
         (root / ".hooks" / hook).chmod(0o755)
     before = sorted(path.name for path in (root / ".git").iterdir())
-    assert [step.path for step in walk(root, Settings()) if isinstance(step, SeenFile)] == ["a.o", "c.py"]
+    assert [step.path for step in walk_tree(root, Settings()) if isinstance(step, SeenFile)] == ["a.o", "c.py"]
     assert not trap.exists()
     assert sorted(path.name for path in (root / ".git").iterdir()) == before
 
@@ -47,11 +47,11 @@ def test_refusal_of_a_foreign_repository_degrades_to_patterns(tmp_path: Path, mo
     root = git_tree(tmp_path, {".gitignore": "*.o\n", "a.o": "", "c.py": ""})
     git(root, "add", "--force", "a.o", "c.py")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    repository = repository_at(root)
+    repository = open_repository(root)
     assert repository
     with pytest.raises(GitError, match="dubious ownership"):
         run_git(repository, "ls-files")
-    assert [step.path for step in walk(root, Settings()) if isinstance(step, SeenFile)] == ["c.py"]
+    assert [step.path for step in walk_tree(root, Settings()) if isinstance(step, SeenFile)] == ["c.py"]
 
 
 def test_variables_of_a_hook_do_not_mislead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +60,12 @@ def test_variables_of_a_hook_do_not_mislead(tmp_path: Path, monkeypatch: pytest.
     git(two, "add", "2.py")
     monkeypatch.setenv("GIT_DIR", str(one / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(one / ".git/index"))
-    repository = repository_at(two)
+    repository = open_repository(two)
     assert repository and run_git(repository, "ls-files") == b"2.py\n"
 
 
 def test_failure_is_one_line(tmp_path: Path) -> None:
-    repository = repository_at(git_tree(tmp_path, {}))
+    repository = open_repository(git_tree(tmp_path, {}))
     assert repository
     with pytest.raises(GitError) as caught:
         run_git(repository, "cat-file", "-p", "nothing")
@@ -86,7 +86,7 @@ def test_configuration_is_read_as_git_reads_it(tmp_path: Path, quiet_git: Path) 
         config.write(f"[include]\n\tpath = {tmp_path}/more\n")
         config.write(f'[includeIf "gitdir:{tmp_path}/"]\n\tpath = {tmp_path}/other\n')
         config.write(f'[includeIf "gitdir:/elsewhere/"]\n\tpath = {tmp_path}/not\n[core]\n\tlong = a\\\n  b ; c\n')
-    found = read_configuration(repository_at(root))
+    found = read_configuration(open_repository(root))
     assert found["core.ignorecase"] == git(root, "config", "--type=bool", "--get", "core.ignorecase").decode().strip()
     for key in ("core.excludesfile", "core.long", "core.bare"):
         assert found[key] == git(root, "config", "--get", key).decode().removesuffix("\n"), key
@@ -94,7 +94,7 @@ def test_configuration_is_read_as_git_reads_it(tmp_path: Path, quiet_git: Path) 
 
 def test_broken_git_folder_makes_no_repository(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a/.git/": "", "b/.git": "gitdir: nowhere\n", "c/.git": "nonsense"})
-    assert [repository_at(tmp_path / name) for name in "abc"] == [None] * 3
+    assert [open_repository(tmp_path / name) for name in "abc"] == [None] * 3
 
 
 def test_a_signed_commit_runs_no_program_that_its_repository_names(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_signed_commit_runs_no_program_that_its_repository_names(tmp_path: Pat
     git(root, "log")
     assert trap.exists(), "git itself runs it"
     trap.unlink()
-    repository = repository_at(root)
+    repository = open_repository(root)
     assert repository
-    assert [commit.subject for commit in commits(repository, 9)] == ["subject"]
+    assert [commit.subject for commit in read_commits(repository, 9)] == ["subject"]
     assert not trap.exists()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.worktree.classify import path_roles
+from codelens.worktree.classify import find_roles
 
 TABLE = {
     "test": """
@@ -52,13 +52,13 @@ ROWS = [(role, path) for role, paths in TABLE.items() for path in paths.split()]
 @pytest.mark.parametrize(("role", "path"), ROWS)
 def test_each_path_has_its_role(role: str, path: str) -> None:
     if role:
-        assert role in path_roles(path)
+        assert role in find_roles(path)
     else:
-        assert not path_roles(path) & {"test", "example", "vendored", "generated"} and (
-            "docs" not in path_roles(path)
-        ), path_roles(path)
+        assert not find_roles(path) & {"test", "example", "vendored", "generated"} and (
+            "docs" not in find_roles(path)
+        ), find_roles(path)
 
 
 def test_a_path_can_have_several_roles() -> None:
-    assert path_roles("docs/examples/test_app.py") == {"docs", "example", "test"}
-    assert path_roles("example_test.go") == {"example", "test"}
+    assert find_roles("docs/examples/test_app.py") == {"docs", "example", "test"}
+    assert find_roles("example_test.go") == {"example", "test"}

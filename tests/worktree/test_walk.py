@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import SeenFile, Skip, SkipReason
-from codelens.worktree.files import os_path_of, stamp_of
-from codelens.worktree.walk import explain_path, walk
+from codelens.worktree.files import build_stamp, unescape_path
+from codelens.worktree.walk import explain_path, walk_tree
 from tests.tiers import examples
 from tests.worktree.conftest import git_tree, write_tree
 
@@ -25,7 +25,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="POSIX only")
 
 def outcome(root: Path, settings: Settings | None = None) -> dict[str, str]:
     """path → 'seen' or 'reason: detail'."""
-    steps = list(walk(root, settings or Settings()))
+    steps = list(walk_tree(root, settings or Settings()))
     assert len({step.path for step in steps}) == len(steps)
     return {s.path: "seen" if isinstance(s, SeenFile) else f"{s.reason}: {s.detail}" for s in steps}
 
@@ -136,20 +136,20 @@ def test_folder_that_cannot_be_listed_is_a_skip(tmp_path: Path, monkeypatch: pyt
 def test_paths_that_are_not_utf8_are_shown_with_escapes(tmp_path: Path) -> None:
     for name in (b"caf\xe9.py", "café.py".encode(), rb"caf\xe9.py", b"back\\slash.py"):
         (tmp_path / os.fsdecode(name)).write_text("x")
-    steps = [step for step in walk(tmp_path, Settings()) if isinstance(step, SeenFile)]
+    steps = [step for step in walk_tree(tmp_path, Settings()) if isinstance(step, SeenFile)]
     assert {step.path for step in steps} == {r"caf\xe9.py", "café.py", r"caf\x5cxe9.py", r"back\slash.py"}
     for step in steps:
         assert (tmp_path / step.os_path).read_text() == "x"
-        assert os_path_of(step.path) == step.os_path
+        assert unescape_path(step.path) == step.os_path
         assert explain_path(tmp_path, step.os_path, Settings()) == step
 
 
 def test_stamp_is_the_stat(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a.py": "abc"})
-    (seen,) = walk(tmp_path, Settings())
+    (seen,) = walk_tree(tmp_path, Settings())
     found = (tmp_path / "a.py").stat()
     assert isinstance(seen, SeenFile)
-    assert seen.stamp == stamp_of(found)
+    assert seen.stamp == build_stamp(found)
     assert seen.stamp.size == 3
 
 
@@ -168,7 +168,7 @@ def test_order_is_that_of_the_path_bytes(tmp_path_factory: pytest.TempPathFactor
         if parts and not place.exists() and not any(above.is_file() for above in place.parents):
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text("")
-    paths = [step.path for step in walk(root, Settings())]
+    paths = [step.path for step in walk_tree(root, Settings())]
     assert paths == sorted(paths, key=os.fsencode)
     assert len(paths) == len(set(paths))
 
@@ -178,10 +178,10 @@ def test_a_tree_of_any_depth_is_walked(tmp_path: Path) -> None:
     folders = [f"{tmp_path}{'/d' * depth}" for depth in range(1, 1201)]
     for folder in folders:
         os.mkdir(folder)  # noqa: PTH102 (pathlib recurses)
-    assert list(walk(tmp_path, Settings())) == []
+    assert list(walk_tree(tmp_path, Settings())) == []
     with open(f"{folders[-1]}/a.py", "w"):  # noqa: PTH123
         pass
-    assert [step.path.count("/") for step in walk(tmp_path, Settings())] == [1200]
+    assert [step.path.count("/") for step in walk_tree(tmp_path, Settings())] == [1200]
     os.unlink(f"{folders[-1]}/a.py")  # noqa: PTH108
     for folder in reversed(folders):
         os.rmdir(folder)  # noqa: PTH106 (rmtree recurses too)
@@ -194,7 +194,7 @@ def test_the_git_folder_is_not_part_of_the_tree(tmp_path: Path) -> None:
 
 def test_explain_agrees_with_the_walk(tmp_path: Path) -> None:
     git_tree(tmp_path, {".gitignore": "out/\n", "out/deep/a.py": "", "src/a.py": "", "src/b.min.js": "", ".x/y": ""})
-    steps = {step.path: step for step in walk(tmp_path, Settings())}
+    steps = {step.path: step for step in walk_tree(tmp_path, Settings())}
     for path, step in steps.items():
         assert explain_path(tmp_path, path, Settings()) == step
     assert explain_path(tmp_path, "out/deep/a.py", Settings()) == steps["out/"]
@@ -217,7 +217,7 @@ def test_explain_refuses_missing_paths(tmp_path: Path) -> None:
 
 def test_root_must_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a folder"):
-        list(walk(tmp_path / "none", Settings()))
+        list(walk_tree(tmp_path / "none", Settings()))
 
 
 @posix

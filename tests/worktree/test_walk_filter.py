@@ -12,7 +12,7 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.code import Skip, SkipReason
 from codelens.watching.watch import Roots
-from codelens.worktree.place import own_files
+from codelens.worktree.place import list_own_files
 from codelens.worktree.walk import WalkFilter, explain_path
 
 FILES = {
@@ -58,7 +58,7 @@ def tree(tmp_path: Path) -> Path:
     "settings", [Settings(), Settings(hidden=True), Settings(no_ignore=True, include_vendored=True)]
 )
 def test_the_filter_agrees_with_the_walk(tree: Path, settings: Settings) -> None:
-    own = own_files(tree / "own/index.db")
+    own = list_own_files(tree / "own/index.db")
     walk_filter = WalkFilter(tree, settings, own)
     seen = {}
     for folder, names, files in os.walk(tree):

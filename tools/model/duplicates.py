@@ -32,7 +32,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
 from codelens.training.mining import ASKED_KINDS, CAPS, MAX_FILE, is_code, remove_doc_string
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import walk_tree
 from tools.model.pairs import ENDING, Record, read_pairs, write_pairs
 
 ROWS, BANDS = 64, 16
@@ -205,7 +205,7 @@ def _gathered(files: Iterable[Path], against: Sequence[Path]) -> tuple[dict[str,
 def read_definitions(root: Path) -> Iterator[EmbeddedFields]:
     """The fields of every definition of a tree without its doc, tests included: what must not be learned from."""
     settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
-    for seen in walk(root, settings):
+    for seen in walk_tree(root, settings):
         language = detect_language(seen.path)
         read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and is_code(language) else None
         if isinstance(read, ReadText):

@@ -22,7 +22,7 @@ from codelens.model.code import SeenFile
 from codelens.processes.python import start
 from codelens.text.identifiers import fold_identifier
 from codelens.training.mining import MAX_FILE, mine_tree
-from codelens.worktree.walk import walk
+from codelens.worktree.walk import walk_tree
 from codelens.zstd import zstd
 
 ENDING = ".jsonl.zst"
@@ -81,7 +81,7 @@ def excluded_names(path: Path) -> list[str]:
 def file_hashes(tree: Path) -> Iterator[bytes]:
     """The content hash of each text of a tree."""
     settings = Settings(no_ignore=True, max_file_size=MAX_FILE)
-    for seen in walk(tree, settings):
+    for seen in walk_tree(tree, settings):
         if isinstance(seen, SeenFile):
             read = read_text(tree, seen, settings)
             if isinstance(read, ReadText):

@@ -17,14 +17,14 @@ from codelens.config import is_model_name, user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
 from codelens.errors import SettingsError, UsageError
-from codelens.worktree.place import git_top
+from codelens.worktree.place import find_git_top
 
 
 def find_trees(paths: Sequence[Path] | None) -> list[Path]:
     """Absolute paths, without duplicates. Raises UsageError if one is not a directory."""
     cwd = find_working_folder()
     if not paths:
-        return [git_top(cwd) or cwd]
+        return [find_git_top(cwd) or cwd]
     for path in paths:
         if not (cwd / path).is_dir():
             raise UsageError(f"not a folder: {path}", "name folders of source, as repositories that you have cloned")

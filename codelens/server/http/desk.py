@@ -23,7 +23,7 @@ from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, RequestRefused, to_fault
 from codelens.server.http.gate import VISIBLE
-from codelens.worktree.place import traces_place
+from codelens.worktree.place import locate_traces
 
 MOST_WAITING = 200  # Questions that may wait for a worker; further ones hear that the server is busy
 MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
@@ -88,7 +88,7 @@ def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) ->
 
 def deciding_files(index: Path, settings: Settings) -> list[Path]:
     """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
-    return [traces_place(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
+    return [locate_traces(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
 
 
 class IndexState:

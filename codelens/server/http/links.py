@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.worktree.history import remote_and_commit
-from codelens.worktree.repository import enclosing_repository
+from codelens.worktree.history import read_remote_and_commit
+from codelens.worktree.repository import find_enclosing_repository
 
 FORMS = {
     "github": "{address}/blob/{commit}/{path}#L{line}",
@@ -79,8 +79,8 @@ class SourceLinks:
         return re.sub(r"\{(address|commit|path)\}", lambda found: values[found[1]], form)
 
     def _read(self, root: Path) -> tuple[str, str, str, str]:
-        repository = enclosing_repository(root) if root.is_absolute() and self.host != "none" else None
-        remote, commit = remote_and_commit(repository) if repository else ("", "")
+        repository = find_enclosing_repository(root) if root.is_absolute() and self.host != "none" else None
+        remote, commit = read_remote_and_commit(repository) if repository else ("", "")
         address = web_address(remote)
         if repository is None or not address or not commit:
             return "", "", "", ""

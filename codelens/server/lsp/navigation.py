@@ -19,7 +19,7 @@ from codelens.model.code import TYPE_KINDS, Freshness
 from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
 from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader
 from codelens.text.counts import quantity
-from codelens.worktree.files import freshness
+from codelens.worktree.files import check_freshness
 
 MOST_HOVERED = 3  # Definitions that a hover shows
 LONGEST_DOC = 4000
@@ -229,7 +229,7 @@ def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.Workspa
     view = GraphView(reader, reader.index.info())
     places = sorted(set(find_places_of_local(view, names, meaning) if meaning.is_local else find_certain_places(name)))
     for document in map(reader.read_row, dict.fromkeys(document for document, *_ in places)):
-        state = freshness(reader.find_root(document), document.os_path, document.stamp, document.content_hash)
+        state = check_freshness(reader.find_root(document), document.os_path, document.stamp, document.content_hash)
         if state is not Freshness.FRESH and document.id not in reader.edited:
             raise UsageError(f"{document.path} has changed since it was indexed: save all files and try again soon")
     for place in places:
